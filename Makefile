@@ -72,9 +72,12 @@ $(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
 	$(INSTALL) --upgrade --target .venv/notebook -r requirements-notebook.txt
 	touch $@
 
-# Three processes for two cores, as tests of servers and signals wait for seconds; idle ones take tests
-# from busy ones, as an audit takes a hundred times as long as a sum.
-PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+# Where bytecode is not kept, each of the processes that tests start compiles the modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Three processes on two cores, because tests of servers and signals mostly wait. Durations differ by a factor of
+# a hundred, so idle processes take tests from busy ones (worksteal). NumPy is limited to one thread for each process.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK)
 
 test: $(FOR_TESTS) ## run the tests, without the slow ones
@@ -113,8 +116,8 @@ $(TOOLS): requirements-tools.txt | $(SET_UP)
 	.venv/tools/bin/python $(LOCKED) -r requirements-tools.txt
 	touch $@
 
-# Its database is on the internet; where it cannot be asked, this says that nothing was checked. One
-# package that is not in it ends the look (--strict), lest a mirror's silence pass for health.
+# pip-audit asks a database on the internet; if that fails, this prints that nothing was checked. With --strict a
+# package that the database lacks is an error, so an incomplete mirror does not look like a clean result.
 AUDIT := .venv/tools/bin/pip-audit
 vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known vulnerabilities
 	@found=0; for lock in requirements*.txt; do \

@@ -194,9 +194,9 @@ def excluded(name: str, studies: int, seed: int) -> pl.DataFrame:
         names = ("first_pick_share", "tie_rate", "validity")
         tallies = frames(log)["tallies"]
         rows = pl.concat([STATISTICS[one].draft(tallies=tallies) for one in names])
-        told = exclude(Estimates.of(rows))
+        excluded_judges = exclude(Estimates.of(rows))
         found.append(
-            told.select(
+            excluded_judges.select(
                 judge=pl.lit(name),
                 studies=pl.lit(title),
                 gap=pl.col("position_gap").mean(),

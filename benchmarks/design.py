@@ -69,8 +69,8 @@ def line(name: str, beta: float, *, votes: int, studies: int, items: int, seed: 
     rows = pl.concat(found)
 
     def share(statistic: str, expression: pl.Expr) -> float:
-        told = rows.filter(pl.col("statistic") == statistic).select(expression.mean()).item()
-        return float(told)
+        mean = rows.filter(pl.col("statistic") == statistic).select(expression.mean()).item()
+        return float(mean)
 
     stopped, used = pl.col("estimate").is_not_null(), pl.col("estimate").fill_null(1.0)
     return Line(

@@ -35,8 +35,8 @@ def discernment(studies: int, seed: int) -> Iterator[str]:
                 for first in range(0, studies, BATCH)
             )
             shares = found.value_counts(sort=True, normalize=True)
-            told = ", ".join(f"{verdict} {share:.3f}" for verdict, share in shares.iter_rows())
-            yield f"{about}, {items} x {votes}: {told}"
+            text = ", ".join(f"{verdict} {share:.3f}" for verdict, share in shares.iter_rows())
+            yield f"{about}, {items} x {votes}: {text}"
 
 
 def _verdicts(traits: Traits, items: int, votes: int, studies: int, seed: int) -> pl.Series:

@@ -23,18 +23,17 @@ from warehouse.store import Warehouse
 
 HERE = Path(sys.executable).parent / "voirdire"
 PEER = HERE.parents[1] / "inspect" / "bin" / "python"
+EMULATOR = str(Path(__file__).parents[1] / "tests" / "support" / "emulated_provider.py")
 LATENCY, CONCURRENCY = 0.2, 64
 
 
 @contextlib.contextmanager
-def emulator(**manners: Any) -> Iterator[str]:
+def emulator(**behaviour: Any) -> Iterator[str]:
     """Run an emulated provider; yield its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tasks.simulation.emulator"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, EMULATOR], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     base = process.stdout.readline().strip()
-    _request(base, "/manners", {"latency": LATENCY, **manners})
+    _request(base, "/behaviour", {"latency": LATENCY, **behaviour})
     try:
         yield base
     finally:
@@ -127,7 +126,10 @@ class Bench:
         ]
 
     def audit(self, judges: list[str], data: Path, *more: str, votes: int = 2) -> dict[str, float]:
-        """Run an audit; return its seconds, CPU seconds and peak memory, of all its processes."""
+        """Run an audit; return its seconds, CPU seconds and peak memory, of all its processes.
+
+        ``worker`` is the CPU time of the process that calls the provider.
+        """
         began = time.perf_counter()
         process = subprocess.Popen(
             [*self.words(judges, data, votes), *more],
@@ -139,18 +141,22 @@ class Bench:
         )
         peak = cpu = 0.0
         spent: dict[int, float] = {}
+        workers: set[int] = set()
         while process.poll() is None:
             used = {pid: _usage(pid) for pid in _family(process.pid)}
             peak = max(peak, sum(memory for memory, _ in used.values()))
             # A process that has ended keeps what it has spent.
             spent |= {pid: seconds for pid, (_, seconds) in used.items() if seconds}
+            workers |= {pid for pid in used if _is_worker(pid)}
             cpu = sum(spent.values())
             time.sleep(0.1)
         output = process.stdout.read() if process.stdout else ""
         # 3: completed with gaps, as when a budget is used up.
         if process.returncode not in {0, 3}:
             raise RuntimeError(output)
-        return {"seconds": time.perf_counter() - began, "cpu": cpu, "peak": peak, "said": output}  # type: ignore[dict-item]
+        seconds = time.perf_counter() - began
+        worker = sum(spent.get(pid, 0.0) for pid in workers)
+        return {"seconds": seconds, "cpu": cpu, "worker": worker, "peak": peak, "said": output}  # type: ignore[dict-item]
 
 
 def _family(pid: int) -> list[int]:
@@ -173,6 +179,12 @@ def _usage(pid: int) -> tuple[float, float]:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return memory, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0, 0.0
+
+
+def _is_worker(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return b"tasks.engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 PLAIN = """
@@ -250,13 +262,13 @@ def leave_out(name: str, why: str) -> None:
 
 def finish() -> None:
     """End with an error, whose last line names what was missed, or what was not measured."""
-    told = [
+    problems = [
         f"{title}: {', '.join(names)}"
         for title, names in (("above what it may be", missed), ("not measured", unmeasured))
         if names
     ]
-    if told:
-        sys.exit("; ".join(told))
+    if problems:
+        sys.exit("; ".join(problems))
 
 
 def throughput(place: Path) -> None:
@@ -267,19 +279,25 @@ def throughput(place: Path) -> None:
         judges = bench.provider("emu", base, concurrency=CONCURRENCY)
         data = bench.dataset(5000)
         run = bench.audit(judges, data)
-        told = stats(base)
-        show("ballots", told["replies"])
-        show("first call to last / ideal", told["seconds"] / (told["replies"] * LATENCY / 64), 1.15)
+        counts = stats(base)
+        show("ballots", counts["replies"])
+        show(
+            "first call to last / ideal",
+            counts["seconds"] / (counts["replies"] * LATENCY / 64),
+            1.15,
+        )
         show("cold process beside a server / ideal", run["seconds"] / ideal, 1.7)
         show("peak memory", run["peak"], 400, "MB")
         again = bench.audit(judges, data)
         show("nothing to do", again["seconds"], 4.0, "s")
-        show("calls of that", stats(base)["requests"] - told["requests"], 0)
+        show("calls of that", stats(base)["requests"] - counts["requests"], 0)
         small = Bench(place / "one")
         thousand = small.audit(small.provider("emu", base, concurrency=64), small.dataset(1000))
         show("1 000 ballots, cold", thousand["seconds"], 13.0, "s")
         marginal = (run["cpu"] - thousand["cpu"]) / 4.0
         show("marginal CPU per ballot", marginal, 4.2, "ms")
+        calls = (run["worker"] - thousand["worker"]) / 4.0
+        show("marginal CPU per ballot, of the calls (worker)", calls, None, "ms")
     for route in ("openai/emu", "hosted_vllm/emu"):
         with emulator() as base:
             seconds, cpu = plain_loop(base, 5000, route)
@@ -337,7 +355,7 @@ def faults(place: Path) -> None:
         bench = Bench(place / "faults")
         judges = bench.provider("emu", base, concurrency=CONCURRENCY, timeout_seconds=2)
         run = bench.audit(judges, bench.dataset(10_000))
-        told = stats(base)
+        counts = stats(base)
         rows = Warehouse(bench.warehouse).query(
             "select count(*), count(distinct ballot_id) from votes"
         )
@@ -345,8 +363,8 @@ def faults(place: Path) -> None:
         planned = Warehouse(bench.warehouse).query("select planned from runs").item()
         show("ballots without a vote", planned - ballots, 0)
         show("votes that are there twice", ballots - different, 0)
-        show("replies to one prompt at most", told["most_replies_to_a_prompt"], 1)
-        show("calls / ballots", told["requests"] / planned, 1.3)
+        show("replies to one prompt at most", counts["most_replies_to_a_prompt"], 1)
+        show("calls / ballots", counts["requests"] / planned, 1.3)
         show("seconds", run["seconds"], None, "s")
 
 
@@ -360,8 +378,8 @@ def budget(place: Path) -> None:
             judges = bench.provider("emu", base, concurrency=32)
             cap = 0.01 + 0.002 * seed
             bench.audit(judges, bench.dataset(600), "--budget", str(cap))
-            told = stats(base)
-            spent = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+            counts = stats(base)
+            spent = (counts["prompt_tokens"] + 2 * counts["completion_tokens"]) / 1e6
             worst, least = max(worst, spent / cap), min(least, spent / cap)
     show("spent / cap, at most of 20", worst, 1.0)
     show("spent / cap, at least of 20", least)
@@ -391,11 +409,14 @@ def ends(place: Path) -> None:
             # Another seed: what the home has cached is of no use.
             began = time.monotonic()
             run = bench.audit(judges, data, "--seed", str(number))
-            ended, told = time.monotonic(), stats(base)
+            ended, counts = time.monotonic(), stats(base)
         show(
-            f"{case}, {ballots} ballots: before the first call", told["first_at"] - began, None, "s"
+            f"{case}, {ballots} ballots: before the first call",
+            counts["first_at"] - began,
+            None,
+            "s",
         )
-        show(f"{case}, {ballots} ballots: after the last", ended - told["last_at"], None, "s")
+        show(f"{case}, {ballots} ballots: after the last", ended - counts["last_at"], None, "s")
         show(f"{case}, {ballots} ballots: CPU of all processes", run["cpu"], None, "s")
 
 

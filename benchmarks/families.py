@@ -76,8 +76,8 @@ def discoveries(report: Report, studies: int, seed: int) -> pl.DataFrame:
     found = []
     for (dataset,), estimates in rows.partition_by("dataset", as_dict=True).items():
         cells = conclude(Estimates.of(estimates))
-        told = {name: pl.col(column) <= ALPHA for name, column in ADJUSTED.items()}
-        told["biased"] = pl.col("finding") == "biased"
+        rejections = {name: pl.col(column) <= ALPHA for name, column in ADJUSTED.items()}
+        rejections["biased"] = pl.col("finding") == "biased"
         found += [
             cells.select(
                 study=pl.lit(f"{seed}/{dataset}"),
@@ -85,7 +85,7 @@ def discoveries(report: Report, studies: int, seed: int) -> pl.DataFrame:
                 false=(rejected & null).sum(),
                 true=(rejected & ~null).sum(),
             )
-            for name, rejected in told.items()
+            for name, rejected in rejections.items()
         ]
     return pl.concat(found)
 

@@ -208,9 +208,9 @@ def times(number: int) -> int:
 
 
 @contextlib.contextmanager
-def case(place: Path, ballots: int, **manners: Any) -> Iterator[Case]:
+def case(place: Path, ballots: int, **behaviour: Any) -> Iterator[Case]:
     """Make a case."""
-    with emulator(**{"latency": 0.1, **manners}) as base:
+    with emulator(**{"latency": 0.1, **behaviour}) as base:
         yield Case(place, base, ballots)
 
 

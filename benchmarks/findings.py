@@ -157,8 +157,8 @@ def main() -> None:
         for rate in TABLES[name](given.studies, given.seed) if name in TABLES else ():
             print(f"{name}: {rate}", flush=True)
         for study in DESIGNS.get(name, ()):
-            told = words(study, given.studies, given.seed)
-            shares = ", ".join(f"{word} {share:.3f}" for word, share in told.items())
+            shares_of_words = words(study, given.studies, given.seed)
+            shares = ", ".join(f"{word} {share:.3f}" for word, share in shares_of_words.items())
             print(f"{name}: {study.about}: {shares}", flush=True)
 
 

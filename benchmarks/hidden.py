@@ -191,8 +191,8 @@ def unreadable(studies: int, seed: int) -> Iterator[Rate]:
                     choice=pl.when(LOST[side]() & gone).then(pl.lit("invalid")).otherwise("choice")
                 )
                 whole = STATISTICS["asr"].draft(**frames(log)).select("judge", complete="estimate")
-                told = found(log).select("judge", complete_finding="finding")
-                parts.append(found(read).join(whole, on="judge").join(told, on="judge"))
+                named = found(log).select("judge", complete_finding="finding")
+                parts.append(found(read).join(whole, on="judge").join(named, on="judge"))
             rows = pl.concat(parts)
             title = f"{beta} logits, .30 of votes for the {side} lost, {items} x {votes}"
             held = rows["complete"].is_between(rows["low"], rows["high"])

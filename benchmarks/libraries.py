@@ -29,8 +29,8 @@ def annotations() -> pl.DataFrame:
     """Simulate judges who know the truth in .7 of items, and else say anything."""
     random = np.random.default_rng(0)
     truth = random.integers(0, len(LABELS), ITEMS)
-    told = random.random((JUDGES, ITEMS)) < SKILL
-    said = np.where(told, truth, random.integers(0, len(LABELS), (JUDGES, ITEMS)))
+    right = random.random((JUDGES, ITEMS)) < SKILL
+    said = np.where(right, truth, random.integers(0, len(LABELS), (JUDGES, ITEMS)))
     items = [f"q{at:05}" for at in range(ITEMS)]
     return pl.DataFrame(
         {
@@ -70,10 +70,10 @@ def main() -> None:
         took, ours = seconds(lambda which=statistic: STATISTICS[which].draft(annotations=rows))
         mine = ours.filter(pl.col("statistic") == name).sort("judge", "subgroup")
         one = took / (DRAWS * mine.height)
-        apart = abs(mine["estimate"][0] - theirs[0])
+        difference = abs(mine["estimate"][0] - theirs[0])
         print(
             f"{name:<28}{each / TIMES * 1e3:>7.2f} ms{one * 1e3:>11.4f} ms"
-            f"{each / TIMES / one:>8.0f}{apart:>11.0e}"
+            f"{each / TIMES / one:>8.0f}{difference:>11.0e}"
         )
 
 

@@ -33,7 +33,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import HERE, _family, _request, _usage, finish, leave_out, missed, show, stats
+from engine import EMULATOR, HERE, _family, _request, _usage, finish, leave_out, missed, show, stats
 
 from flows.serving.server import find_server
 from tasks.kit.defaults import BUDGET, DEFAULTS
@@ -91,7 +91,7 @@ class Provider:
     def start(self) -> str:
         """Serve, with votes that were not drawn before."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.simulation.emulator", "--port", str(self._port)],
+            [sys.executable, EMULATOR, "--port", str(self._port)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -99,8 +99,8 @@ class Provider:
         base = self._process.stdout.readline().strip()
         self._port = int(base.split(":")[2].split("/")[0])
         self._starts += 1
-        manners = {"latency": 0.02, "vary": True, "seed": 10_000 * self._starts}
-        _request(base, "/manners", {**manners, "traits": TRAITS[self.name]})
+        behaviour = {"latency": 0.02, "vary": True, "seed": 10_000 * self._starts}
+        _request(base, "/behaviour", {**behaviour, "traits": TRAITS[self.name]})
         return base
 
     def stop(self) -> None:
@@ -117,7 +117,7 @@ class Provider:
 
     def change(self, judge: str, traits: dict[str, Any]) -> None:
         """Let a judge be another one from now on."""
-        _request(self.base, "/manners", {"traits": {**TRAITS[self.name], judge: traits}})
+        _request(self.base, "/behaviour", {"traits": {**TRAITS[self.name], judge: traits}})
 
 
 class Serving:
@@ -361,10 +361,10 @@ def check_drift(nights: list[Night], store: Warehouse) -> None:
     for judge, wave, state, measure, perturbation, change, p in rows:
         at = number[wave]
         right = judge == "south/turncoat" and CHANGED <= at <= CHANGED + 1
-        told = (
+        text = (
             f"{state}: night {at}, {judge}, {measure} {perturbation or ''} {change:+.3f} p {p:.2g}"
         )
-        print(f"{'' if right else 'FALSE '}{told}")
+        print(f"{'' if right else 'FALSE '}{text}")
         if right:
             true |= {at} if state == "alert" else set()
         else:

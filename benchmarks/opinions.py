@@ -36,8 +36,10 @@ def contests_of(
         if one_order:
             judged = in_one_order(judged, seeds[0] + 3)
         judged, person = (match_models(frames(log)["tallies"]) for log in (judged, person))
-        told = person.select("judge", "sample", human_score="score")
-        rows = judged.drop("human_score").join(told, on=["judge", "sample"], maintain_order="left")
+        scores = person.select("judge", "sample", human_score="score")
+        rows = judged.drop("human_score").join(
+            scores, on=["judge", "sample"], maintain_order="left"
+        )
         if questions is None:
             questions = rows.select("judge", "cluster").unique(maintain_order=True)
             chosen = pl.Series(random.random(questions.height) < CHANCE)
@@ -175,5 +177,7 @@ def people(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFram
         "gap_agreement",
     )
     found = measured(names, "dataset", annotations=Annotations.of(pl.concat(rows)))
-    told = found.filter(pl.col("subgroup").is_in(["", "Ann", "humans"]), pl.col("judge") != "Bob")
-    return pl.concat([told, measured(("order_kappa",), "judge", tallies=given["judge"])])
+    agreement = found.filter(
+        pl.col("subgroup").is_in(["", "Ann", "humans"]), pl.col("judge") != "Bob"
+    )
+    return pl.concat([agreement, measured(("order_kappa",), "judge", tallies=given["judge"])])

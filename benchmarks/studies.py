@@ -152,8 +152,8 @@ def labelled(
     """Return votes of a judge, labelled by what a person says of the same answers in control."""
     log = drawn(judge, design, studies, seed, votes=votes, gap_seed=seed + 7)
     other = drawn(person, design, studies, seed + 8, votes=2, gap_seed=seed + 7)
-    told = tally_votes(frames(other)["tallies"], "balanced").filter(arm="control")
-    label = told.select("judge", "sample", label="verdict")
+    verdicts = tally_votes(frames(other)["tallies"], "balanced").filter(arm="control")
+    label = verdicts.select("judge", "sample", label="verdict")
     return log.drop("label").join(label, on=["judge", "sample"], how="left")
 
 

@@ -122,7 +122,7 @@ def sizes_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> 
             ],
             how="diagonal_relaxed",
         )
-    told, rejected = pl.col("too_few").is_null(), pl.col("p_value") <= ALPHA
+    enough, rejected = pl.col("too_few").is_null(), pl.col("p_value") <= ALPHA
     own = rows.filter(
         pl.col("subgroup") == "", pl.col("p_value").is_not_null(), _of_control("position")
     ).with_columns(too_few=why_not_enough())
@@ -130,8 +130,8 @@ def sizes_of(sizes: tuple[int, ...], shared: float, studies: int, seed: int) -> 
         studies=pl.len(),
         df=pl.col("df").mean(),
         size=rejected.mean(),
-        word=told.mean(),
-        found=(rejected & told).mean(),
+        word=enough.mean(),
+        found=(rejected & enough).mean(),
     )
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -93,7 +93,7 @@ class Booth:
         if voter not in self.seats:
             known = ", ".join(self.seats) or "nobody"
             raise ValueError(f"--renew: {voter!r} is not a voter of {self.study}. Voters: {known}.")
-        renew_link(self.ledger, self.seats, voter)
+        renew_link(self.ledger, self.seats[voter])
 
     def token(self, seat: Seat) -> str:
         """Return the token of a voter's link."""
@@ -105,15 +105,11 @@ class Booth:
 
     def seat_of_token(self, token: str) -> Seat | None:
         """Return the voter of a link; null if the link is unknown."""
-        return self._seats_by_digest(self.token(seat) for seat in self.seats.values()).get(
-            _digest(token)
-        )
+        return self._seat_named(token, self.token)
 
     def seat_of_page(self, slug: str, session: str | None) -> Seat | None:
         """Return the voter of a page; null unless the session is that voter's."""
-        seat = self._seats_by_digest(self.slug(seat) for seat in self.seats.values()).get(
-            _digest(slug)
-        )
+        seat = self._seat_named(slug, self.slug)
         return seat if seat is not None and self.knows(seat, session) else None
 
     def knows(self, seat: Seat, session: str | None) -> bool:
@@ -251,9 +247,9 @@ class Booth:
         if seat.final_ballots():
             self._has_final.set()
 
-    def _seats_by_digest(self, names: Iterable[str]) -> dict[str, Seat]:
-        """Index seats by digests of secret names, against timing attacks."""
-        return {_digest(name): seat for name, seat in zip(names, self.seats.values(), strict=True)}
+    def _seat_named(self, name: str, secret: Callable[[Seat], str]) -> Seat | None:
+        """Return the seat with a secret name, found by digests, against timing attacks."""
+        return {_digest(secret(seat)): seat for seat in self.seats.values()}.get(_digest(name))
 
     def _nonce(self, seat: Seat, ballot: str) -> str:
         """Return a signed nonce: proof that this page was served to this voter in this turn."""

@@ -1,11 +1,9 @@
 """Save final choices as votes in the warehouse."""
 
-import getpass
 import os
 import socket
 import threading
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +13,7 @@ import polars as pl
 from booth._seats import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
-from tasks.kit.code_digest import ALL_ROOMS, code_digest
+from tasks.kit.provenance import code_version, user_name
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 
@@ -52,22 +50,18 @@ class VoteWriter:
 
     def _row(self, run: str) -> dict[str, Any]:
         now = datetime.now(UTC)
-        try:
-            user = getpass.getuser()
-        except (KeyError, OSError):
-            user = f"uid {os.getuid()}"
         return {
             "run": run,
             "flow": "booth",
             "study": self.study,
-            "user": user,
+            "user": user_name(),
             "process": f"{socket.gethostname()}/{os.getpid()}",
             "parameters": self._parameters,
             "fingerprint": run,
             "state": "completed",
             "started_at": now,
             "ended_at": now,
-            "code_version": f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}",
+            "code_version": code_version(),
             "asked": 0,
         }
 

@@ -126,34 +126,24 @@ def seats_of(ledger: Ledger) -> dict[str, Seat]:
     """Rebuild the seats of all voters from the ledger."""
     seats: dict[str, Seat] = {}
     for line in ledger.lines:
-        _replay(line, seats)
+        voter = line.get("voter")
+        if line.get("what") == "voter":
+            seats.setdefault(str(voter), Seat(str(voter), int(line["number"])))
+        elif voter in seats:
+            _apply(line, seats[str(voter)])
     return seats
 
 
 def add_seat(ledger: Ledger, seats: dict[str, Seat], voter: str) -> Seat:
     """Add a voter."""
-    line = {"what": "voter", "voter": voter, "number": len(seats)}
-    ledger.write(line)
-    _replay(line, seats)
+    ledger.write({"what": "voter", "voter": voter, "number": len(seats)})
+    seats[voter] = Seat(voter, len(seats))
     return seats[voter]
 
 
-def renew_link(ledger: Ledger, seats: dict[str, Seat], voter: str) -> None:
-    """Invalidate the link and session of a voter."""
-    line = {"what": "link", "voter": voter, "generation": seats[voter].generation + 1}
-    ledger.write(line)
-    _replay(line, seats)
-
-
-def _replay(line: dict[str, Any], seats: dict[str, Seat]) -> None:
-    """Apply one line of the ledger."""
-    what, voter = line.get("what"), line.get("voter")
-    if what == "voter":
-        seats.setdefault(str(voter), Seat(str(voter), int(line["number"])))
-        return
-    if voter not in seats:
-        return
-    seat = seats[str(voter)]
+def _apply(line: dict[str, Any], seat: Seat) -> None:
+    """Apply one line of the ledger to the seat of its voter."""
+    what = line.get("what")
     if what == "link":
         seat.generation, seat.session = int(line["generation"]), None
     elif what == "bound" and line["generation"] == seat.generation:
@@ -167,47 +157,37 @@ def _replay(line: dict[str, Any], seats: dict[str, Seat]) -> None:
         seat.done = True
 
 
-def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: float) -> None:
-    """Record a choice: on the disk first, then in memory."""
-    at = datetime.now(UTC)
-    ledger.write(
-        {
-            "what": "vote",
-            "voter": seat.voter,
-            "ballot": ballot,
-            "choice": label,
-            "seconds": round(seconds, 3),
-            "at": at.isoformat(),
-        }
-    )
-    seat.choose(ballot, label, round(seconds, 3), at)
+def _record(ledger: Ledger, seat: Seat, what: str, **values: Any) -> None:
+    """Record an event of a voter: on the disk first, then in memory."""
+    line = {"what": what, "voter": seat.voter, **values}
+    ledger.write(line)
+    _apply(line, seat)
 
 
-def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> None:
-    """Record the viewing time of a page if it has grown."""
-    seconds = round(seen_for(page, claim), 3)
-    if seconds > seat.looks.get(page.ballot, {}).get(page.shown_at, 0.0):
-        ledger.write(
-            {
-                "what": "look",
-                "voter": seat.voter,
-                "ballot": page.ballot,
-                "shown_at": page.shown_at,
-                "seconds": seconds,
-            }
-        )
-        seat.look(page.ballot, page.shown_at, seconds)
-
-
-def write_done(ledger: Ledger, seat: Seat) -> None:
-    """Record that a voter has finished."""
-    ledger.write({"what": "done", "voter": seat.voter})
-    seat.done = True
+def renew_link(ledger: Ledger, seat: Seat) -> None:
+    """Invalidate the link and session of a voter."""
+    _record(ledger, seat, "link", generation=seat.generation + 1)
 
 
 def bind_session(ledger: Ledger, seat: Seat, session: str) -> None:
     """Bind a seat to the session in which its link was first opened."""
-    ledger.write(
-        {"what": "bound", "voter": seat.voter, "generation": seat.generation, "session": session}
-    )
-    seat.session = session
+    _record(ledger, seat, "bound", generation=seat.generation, session=session)
+
+
+def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: float) -> None:
+    """Record a choice."""
+    values = {"ballot": ballot, "choice": label, "seconds": round(seconds, 3)}
+    _record(ledger, seat, "vote", **values, at=datetime.now(UTC).isoformat())
+
+
+def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> None:
+    """Record the viewing time of a page if it has grown."""
+    ballot, shown_at = page.ballot, page.shown_at
+    seconds = round(seen_for(page, claim), 3)
+    if seconds > seat.looks.get(ballot, {}).get(shown_at, 0.0):
+        _record(ledger, seat, "look", ballot=ballot, shown_at=shown_at, seconds=seconds)
+
+
+def write_done(ledger: Ledger, seat: Seat) -> None:
+    """Record that a voter has finished."""
+    _record(ledger, seat, "done")

@@ -1,5 +1,6 @@
 """Web pages of the booth: a welcome page for each personal link, and the ballots."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
@@ -217,7 +218,7 @@ def _add_ballots(app: FastAPI, site: Site) -> None:
 
 
 def is_foreign(request: Request, known: str | None = None) -> bool:
-    """Tell whether a request comes from another site; ``known`` is a further host of ours.
+    """Tell whether a request comes from another site; ``known`` is another host name of the booth.
 
     Browsers send Sec-Fetch-Site only over https and to loopback addresses. Otherwise the origin is
     compared with the host. A request without an origin is not from a browser, so it has no cookie.
@@ -244,21 +245,16 @@ def _host_of(address: str) -> str | None:
     return parts.netloc.lower().removesuffix(usual) or None if usual else None
 
 
+def _answering(name: str, status: int) -> Callable[[Request, Exception], Response]:
+    return lambda *_: page(name, status)
+
+
 def _add_guard(app: FastAPI, known: str | None) -> None:
-    def refuse(_: Request, __: Exception) -> Response:
-        """Do not reveal whether a link is wrong, used or unknown."""
-        return page("refused", 403)
-
-    def unreadable(_: Request, __: Exception) -> Response:
-        return page("refused", 400)
-
-    def not_saved(_: Request, __: Exception) -> Response:
-        return page("not_saved", 503)
-
-    app.add_exception_handler(Refused, refuse)
-    app.add_exception_handler(Unreadable, unreadable)
-    app.add_exception_handler(HTTPException, refuse)
-    app.add_exception_handler(OSError, not_saved)
+    # The page does not reveal whether a link is wrong, used or unknown.
+    app.add_exception_handler(Refused, _answering("refused", 403))
+    app.add_exception_handler(Unreadable, _answering("refused", 400))
+    app.add_exception_handler(HTTPException, _answering("refused", 403))
+    app.add_exception_handler(OSError, _answering("not_saved", 503))
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:

@@ -1,1 +1,1 @@
-"""The stories: flows wire the stages together, and only they touch the warehouse."""
+"""Flows and what runs them."""

@@ -11,11 +11,12 @@ from flows.results.people import with_people
 from flows.running.casting import cast_all
 from flows.running.claims import Claims
 from flows.running.counts import Counts
+from flows.running.processes import ignored_files
 from flows.running.progress import notifier
 from flows.running.readiness import not_ready
 from flows.running.run_row import RunRow
 from flows.serving.alerts import start_on_alert
-from flows.serving.allowed_paths import admit
+from flows.serving.allowed_paths import admit, is_from_form
 from flows.serving.prefect_reporting import Messages, outcomes, report_killed_runs
 from flows.serving.run_labels import due, run_name, tag_run
 from flows.studies import Study
@@ -48,11 +49,12 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     counts = Counts(study)
     # Tasks share one client: to make one takes 30 ms, as it loads all certificates.
     with RunRow("audit", flow_run.id, place, counts) as row, SyncClientContext.get_or_create():
-        for note in counts.unsaved:
+        # On the command line, the command itself names ignored files.
+        for note in [*counts.unsaved, *(ignored_files() if is_from_form() else ())]:
             get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
         study.check()
-        questions, answers, versions = stages.import_dataset(
+        questions, answers, versions, known = stages.import_dataset(
             study.dataset, study.folder, study.limit
         )
         perturbations = perturbation_table(study.asked())
@@ -113,6 +115,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             waiting=waiting["ballot_id"],
             stops=stops,
             categories=categories,
+            known=known,
         )
         vote_log = with_people(vote_log, pairs, study, place)
         counts.count_gaps(vote_log, place)

@@ -9,7 +9,6 @@ from prefect.states import Completed
 from flows.publishing.calibration_page import publish_calibration
 from flows.results import stages
 from flows.results.calibration import (
-    Calibration,
     Steps,
     calibrate_labels,
     in_words,
@@ -19,6 +18,7 @@ from flows.results.calibration import (
 )
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
+from flows.studies.calibration import Calibration
 from warehouse.store import Warehouse
 
 
@@ -38,7 +38,7 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     place = Warehouse(allowed_warehouse(warehouse))
     calibration.require_own_metric_elsewhere()
     require_free(calibration, place)
-    steps = Steps(stages.try_judges, stages.label_items, stages.agree)
+    steps = Steps(stages.try_judges, stages.label_items, stages.agree, stages.compare)
     found = calibrate_labels(calibration, place, steps)
     row = keep_calibration(calibration, found, place, flow_run.id)
     page = publish_calibration(found, row, place)

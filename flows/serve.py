@@ -21,7 +21,7 @@ from tasks.kit.printable import printable
 from warehouse.peek import VARIABLE
 
 PORT = 4200
-OPEN = (
+UNPROTECTED = (
     "{url} requires no authentication: anyone who can reach it, such as any user of this machine, "
     "can run code as you, with your API keys."
 )
@@ -80,7 +80,7 @@ def _use(access: Access | None) -> None:
     access.put_into_environment()
     _say(f"Prefect UI: {_pages(access)}")
     if not asks_for_authentication(access):
-        _say(OPEN.format(url=access.url))
+        _say(UNPROTECTED.format(url=access.url))
 
 
 def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
@@ -99,7 +99,7 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
     if access.auth:
         _say(f"Authentication string: {access.auth}")
     else:
-        _say(OPEN.format(url=access.url) + " To prevent this, leave out --no-auth.")
+        _say(UNPROTECTED.format(url=access.url) + " To prevent this, leave out --no-auth.")
     return access
 
 

@@ -1,12 +1,14 @@
-"""Frames of the alternative annotator test, which compares judges with people."""
+"""Frames that compare judges with people: alternative annotator test, agreement, disagreements."""
 
 import pandera.polars as pa
 
-from schemas.frame import counted, name, optional, share
-from schemas.judging import Measured
+from schemas.curation import VERDICTS
+from schemas.frame import Frame, counted, name, optional, share
+from schemas.judging import Measured, author, size
 
 KINDS_OF_EPSILON = ["additive", "multiplicative"]
 TESTS = ["auto", "score", "t"]
+RATINGS = ["number", "label", "verdict"]
 MARGIN = ("dataset", "judge", "prompt", "wave", "metric", "epsilon", "epsilon_kind")
 
 
@@ -96,4 +98,123 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
     rejected: bool = optional("true if the test at .05 rejects that the judge is worse by epsilon")
     unreadable: int = counted("number of unreadable labels of the annotator")
     reason: str = name("why there is no p-value, or what limits it", nullable=True)
+    simulated: bool = optional("true for a simulated judge; null if unknown")
+
+
+class Ratings(
+    Frame,
+    table="ratings",
+    key=("dataset", "item", "criterion", "judge", "prompt", "repeat"),
+):
+    """One row per item, criterion, judge or person, and repeat: the rating that was given."""
+
+    dataset: str = name("name of the log, and the turn where it has turns")
+    item: str = name("what is rated: an answer, or a pair of answers")
+    cluster: str = name("unit of independence: the question")
+    criterion: str = name(
+        "what the rating is about; null if the log has one criterion only", nullable=True
+    )
+    judge: str = name("the judge or person who rated")
+    prompt: str = name("name of the judge prompt, or unknown")
+    repeat: int = counted("number of the repeat, from 0")
+    human: bool = pa.Field(description="true if a person rated")
+    kind: str = pa.Field(
+        isin=RATINGS, description="number (a grade), label, or verdict on a pair of answers"
+    )
+    label: str = name("the label, such as pass, anchor or 7; null if invalid", nullable=True)
+    value: float = optional(
+        "the grade, the label's position on its scale, or the score of a verdict (0 anchor, "
+        "1 target); null if there is none"
+    )
+    inconsistent: bool = pa.Field(
+        description="true for a tie because the verdicts of the two orders differ"
+    )
+    invalid: str = name("why there is no rating; null if there is one", nullable=True)
+    category: str = name("group of questions", nullable=True)
+    right: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
+    anchor_author: str = author("anchor")
+    target_author: str = author("target")
+    anchor_header: int = size("headings of the anchor")
+    target_header: int = size("headings of the target")
+    anchor_list: int = size("list items of the anchor")
+    target_list: int = size("list items of the target")
+    anchor_bold: int = size("bold words of the anchor")
+    target_bold: int = size("bold words of the target")
+
+
+KINDS_OF_LABELS = ["pass_fail", "grade", "name"]
+CELL = ("dataset", "judge", "prompt", "wave", "criterion", "slice_column", "slice")
+
+
+class ByCriterion(Measured):
+    """Columns that all of these results begin with."""
+
+    criterion: str = name(
+        "what the labels are about, such as a criterion of a rubric or one label of a set; null if "
+        "there is only one",
+        nullable=True,
+    )
+
+
+class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statistic")):
+    """One row per judge, criterion, slice and statistic of its agreement with people."""
+
+    slice_column: str = name("column that the slice is a value of; null for all", nullable=True)
+    slice: str = name("value of that column; null for all items", nullable=True)
+    statistic: str = name("name of the statistic")
+    kind: str = pa.Field(isin=KINDS_OF_LABELS, description="pass_fail, grade or name")
+    estimate: float = optional("null if there is none, see reason")
+    low: float = optional("lower bound of the interval")
+    high: float = optional("upper bound of the interval")
+    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
+    method: str = name("method of the interval")
+    df: float = pa.Field(ge=0, nullable=True, description="Satterthwaite degrees of freedom")
+    hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
+    n: int = counted("number of items used")
+    clusters: int = counted("number of independent clusters used")
+    missing: int = counted("items with a label of people and none of the judge")
+    invalid: int = counted(
+        "items with a label of people and a label of the judge that is unreadable, such as an error"
+    )
+    unlabelled: int = counted("items with a label of the judge and none of people")
+    tied: int = counted("items whose people disagree so that no label is the most frequent")
+    p_value: float = share("raw two-sided p-value of no difference", nullable=True)
+    p_adjusted: float = share("p-value adjusted over all of this calibration", nullable=True)
+    adjustment: str = name("how p-values are adjusted; null if there is none", nullable=True)
+    finding: str = optional(
+        "for the bias: biased, no relevant bias or inconclusive",
+        isin=["biased", "no relevant bias", "inconclusive"],
+    )
+    reason: str = name("why an estimate, an interval or a finding is missing", nullable=True)
+    simulated: bool = optional("true for a simulated judge; null if unknown")
+
+
+class ConfusionMatrix(
+    ByCriterion,
+    table="confusions",
+    key=("dataset", "judge", "prompt", "wave", "criterion", "human_label", "judge_label"),
+):
+    """One row per judge, criterion, label of people and label of the judge that occur together."""
+
+    human_label: str = name("combined label of people")
+    judge_label: str = name("label of the judge")
+    items: int = pa.Field(ge=1, description="number of items with these two labels")
+    simulated: bool = optional("true for a simulated judge; null if unknown")
+
+
+class Disagreements(
+    ByCriterion,
+    table="differing_labels",
+    key=("dataset", "judge", "prompt", "wave", "criterion", "rank"),
+):
+    """One row per item on which a judge and people differ, worst first."""
+
+    rank: int = pa.Field(ge=1, description="1 for the worst disagreement of a judge and criterion")
+    item: str = name("the item")
+    human_label: str = name("combined label of people; for several people's grades the mean")
+    judge_label: str = name("label of the judge")
+    gap: float = pa.Field(ge=0, description="distance of two grades; 1 for other labels")
+    people: int = pa.Field(ge=1, description="number of people who labelled the item")
+    human_share: float = share("share of them who gave the combined label")
+    texts: str = name("other text columns of the item, as a JSON object")
     simulated: bool = optional("true for a simulated judge; null if unknown")

@@ -3,15 +3,17 @@
 import pandera.polars as pa
 
 from schemas.curation import KINDS
-from schemas.frame import Result, name, share
+from schemas.frame import Result, counted, name, optional, share
 from schemas.judging import Measured
+from schemas.keys import CELL, JUDGE
 from schemas.results import FINDINGS
 
 DESIGNS = ["balanced", "random"]
+MEANS = ["mean_shift", "mean_asr", "mean_sham_floor", "mean_dasr"]
 NOTICES = ["another model", "another fingerprint"]
 
 
-class Waves(Measured, table="waves", key=("dataset", "judge", "prompt", "wave")):
+class Waves(Measured, table="waves", key=JUDGE):
     """One row per dataset, judge, prompt and wave: how the judge was asked."""
 
     design: str = pa.Field(
@@ -34,11 +36,7 @@ class ReplyChanges(Result, table="reply_changes", key=("judge", "prompt", "wave"
     notice: str = pa.Field(isin=NOTICES, description="what changed since the wave before")
 
 
-class PanelMembers(
-    Measured,
-    table="panel_members",
-    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation"),
-):
+class PanelMembers(Measured, table="panel_members", key=CELL):
     """One row per judge and perturbation: whether the judge is part of the jury and of means.
 
     People never are, and simulated judges only if all judges are simulated.
@@ -46,8 +44,8 @@ class PanelMembers(
 
     mode: str = pa.Field(description="how votes became a verdict")
     perturbation: str = name("name of the perturbation")
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true for a simulated judge")
     votes_per_pair: int = pa.Field(
         ge=0, nullable=True, description="ballots per pair that its shift rests on"
     )
@@ -56,25 +54,84 @@ class PanelMembers(
     kept: bool = pa.Field(description="whether they still do without the excluded judges")
 
 
-class JuryFindings(
+class PanelMeans(
     Measured,
-    table="jury_conclusions",
-    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation", "left_out"),
+    table="panel_means",
+    key=(
+        *CELL,
+        "votes_per_pair",
+        "statistic",
+        "without_excluded",
+    ),
 ):
+    """One row per mean over judges of equal votes per pair, with and without excluded judges.
+
+    A mean has an interval if all judges answer the same questions with equal votes per pair; else
+    it is the plain mean of the judges' own rates.
+    """
+
+    mode: str = pa.Field(description="how votes became a verdict")
+    perturbation: str = name("name of the perturbation")
+    votes_per_pair: int = counted("ballots per pair of the judges averaged")
+    statistic: str = pa.Field(isin=MEANS, description="name of the mean")
+    without_excluded: bool = pa.Field(description="whether excluded judges are left out")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true if a judge averaged is simulated")
+    judges: int = counted("number of judges with an attack success rate")
+    left_out: str = name("excluded judges, with reasons; null if none", nullable=True)
+    estimate: float = optional("the mean; null without rates")
+    low: float = optional("lower bound of its interval; null without one")
+    high: float = optional("upper bound of its interval")
+    n: int = optional("samples that the interval rests on")
+    clusters: int = optional("questions that the interval rests on")
+    reason: str = name("why attack success has no interval; null if it has", nullable=True)
+
+
+class Rankings(Measured, table="rankings", key=CELL):
+    """One row per judge and perturbation: its rank with an interval, and its tier."""
+
+    mode: str = pa.Field(description="how votes became a verdict")
+    perturbation: str = name("name of the perturbation")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true for a simulated judge")
+    rank: float = optional("the rank; null without an interval, as a bare rank may be noise")
+    low: float = optional("lower bound of its interval")
+    high: float = optional("upper bound of its interval")
+    tier: str = name("judges that share a letter do not differ; null without", nullable=True)
+    n: int = counted("samples that all ranked judges share")
+    clusters: int = counted("questions that all ranked judges share")
+    reason: str = name("why there is no rank; null if there is one", nullable=True)
+
+
+class Voters(Result, table="voters", key=("dataset", "judge", "arm", "perturbation")):
+    """One row per person, arm and perturbation: votes, those left out, and why."""
+
+    dataset: str = name("name of the dataset")
+    judge: str = name("the person")
+    arm: str = name("the arm")
+    perturbation: str = name("name of the perturbation; null in the control arm", nullable=True)
+    votes: int = counted("number of votes")
+    too_fast: int = optional("number of invalid votes that were cast too fast; null if unknown")
+    not_familiar: int = counted("number of votes that abstain")
+    median_seconds: float = optional("median time of a vote; null if it was not measured")
+    counted: int = counted("number of valid votes")
+
+
+class JuryFindings(Measured, table="jury_conclusions", key=(*CELL, "left_out")):
     """One row per perturbation: the finding about the jury; and its shift without each member."""
 
     mode: str = pa.Field(description="how votes became a verdict")
     perturbation: str = name("name of the perturbation")
     left_out: str = name("the member left out; null for the jury of all judges", nullable=True)
-    kind: str = pa.Field(isin=KINDS, nullable=True, description="promote or detract")
-    simulated: bool = pa.Field(nullable=True, description="true if a member is simulated")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true if a member is simulated")
     statistic: str = pa.Field(
         isin=["jury_mps", "jury_mps_sham"], description="statistic used as the primary endpoint"
     )
-    member_shift: float = pa.Field(nullable=True, description="shift of the member left out")
-    shift: float = pa.Field(nullable=True, description="mean preference shift of the jury")
-    low: float = pa.Field(nullable=True, description="lower bound of its 95 % interval")
-    high: float = pa.Field(nullable=True, description="upper bound of its 95 % interval")
+    member_shift: float = optional("shift of the member left out")
+    shift: float = optional("mean preference shift of the jury")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
     p_value: float = share("two-sided, raw", nullable=True)
     p_adjusted: float = share(
         "Benjamini-Hochberg over the jury's perturbations; null with too few questions, and "
@@ -88,8 +145,11 @@ class JuryFindings(
         nullable=True,
         description="the conclusion; null if there is none, see reason",
     )
-    n: int = pa.Field(ge=0, description="samples used")
-    clusters: int = pa.Field(ge=0, description="questions used")
+    cost_usd: float = optional(
+        "cost of a verdict of all its members, as their votes here cost; null if a price is unknown"
+    )
+    n: int = counted("samples used")
+    clusters: int = counted("questions used")
     reason: str = name("why there is no conclusion, or what limits the finding", nullable=True)
 
 
@@ -103,16 +163,16 @@ class WinChecks(
     mode: str = pa.Field(description="how votes became a verdict; any for the win itself")
     subgroup: str = name("the two models")
     perturbation: str = name("name of the perturbation; null for the win itself", nullable=True)
-    simulated: bool = pa.Field(nullable=True, description="true for a simulated judge")
+    simulated: bool = optional("true for a simulated judge")
     bias_bound: float = pa.Field(
         nullable=True, description="largest part of the win that the bias can explain"
     )
-    tipping_shift: float = pa.Field(nullable=True, description="shift that would reverse the win")
+    tipping_shift: float = optional("shift that would reverse the win")
     rests_on: str = name("how it is known which answers carry the feature", nullable=True)
-    clusters: int = pa.Field(ge=0, description="questions that the conclusion rests on")
-    win_rate: float = pa.Field(nullable=True, description="share of wins of the first model")
-    win_rate_low: float = pa.Field(nullable=True, description="lower bound of its interval")
-    win_rate_high: float = pa.Field(nullable=True, description="upper bound of its interval")
+    clusters: int = counted("questions that the conclusion rests on")
+    win_rate: float = optional("share of wins of the first model")
+    win_rate_low: float = optional("lower bound of its interval")
+    win_rate_high: float = optional("upper bound of its interval")
     margin: float = pa.Field(ge=0, nullable=True, description="distance of the win rate from 1/2")
     won: bool = pa.Field(
         nullable=True, description="whether the interval excludes 1/2; null without an interval"

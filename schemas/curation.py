@@ -2,9 +2,10 @@
 
 import pandera.polars as pa
 
-from schemas.frame import Fact, name, share
+from schemas.frame import Fact, Frame, name, share
 
 KINDS = ["promote", "detract"]
+VERDICTS = ["anchor", "tie", "target"]
 
 
 class Questions(Fact, table="questions", key=("question_id",)):
@@ -38,6 +39,26 @@ class Versions(
     answer_id: str = name("the answer that was perturbed (the target)")
     perturbation: str = name("name of the perturbation")
     version: str = name("the perturbed text")
+
+
+class Known(Frame, table="known", key=("sample",)):
+    """One row per sample with what its dataset knows of the pair; kept in the vote log."""
+
+    sample: str = name("a question with its anchor and target: the target's answer_id")
+    anchor_author: str = name("model that wrote the anchor; null if unknown", nullable=True)
+    target_author: str = name("model that wrote the target; null if unknown", nullable=True)
+    label: str = pa.Field(
+        isin=VERDICTS, nullable=True, description="the correct verdict; null if unknown"
+    )
+    human_score: float = share(
+        "people's score of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
+    )
+    label_chance: float = pa.Field(
+        gt=0,
+        le=1,
+        nullable=True,
+        description="probability with which the pair was selected for labelling by people",
+    )
 
 
 class Perturbations(Fact, table="perturbations", key=("perturbation", "recipe")):

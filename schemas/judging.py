@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pandera.polars as pa
 import polars as pl
 
-from schemas.curation import KINDS
+from schemas.curation import KINDS, VERDICTS
 from schemas.frame import Fact, Frame, Result, counted, name, optional, share
 
 ARMS = ["control", "experimental", "sham", "replicate"]
@@ -19,7 +19,6 @@ VALID = ["first", "second", "tie"]
 VERSUS = " vs "
 """Separates the names of two models in a subgroup, so no name may contain it."""
 STOPS = ["lossless", "pair", "deterministic"]
-VERDICTS = ["anchor", "tie", "target"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
 TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
 """Counts the votes of the study named by the DuckDB variable ``study``; see :class:`Tallies`."""
@@ -72,11 +71,12 @@ class Judges(Fact, table="judges", key=("judge",)):
 class Prompts(Fact, table="prompts", key=("prompt",)):
     """One row per judge prompt."""
 
-    prompt: str = name("name of the judge prompt")
+    prompt: str = name("name of the judge prompt; one of the user's own with its digest")
     kind: str = pa.Field(isin=["pair"], description="pairwise, single or reference-guided")
     source: str = name("source of the prompt")
-    verdict: str = pa.Field(
-        isin=["tag", "json", "button"], description="format of the verdict in the reply"
+    verdict: str = name(
+        "format of the verdict in the reply: tag, json or button; or JSON of the pattern or "
+        "pointer that finds it, with the choice that each text is"
     )
     system: str = pa.Field(description="system message")
     user: str = name("user message with placeholders for question and answers")

@@ -1,8 +1,20 @@
-"""Ids that depend on content only."""
+"""Keys of results, and ids that depend on content only."""
 
 import hashlib
 import json
 from typing import Any
+
+JUDGE = ("dataset", "judge", "prompt", "wave")
+"""A judge as it was asked."""
+
+CELL = (*JUDGE, "mode", "perturbation")
+"""A judge under a perturbation: what a bias is claimed about."""
+
+PANEL = ("dataset", "prompt", "wave", "mode", "perturbation")
+"""All judges under a perturbation."""
+
+SAMPLE = (*JUDGE, "sample")
+"""A sample as a judge saw it."""
 
 LENGTH = 32
 PEOPLE = "people"

@@ -5,6 +5,7 @@ import pandera.polars as pa
 from schemas.curation import KINDS
 from schemas.frame import Result, counted, name, optional, share
 from schemas.judging import Measured
+from schemas.keys import CELL, JUDGE
 
 FINDINGS = [
     "biased",
@@ -85,9 +86,7 @@ class Estimates(
 
 
 class Annotations(
-    Result,
-    table="annotations",
-    key=("dataset", "item", "aspect", "annotator", "prompt", "wave"),
+    Result, table="annotations", key=("dataset", "item", "aspect", "annotator", "prompt", "wave")
 ):
     """One row per item, aspect of the item and annotator: the label given."""
 
@@ -108,9 +107,7 @@ class Annotations(
     simulated: bool = optional("true for a simulated judge; null if unknown")
 
 
-class Findings(
-    Measured, table="findings", key=("dataset", "judge", "prompt", "wave", "mode", "perturbation")
-):
+class Findings(Measured, table="findings", key=CELL):
     """One row per cell with the finding on its primary endpoint, and one per judge on position."""
 
     mode: str = pa.Field(
@@ -201,7 +198,14 @@ class Findings(
     simulated: bool = optional("true for a simulated judge")
 
 
-class Exclusions(Measured, table="excluded_judges", key=("dataset", "judge", "prompt", "wave")):
+class KeptFindings(Findings, table="kept_findings", key=CELL):
+    """One row per cell of a judge that is not excluded: the finding without the excluded judges.
+
+    Empty if no judge is excluded.
+    """
+
+
+class Exclusions(Measured, table="excluded_judges", key=JUDGE):
     """One row per dataset, judge, prompt and wave: whether the judge is excluded, and why.
 
     An excluded judge is left out of mean attack success rates. A bound is the end of the 95 %
@@ -301,11 +305,7 @@ MEASURES = [
 STATES = ["quiet", "suspect", "alert", "not measured"]
 
 
-class Drifts(
-    Measured,
-    table="drifts",
-    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation", "measure"),
-):
+class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
     """One row per cell, wave and measure: what changed since the baseline of its epoch."""
 
     mode: str = pa.Field(

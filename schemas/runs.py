@@ -1,4 +1,4 @@
-"""The record of what was run: runs, and the batches that providers answer."""
+"""Runs, and the batches that providers answer."""
 
 from typing import Annotated
 

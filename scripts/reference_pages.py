@@ -7,6 +7,7 @@ import argparse
 import ast
 import inspect
 import itertools
+import os
 import re
 import sys
 import tempfile
@@ -20,6 +21,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+# The pages are about the bundled entries, not about those of whoever writes them.
+if __name__ == "__main__":
+    os.environ["VOIRDIRE_HOME"] = os.devnull
+    os.environ.pop("VOIRDIRE_PROVIDERS", None)
+
 from booth.cli import booth
 from flows.cli.main import main as voirdire
 from flows.studies import STUDIES, Study, StudyFile
@@ -31,6 +37,7 @@ from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, Provider
+from tasks.readers.formats import FORMATS
 from tasks.statistics import STATISTICS, Statistic
 from warehouse.store import Warehouse
 
@@ -174,12 +181,17 @@ def catalogues() -> str:
         "## Judge prompts",
         _table(
             ("prompt", "verdict", "source"),
-            [(f"`{n}`", e.verdict, e.source) for n, e in PROMPTS.items()],
+            [(f"`{n}`", e.verdict_form, e.source) for n, e in PROMPTS.items()],
         ),
         "## Metrics of `voirdire calibrate`",
         _table(
             ("metric", "labels", "about", "source"),
             [(f"`{n}`", e.labels, e.summary, e.source) for n, e in METRICS.items()],
+        ),
+        "## Formats of logs",
+        _table(
+            ("format", "log", "content", "source"),
+            [(f"`{n}`", e.title, e.summary, e.source) for n, e in FORMATS.items()],
         ),
         "## Charts of the report",
         _table(

@@ -1,1 +1,1 @@
-"""The work: tasks take frames and return frames; a file is a stage, a folder a catalogue."""
+"""Pure functions from frames to frames, and what asks providers."""

@@ -9,6 +9,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
+from schemas.curation import Known
 from schemas.judging import (
     LAST_REPEAT,
     SIDES,
@@ -62,11 +63,13 @@ def log_votes(
     waiting: pl.Series,
     stops: pl.DataFrame,
     categories: pl.DataFrame | None = None,
+    known: DataFrame[Known] | None = None,
 ) -> DataFrame[VoteLog]:
     """Join each ballot with its pair and its vote; those not in ``waiting`` were cast before.
 
     ``stops`` says which ballots were not needed, see ``mark_stops``. Repeats of a replicate are
-    renumbered from 0. ``categories`` has the ``category`` of each ``question_id``.
+    renumbered from 0. ``categories`` has the ``category`` of each ``question_id``;
+    ``known`` holds what the dataset says of each control pair: authors, label, score of people.
     """
     cast = pl.col("choice").is_not_null()
     log = (
@@ -85,6 +88,18 @@ def log_votes(
     if categories is not None:
         named = categories.select("category", cluster="question_id")
         log = log.join(named, on="cluster", how="left")
+    if known is not None:
+        control = pl.col("arm").cast(pl.String) == "control"
+        perturbed = pl.col("arm").cast(pl.String) == "experimental"
+        flawed = perturbed & (pl.col("kind").cast(pl.String) == "detract")
+        log = log.join(known, on="sample", how="left").with_columns(
+            # People and authors know the original answers alone. The correct verdict stays the
+            # correct one, unless the perturbation makes the target worse.
+            pl.when(control).then(
+                pl.col("anchor_author", "target_author", "human_score", "label_chance")
+            ),
+            pl.when(~flawed).then("label").alias("label"),
+        )
     return VoteLog.of(log)
 
 

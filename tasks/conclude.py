@@ -3,15 +3,25 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, Findings
+from schemas.keys import CELL, PANEL
+from schemas.results import Estimates, Exclusions, Findings, KeptFindings
 from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_spread
+from tasks.conclusions.exclusions import kept
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
+    BIASED,
+    CLEAR,
+    INCONCLUSIVE,
     SUPPORTING,
     WORST,
     Rule,
+    detects_at_of,
     excludes_zero,
+    first_finding,
     half_width,
+    is_significant,
+    is_within,
+    reaches,
     refusal_reason,
     ruled,
     shown,
@@ -27,8 +37,6 @@ from tasks.inference.multiplicity import (
 )
 from tasks.kit.defaults import ALPHA, DEFAULTS, DETECTS_AT, Thresholds, limited_by, limits
 
-GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
-CELL = (*GROUP, "judge")
 NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
 ASIDE = (
     "shift_spread",
@@ -41,7 +49,6 @@ BY_PART = ("category_shift", "lost_rate")
 """Further statistics by category, and by arm."""
 
 ADJUSTMENT = "Benjamini-Hochberg, all cells (F1)"
-BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
 
@@ -92,6 +99,19 @@ def conclude(
     return Findings.of(pl.concat(found))
 
 
+def kept_findings(
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    exclusions: DataFrame[Exclusions],
+    thresholds: Thresholds = DEFAULTS,
+) -> DataFrame[KeptFindings]:
+    """Conclude again without the excluded judges, with the same limits as ``findings``."""
+    if not exclusions["excluded"].any():
+        return KeptFindings.empty()
+    rest = endpoints(Estimates.of(kept(estimates, exclusions)))
+    return KeptFindings.of(conclude(rest, detects_at_of(findings), thresholds))
+
+
 def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
     whole = rows.filter(subgroup="")
     cells = cells_with_findings(whole, detects_at)
@@ -106,7 +126,7 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
     by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
     cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
     cells = ruled(with_spread(cells, by_part, CELL), mixed_rules())
-    told = pl.col("refused").is_null()
+    accepted = pl.col("refused").is_null()
     return Findings.draft(
         cells.with_columns(
             reason=pl.coalesce("refused", "note"),
@@ -118,13 +138,13 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
             control_p="mps_p_value",
             adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
-            finding=pl.when(told).then("word"),
+            finding=pl.when(accepted).then("word"),
             detected="detected_estimate",
             **{
                 "shift_spread" + end: f"shift_spread_{number}"
                 for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
             },
-            e_rejected=pl.when(told).then("e_rejected"),
+            e_rejected=pl.when(accepted).then("e_rejected"),
         )
     )
 
@@ -233,7 +253,7 @@ def _adjusted(cells: Cells) -> Cells:
     # Cells with too few questions do not count in the family.
     enough = pl.when(is_enough())
     raw, evidence = cells.select(enough.then(name) for name in ("tested_p_value", "e_value"))
-    return shrunk(cells, [*GROUP, "statistic"]).with_columns(
+    return shrunk(cells, [*PANEL, "statistic"]).with_columns(
         benjamini_hochberg(raw).alias("p_adjusted"),
         holm(raw).alias("p_holm"),
         benjamini_yekutieli(raw).alias("p_by"),
@@ -246,20 +266,20 @@ def _adjusted(cells: Cells) -> Cells:
 def _moved() -> pl.Expr:
     """Tell whether a shift is significant, and large enough in score or in log-odds."""
     shift, odds = pl.col("tested_estimate"), pl.col("odds_estimate")
-    by_odds = (odds.abs() >= pl.col("odds_minimum")) & (odds.sign() == shift.sign())
-    large = (shift.abs() >= pl.col("tested_minimum")) | by_odds.fill_null(value=False)
-    return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
+    same = (odds.sign() == shift.sign()).fill_null(value=False)
+    by_odds = reaches("odds_estimate", pl.col("odds_minimum")) & same
+    large = reaches("tested_estimate", pl.col("tested_minimum")) | by_odds
+    return is_significant("p_adjusted") & large
 
 
 def _still() -> pl.Expr:
     """Tell whether the 90 % interval lies inside the minimum."""
-    reach = pl.col("tested_estimate").abs() + pl.col("half")
-    return (reach <= pl.col("tested_minimum")).fill_null(value=False)
+    return is_within("tested_estimate", "half", pl.col("tested_minimum"))
 
 
 def _first_word(detects_at: float) -> pl.Expr:
     low, high = pl.col("detected_low"), pl.col("detected_high")
-    promote = pl.when(_moved()).then(pl.lit(BIASED)).when(_still()).then(pl.lit(CLEAR))
+    promote = first_finding(_moved(), _still())
     detract = (
         pl.when(_moved() & (pl.col("estimate") > 0))
         .then(pl.lit(REWARDS))
@@ -271,7 +291,7 @@ def _first_word(detects_at: float) -> pl.Expr:
         .then(pl.lit(DETECTS_SOME))
     )
     kind = pl.when(pl.col("kind") == "promote").then(promote).otherwise(detract)
-    return pl.coalesce(kind, pl.lit(OPEN))
+    return pl.coalesce(kind, pl.lit(INCONCLUSIVE))
 
 
 OVER_SHAM = pl.col("statistic") == "mps_sham"
@@ -303,12 +323,12 @@ RULES = (
             pl.format("not confirmed over the control: MPS {}", shown("mps")),
             pl.lit("not confirmed over the control: it has no shift"),
         ),
-        OPEN,
+        INCONCLUSIVE,
     ),
     Rule(
         (pl.col("word") == CLEAR) & ODDS_MOVE,
         pl.format("the log-odds say otherwise: LOS {}", shown("odds")),
-        OPEN,
+        INCONCLUSIVE,
     ),
     Rule(
         pl.col("too_easy"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from schemas.curation import Answers, Questions, Versions
+from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
 from tasks.kit.catalogue import UnknownNameError
 from tasks.perturbations import PERTURBATIONS
@@ -66,7 +66,7 @@ def _load(name: str, folder: str | None) -> Imported:
 
 
 def _check(name: str, found: Imported) -> None:
-    questions, answers, versions = found
+    questions, answers, versions, known = found
     # The schema allows only slots 1 and 2, so two different slots are both of them.
     pairs = (
         answers.group_by("question_id")
@@ -82,6 +82,9 @@ def _check(name: str, found: Imported) -> None:
         ],
         "empty answers": _blank(answers, "answer"),
         "versions of no answer": versions.join(answers, on="answer_id", how="anti")["answer_id"],
+        "facts about no answer": known.join(
+            answers, left_on="sample", right_on="answer_id", how="anti"
+        )["sample"],
         "empty versions": _blank(versions, "version"),
         "versions by no known perturbation": versions.filter(
             ~pl.col("perturbation").is_in(list(PERTURBATIONS))
@@ -116,4 +119,5 @@ def _keep_first(found: Imported, limit: int) -> Imported:
         Questions.of(questions),
         Answers.of(answers),
         Versions.of(found.versions.join(answers, on="answer_id", how="semi")),
+        Known.of(found.known.join(answers, left_on="sample", right_on="answer_id", how="semi")),
     )

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -16,9 +15,8 @@ from schemas.keys import content_key, whole
 from tasks.engine.journal import Reply
 from tasks.engine.litellm_adapter import refused_params
 from tasks.engine.worker_client import Session
-from tasks.judging.verdict_parser import parse, parse_json
 from tasks.kit.random_numbers import uniform
-from tasks.prompts import PROMPTS
+from tasks.prompts import PROMPTS, label_of, prompt_of
 from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
 
 SHARD = 256
@@ -76,19 +74,28 @@ def _asked_with(judge: Judge) -> str:
 
 def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
     """Return the frame of the named judge prompts."""
-    known = [PROMPTS[name] for name in prompts]
-    return Prompts.of(pl.DataFrame([form.model_dump() | {"digest": form.digest} for form in known]))
+    rows = [
+        {
+            **form.model_dump(include={"kind", "source", "system", "user"}),
+            "prompt": label_of(name),
+            "verdict": form.verdict_form,
+            "digest": form.digest,
+        }
+        for name in prompts
+        for form in [prompt_of(name)]
+    ]
+    return Prompts.of(pl.DataFrame(rows))
 
 
 def dropped_params(judges: Sequence[str], prompt: str) -> dict[str, list[str]]:
     """Return the unsupported parameters that are not sent, for judges that drop them."""
     dropping = [JUDGES[name] for name in judges if JUDGES[name].unsupported == "drop"]
     asked = [
-        (judge.model, {**judge.params, **PROMPTS[prompt].params, **_seed(judge, 0)})
+        (judge.model, {**judge.params, **prompt_of(prompt).params, **_seed(judge, 0)})
         for judge in dropping
     ]
-    told = zip(dropping, refused_params(asked), strict=True)
-    return {judge.judge: names for judge, names in told if names}
+    refused = zip(dropping, refused_params(asked), strict=True)
+    return {judge.judge: names for judge, names in refused if names}
 
 
 def draw_ballots(
@@ -112,7 +119,7 @@ def draw_ballots(
     asked = slots.join(sent, on="judge").join(
         _requests(pairs, prompt, forms), on=["pair_id", "shown_first", "system", "left_out"]
     )
-    asked = asked.with_columns(prompt=pl.lit(prompt), wave=pl.lit(design.wave))
+    asked = asked.with_columns(prompt=pl.lit(label_of(prompt)), wave=pl.lit(design.wave))
     return Ballots.of(asked.with_columns(content_keys(asked, REQUEST).alias("ballot_id")))
 
 
@@ -146,24 +153,29 @@ def askings(
     ballots: DataFrame[Ballots], pairs: DataFrame[Pairs]
 ) -> Iterator[tuple[dict[str, Any], Messages, dict[str, Any]]]:
     """Yield each ballot with its messages and the parameters that are added to its judge's."""
-    texts = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
-    shown = {row["pair_id"]: row for row in texts.iter_rows(named=True)}
+    asked = pairs.filter(pl.col("pair_id").is_in(ballots["pair_id"].implode()))
+    rows = {row["pair_id"]: row for row in asked.iter_rows(named=True)}
     for ballot in ballots.iter_rows(named=True):
-        pair, judge = shown[ballot["pair_id"]], JUDGES[ballot["judge"]]
-        prompt = PROMPTS[ballot["prompt"]]
-        messages = prompt.messages(
-            pair["question"], *_in_order(pair, ballot["shown_first"]), before=judge.system
-        )
-        yield ballot, messages, {**prompt.params, **_seed(judge, ballot["repeat"])}
+        pair, judge = rows[ballot["pair_id"]], JUDGES[ballot["judge"]]
+        prompt = prompt_of(ballot["prompt"])
+        first, second = _in_order(pair, ballot["shown_first"])
+        messages = prompt.messages(pair["question"], first, second, before=judge.system)
+        params = {**prompt.params, **_seed(judge, ballot["repeat"])}
+        if ballot["prompt"] not in PROMPTS and PROVIDERS[judge.provider].provider.simulated:
+            # Simulated judges find the texts in the bundled wordings, and in no others.
+            params["shown"] = {
+                "texts": [pair["question"], first, second],
+                "replies": prompt.replies,
+            }
+        yield ballot, messages, params
 
 
 def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:
     """Parse the choice in a reply; an unreadable reply is an invalid vote, kept verbatim."""
-    form = PROMPTS[prompt]
-    read = partial(parse_json, reason=form.reason) if form.verdict == "json" else parse
+    refused = reply.finish_reason in REFUSED
     return {
         "ballot_id": ballot_id,
-        "choice": "abstain" if reply.finish_reason in REFUSED else read(reply.text),
+        "choice": "abstain" if refused else prompt_of(prompt).read(reply.text),
         "raw": reply.text,
         **{k: v for k, v in reply._asdict().items() if k not in {"text", "error"}},
         "cast_at": cast_at or datetime.now(UTC),
@@ -214,7 +226,7 @@ def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], design: Design) ->
 def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]]) -> pl.DataFrame:
     """Return what each judge is sent, and which of the prompt's parameters are left out."""
     rows = judges.select("judge", "params").rows()
-    theirs = PROMPTS[prompt].params
+    theirs = prompt_of(prompt).params
     left_out = [json.dumps(sorted({*theirs} & {*dropped.get(name, ())})) for name, _ in rows]
     return judges.select(
         "judge",
@@ -230,16 +242,16 @@ def _sent(judges: DataFrame[Judges], prompt: str, dropped: dict[str, list[str]])
 
 def _without(params: str, dropped: list[str]) -> str:
     """Remove parameters that are not sent; judges that drop nothing keep their cache key."""
-    told = json.loads(params)
-    if told.get("unsupported") != "drop":
+    settings = json.loads(params)
+    if settings.get("unsupported") != "drop":
         return params
     gone = {"unsupported", *dropped, *(["repeat_as_seed"] if "seed" in dropped else [])}
-    return json.dumps({k: v for k, v in told.items() if k not in gone}, sort_keys=True)
+    return json.dumps({k: v for k, v in settings.items() if k not in gone}, sort_keys=True)
 
 
 def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.DataFrame:
     """Hash the full prompt of each pair in each order, for each combination that judges need."""
-    form = PROMPTS[prompt]
+    form = prompt_of(prompt)
     asked = []
     for system, left_out in forms.rows():
         added = {k: v for k, v in whole(form.params).items() if k not in json.loads(left_out)}

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import JuryFindings
 from schemas.curation import PerturbedAnswers
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.comparison_rows import (
@@ -29,7 +30,7 @@ from tasks.reporting.summary import (
     written_limits,
 )
 from tasks.reporting.wording import GROUPS, count, formulas, listing, number, thousands
-from tasks.results import conclusions_of
+from tasks.results import Conclusions
 
 TEMPLATE = "report.html.j2"
 MODES = {
@@ -42,7 +43,7 @@ FLOORS = {
     "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
     "replicate_floor": "control asked again, at the same votes per pair",
 }
-NO_NOISE = "no arm tells what noise alone does"
+NO_NOISE = "no arm measures noise alone"
 
 
 class ReportFacts(NamedTuple):
@@ -73,8 +74,6 @@ class ReportFacts(NamedTuple):
     """Ballots that the study needs."""
     gaps: str = ""
     """Why ballots got no reply."""
-    jury_usd: float | None = None
-    """Cost of a verdict by all members of the jury; null if a price is unknown."""
     people: str = ""
     """Number of people who voted, and which of their votes are left out."""
     persons: frozenset[str] = frozenset()
@@ -89,10 +88,8 @@ class ReportFacts(NamedTuple):
 
 def report(
     facts: ReportFacts,
-    estimates: DataFrame[Estimates],
-    findings: DataFrame[Findings],
+    concluded: Conclusions,
     perturbed: DataFrame[PerturbedAnswers],
-    drifts: DataFrame[Drifts] | None = None,
     *,
     numbers: pl.DataFrame | None = None,
 ) -> str:
@@ -100,10 +97,8 @@ def report(
 
     ``numbers`` are rows of ``mart.numbers``: the estimates with everything derived from them.
     """
-    in_mode = pl.col("mode").is_in([facts.mode, "any"])
-    estimates = Estimates.of(estimates.filter(in_mode))
-    findings = Findings.of(findings.filter(in_mode))
-    drifts = Drifts.empty() if drifts is None else Drifts.of(drifts.filter(in_mode))
+    concluded = concluded.in_mode(facts.mode)
+    estimates, findings = concluded.estimates, concluded.findings
     about_position = pl.col("kind") == POSITION
     cells = Findings.of(findings.filter(~about_position))
     # With votes alone, the report is about position bias.
@@ -113,7 +108,6 @@ def report(
         Findings.of(findings.filter(about_position)), estimates, facts.persons
     )
     # Gates are for judges; people are the standard that judges are compared with.
-    concluded = conclusions_of(estimates, findings, drifts, facts.thresholds)
     found: pl.DataFrame = concluded.gates
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
@@ -130,7 +124,7 @@ def report(
         groups=result_groups(
             cells,
             estimates,
-            without(estimates, concluded.exclusions, cells, facts.thresholds),
+            without(concluded.exclusions, concluded.kept_findings),
             facts.persons,
         ),
         positions=positions,
@@ -139,8 +133,8 @@ def report(
         contrasts=contrast_groups(concluded.contrasts, estimates),
         models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),
-        jury_cost=_jury_cost(facts, estimates),
-        charts=drawings(estimates=estimates, findings=cells, drifts=drifts),
+        jury_cost=_jury_cost(concluded.jury_findings),
+        charts=drawings(estimates=estimates, findings=cells, drifts=concluded.drifts),
         gates=gates,
         scorecard=judged,
         validity=validity_rows(estimates),
@@ -149,7 +143,10 @@ def report(
         glossary=glossary(facts.thresholds),
         limits=written_limits(facts.thresholds),
         everything=all_rows(
-            estimates if numbers is None else numbers.filter(in_mode), facts.persons
+            estimates
+            if numbers is None
+            else numbers.filter(pl.col("mode").is_in([facts.mode, "any"])),
+            facts.persons,
         ),
     )
 
@@ -165,13 +162,14 @@ def _gaps(facts: ReportFacts) -> str:
     )
 
 
-def _jury_cost(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
+def _jury_cost(jury: DataFrame[JuryFindings]) -> str:
     """State the cost of a jury verdict; empty if it is unknown or zero."""
-    members = estimates.filter(pl.col("statistic") == "jury_mps")
-    if not facts.jury_usd or members.is_empty():
+    costs = jury.filter(pl.col("left_out").is_null())["cost_usd"]
+    usd = max(costs, default=0.0) if costs.count() == len(costs) else None
+    if not usd:
         return ""
     return (
-        f"A verdict of the whole jury costs {facts.jury_usd:.2g} USD: the sum of what the votes of"
+        f"A verdict of the whole jury costs {usd:.2g} USD: the sum of what the votes of"
         " all members on a pair cost here."
     )
 
@@ -244,13 +242,13 @@ def _sizes(primary: pl.DataFrame, estimates: DataFrame[Estimates]) -> dict[str, 
 def _floor(estimates: DataFrame[Estimates]) -> str:
     """State which arms measure noise, and for which perturbations."""
     attacked = {*estimates.filter(statistic="asr")["perturbation"].drop_nulls()}
-    told = []
+    floors = []
     for statistic, what in FLOORS.items():
         # Rows of a floor have the perturbation that they are a floor for.
         own = {*estimates.filter(statistic=statistic)["perturbation"].drop_nulls()}
         of = f" (none for {listing(sorted(attacked - own))})" if attacked - own else ""
-        told += [what + of] if own else []
-    return "; ".join(told) or f"none: {NO_NOISE if attacked else 'nothing was perturbed'}"
+        floors += [what + of] if own else []
+    return "; ".join(floors) or f"none: {NO_NOISE if attacked else 'nothing was perturbed'}"
 
 
 def _calls(facts: ReportFacts) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import JuryFindings, PanelMembers, Waves, WinChecks
+from schemas.conclusions import JuryFindings, PanelMeans, PanelMembers, Rankings, Waves, WinChecks
 from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
 from schemas.results import (
@@ -17,21 +17,23 @@ from schemas.results import (
     Exclusions,
     Findings,
     Gates,
+    KeptFindings,
 )
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
-from tasks.conclude import conclude, endpoints
+from tasks.conclude import conclude, endpoints, kept_findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import exclude
-from tasks.conclusions.jury_findings import jury_findings
+from tasks.conclusions.jury_findings import PRICES, jury_costs, jury_findings
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
 from tasks.conclusions.win_checks import win_checks
 from tasks.drift.alerts import fresh_votes
 from tasks.drift.waves import waves_of
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by
-from tasks.panels.members import panel_members
+from tasks.panels.members import panel_means, panel_members
 from tasks.panels.panels import people_of
+from tasks.panels.rankings import rankings
 from tasks.statistics import STATISTICS, with_floors
 
 
@@ -59,32 +61,74 @@ class Results(NamedTuple):
     findings: DataFrame[Findings]
 
     def concluded(
-        self, drifts: DataFrame[Drifts], thresholds: Thresholds = DEFAULTS
-    ) -> list[tuple[type[Frame], pl.DataFrame]]:
-        """Return estimates, findings, drifts and what follows from them, each with its model."""
-        found = conclusions_of(self.estimates, self.findings, drifts, thresholds, self.tallies)
-        frames = ((Estimates, self.estimates), (Findings, self.findings), (Drifts, drifts))
-        return [*frames, *found.tables()]
+        self,
+        drifts: DataFrame[Drifts],
+        thresholds: Thresholds = DEFAULTS,
+        prices: pl.DataFrame | None = None,
+    ) -> "Conclusions":
+        """Return estimates, findings, drifts and everything that follows from them."""
+        return conclusions_of(
+            self.estimates,
+            self.findings,
+            drifts,
+            thresholds,
+            tallies=self.tallies,
+            prices=prices,
+        )
 
 
 PLAIN = Steps()
 
 
 class Conclusions(NamedTuple):
-    """What follows from estimates, findings and drifts, each saved in a table of its own."""
+    """Estimates, findings, drifts and what follows from them, each saved in its own table.
 
+    Computed once per measurement: reports and terminal tables read these frames.
+    """
+
+    estimates: DataFrame[Estimates]
+    findings: DataFrame[Findings]
+    drifts: DataFrame[Drifts]
     exclusions: DataFrame[Exclusions]
+    kept_findings: DataFrame[KeptFindings]
     contrasts: DataFrame[Contrasts]
     jury_findings: DataFrame[JuryFindings]
     gates: DataFrame[Gates]
     panel_members: DataFrame[PanelMembers]
+    panel_means: DataFrame[PanelMeans]
+    rankings: DataFrame[Rankings]
     win_checks: DataFrame[WinChecks]
     waves: DataFrame[Waves]
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return each frame with its model, as they are saved."""
-        models = (Exclusions, Contrasts, JuryFindings, Gates, PanelMembers, WinChecks, Waves)
-        return list(zip(models, self, strict=True))
+        return list(zip(CONCLUDED, self, strict=True))
+
+    def in_mode(self, mode: str) -> "Conclusions":
+        """Keep the rows of one way to make verdicts, and those for which it does not matter."""
+        own = pl.col("mode").is_in([mode, "any"])
+        kept: list[Any] = [
+            frame.filter(own) if "mode" in frame.columns else frame for frame in self
+        ]
+        return Conclusions(*kept)
+
+
+CONCLUDED: tuple[type[Frame], ...] = (
+    Estimates,
+    Findings,
+    Drifts,
+    Exclusions,
+    KeptFindings,
+    Contrasts,
+    JuryFindings,
+    Gates,
+    PanelMembers,
+    PanelMeans,
+    Rankings,
+    WinChecks,
+    Waves,
+)
+"""Models of the frames of :class:`Conclusions`, in the same order."""
 
 
 def conclusions_of(
@@ -92,21 +136,32 @@ def conclusions_of(
     findings: DataFrame[Findings],
     drifts: DataFrame[Drifts],
     thresholds: Thresholds = DEFAULTS,
+    *,
     tallies: DataFrame[Tallies] | None = None,
+    prices: pl.DataFrame | None = None,
 ) -> Conclusions:
     """Conclude on judges, pairs of judges, the jury, wins of models and waves.
 
-    ``tallies`` tell who is a person, and in which orders pairs were shown.
+    ``tallies`` tell who is a person, and in which orders pairs were shown; ``prices`` (columns
+    ``PRICES``) what the votes of each judge cost.
     """
     tallies = Tallies.empty() if tallies is None else tallies
+    prices = pl.DataFrame(schema=PRICES) if prices is None else prices
     with limited_by(thresholds):
         exclusions = exclude(estimates)
+        members = panel_members(estimates, exclusions, people_of(tallies))
         return Conclusions(
+            estimates,
+            findings,
+            drifts,
             exclusions,
+            kept_findings(estimates, findings, exclusions, thresholds),
             contrasts(estimates),
-            jury_findings(estimates, detects_at_of(findings)),
+            jury_findings(estimates, detects_at_of(findings), jury_costs(members, prices)),
             scorecard(estimates, findings, drifts),
-            panel_members(estimates, exclusions, people_of(tallies)),
+            members,
+            panel_means(estimates, exclusions, members),
+            rankings(estimates),
             win_checks(estimates),
             waves_of(tallies, drifts),
         )

@@ -1,1 +1,1 @@
-"""The shelves: every frame in one DuckDB file, and SQL views on them."""
+"""The DuckDB warehouse."""

@@ -36,7 +36,7 @@ def lock_down(
 
 
 def is_refusal(error: duckdb.Error) -> bool:
-    """Tell whether a query failed because its connection is closed to what is outside."""
+    """Tell whether a query failed because external access is disabled."""
     return isinstance(error, duckdb.PermissionException) or "configuration has been locked" in str(
         error
     )

@@ -1,4 +1,4 @@
-"""How a frame gets into the warehouse: all of it, or nothing."""
+"""Save a frame in the warehouse: all rows or none."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Saving(NamedTuple):
     model: type[Frame]
     frame: pl.DataFrame
     first_wins: bool = False
-    """Keep the row that is there already, instead of refusing another one of the same key."""
+    """Keep the existing row, instead of rejecting another one with the same key."""
     part: str = "true"
     """Of a result: replace only the study's rows of which this (SQL of our own) is true."""
 

@@ -15,11 +15,14 @@ from warehouse._ddl import (
 from warehouse._saving import WarehouseError
 from warehouse.peek import VARIABLE
 
-VERSION = 24
+VERSION = 26
 """Increased with each file in ``migrations/``, which is named after the resulting version."""
 
 OLDEST = 23
 """Oldest schema that can be migrated; earlier ones were never released."""
+
+EMPTY = (0, "")
+"""Schema version and digest of the marts of a file without tables."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _examined: set[tuple[str, int, int]] = set()
@@ -36,11 +39,12 @@ def is_current(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
         our tables or DuckDB's own functions.
     """
     state = _state(connection, path)
-    return _is_ours(connection, path) and state == (VERSION, marts_digest())
+    # An empty file has no definitions to examine.
+    return state != EMPTY and _is_ours(connection, path) and state == (VERSION, marts_digest())
 
 
 def _is_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
-    """Tell whether the marts of a file are ours, once per process and file."""
+    """Tell whether a file has this version's marts; checked once per process and file."""
     if _identity(path) in _examined:
         return True
     if shadowing := shadowing_definitions(connection):
@@ -61,16 +65,16 @@ def _identity(path: Path) -> tuple[str, int, int]:
 
 
 def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]:
-    """Return the schema version and the digest of the marts; (0, "") for an empty file."""
-    names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
-    there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
-    if not there:
-        return 0, ""
+    """Return the schema version and the digest of the marts."""
     try:
         ((version, marts),) = connection.execute(
             "select schema_version, marts from meta"
         ).fetchall()
     except (duckdb.Error, ValueError) as error:
+        names = "select table_name from duckdb_tables() union select view_name from duckdb_views()"
+        there = {t for (t,) in connection.execute(f"{names} where not internal").fetchall()}
+        if not there:
+            return EMPTY
         raise WarehouseError(
             f"{path} is not a warehouse of voirdire: it has other tables "
             f"({', '.join(sorted(there)[:3])}). Choose another file with --warehouse or "
@@ -102,8 +106,10 @@ def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     try:
         version, _ = _state(connection, path)
         if version == 0:
-            connection.execute("create table meta (schema_version integer, marts varchar)")
-            connection.execute("insert into meta values (0, '')")
+            connection.execute(
+                "create table meta (schema_version integer, marts varchar, upgraded_at timestamptz)"
+            )
+            connection.execute("insert into meta values (0, '', null)")
             create(connection)
         else:
             for number in range(version + 1, VERSION + 1):

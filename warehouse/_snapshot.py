@@ -35,12 +35,12 @@ def require_target(source: Path, target: Path) -> None:
 
 
 def log_of(path: Path) -> Path:
-    """Return where DuckDB keeps what is not in the file itself yet."""
+    """Return the path of DuckDB's write-ahead log."""
     return path.with_name(f"{path.name}.wal")
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file that nobody writes to; whoever has an earlier copy open keeps that one."""
+    """Copy a file that nobody writes to; programs with an earlier copy open keep it."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:

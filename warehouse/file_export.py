@@ -10,7 +10,7 @@ from warehouse._ddl import FRAMES, mart_names
 
 __all__ = ["FRAMES", "Copy", "marts", "write_copy"]
 FORMULA = r"^[=+\-@\t\r'']"
-"""How a cell begins that spreadsheets would compute, or that has to be told from one that is
+"""How a cell begins that spreadsheets would compute, or that must be distinguished from one that is
 guarded (the rule of ``flows/publishing/csv_escaping.py``); as a literal of SQL."""
 
 
@@ -20,7 +20,7 @@ class Copy(NamedTuple):
     name: str
     sql: str
     of_study: bool = False
-    """Keep the rows of the study alone, and write nothing where there is no such column."""
+    """Keep only the rows of the study; write nothing if there is no such column."""
 
 
 def marts() -> list[str]:

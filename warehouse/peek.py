@@ -12,7 +12,7 @@ from warehouse._external_access import lock_down
 VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"
 MAGIC = slice(8, 12)
-"""Where a DuckDB file says that it is one (https://duckdb.org/docs/internals/storage)."""
+"""Offset of the magic bytes of a DuckDB file (https://duckdb.org/docs/internals/storage)."""
 
 RUNS = """
     select study, flow, run, state, fingerprint, ended_at at time zone 'UTC', planned,
@@ -42,7 +42,7 @@ def require_folder(path: Path) -> None:
 
 
 def require_file(path: Path, step: str) -> None:
-    """Refuse a place where no file is; ``step`` says what would make one.
+    """Reject a path without a file; ``step`` says how to create it.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def require_file(path: Path, step: str) -> None:
 
 
 def is_of_another_kind(path: Path) -> bool:
-    """Tell whether a file is none of DuckDB's, which would read some as a table, or ask the web."""
+    """Tell whether a file is not DuckDB's, which might read it as a table or access the web."""
     if not path.is_file():
         return False
     try:
@@ -69,13 +69,13 @@ def is_of_another_kind(path: Path) -> bool:
 
 
 class CompletedRun(NamedTuple):
-    """A completed run whose results stand."""
+    """A completed run whose results are current."""
 
     run: str
     ended_at: datetime
     planned: int
     cast: int
-    """Votes that its results rest on."""
+    """Number of votes behind its results."""
 
 
 def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | None:

@@ -22,7 +22,7 @@ PAIRS = """
 
 
 class People(NamedTuple):
-    """What people said of some pairs."""
+    """Ballots and votes of people on some pairs."""
 
     ballots: DataFrame[Ballots]
     votes: DataFrame[Votes]

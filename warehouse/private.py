@@ -1,4 +1,4 @@
-"""Files that only their owner may read, written whole or not at all, whatever the umask."""
+"""Files written atomically and readable by their owner only, whatever the umask."""
 
 import os
 import tempfile
@@ -6,10 +6,16 @@ from pathlib import Path
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file of mode 0600 in place of what is there; its folder is made if it is missing."""
+    """Write or replace a file with mode 0600; create its folder if it is missing.
+
+    What exists and is no regular file, such as /dev/stdout or a pipe, is written to as it is.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise ValueError(f"{path} is a folder. Name a file.")
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     # Of mode 0600, and of a name that nobody can have made a link of.
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.")
     try:

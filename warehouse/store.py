@@ -29,7 +29,7 @@ __all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseErr
 PATIENCE_SECONDS = 60.0
 """How long a visit waits for a file that another process holds open."""
 
-SIGN_SECONDS = 1.0
+HEARTBEAT_WAIT_SECONDS = 1.0
 """How long a heartbeat waits for the file; the next heartbeat follows anyway."""
 
 FILLED_SECONDS = 0.5
@@ -122,7 +122,7 @@ class Warehouse:
     def copy(
         self, copies: Sequence[Copy], folder: Path, form: str, study: str | None = None
     ) -> dict[str, int]:
-        """Write copies into a folder, all of one moment; return the rows of each file."""
+        """Write copies into a folder in one transaction; return the number of rows of each file."""
         with self._visit(write=False, writes_in=folder) as connection:
             connection.execute("set variable study = ?", [study])
             written = {c.name: write_copy(connection, c, folder, form) for c in copies}
@@ -144,7 +144,7 @@ class Warehouse:
         )
 
     def snapshot(self, target: Path) -> None:
-        """Copy the file as it is between two writes; a copy that is there is replaced.
+        """Copy the file between two writes; an existing copy is replaced.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Warehouse:
                 connection.execute("checkpoint")
 
     def claim(self, ballots: pl.DataFrame, run: str) -> pl.DataFrame:
-        """Claim those of ``ballots`` (their ``ballot_id``) that nobody asks; return those.
+        """Claim the ``ballots`` (by ``ballot_id``) that no run has claimed; return them.
 
         A ballot that has a vote is not claimed. A claim holds as long as its run is running.
         """
@@ -196,9 +196,9 @@ class Warehouse:
         with self._visit(write=True) as connection:
             _update_run(connection, run, columns)
 
-    def sign_of_life(self, run: str) -> None:
+    def heartbeat(self, run: str) -> None:
         """Record that a run runs, even if it was taken for dead; not if it has ended."""
-        with self._visit(write=True, patience_seconds=SIGN_SECONDS) as connection:
+        with self._visit(write=True, patience_seconds=HEARTBEAT_WAIT_SECONDS) as connection:
             connection.execute(
                 "update runs set seen_at = ?, state = 'running' where run = ? and ended_at is null",
                 [datetime.now(UTC), run],
@@ -222,18 +222,9 @@ class Warehouse:
             )
 
     @contextmanager
-    def _visit(
-        self,
-        *,
-        write: bool,
-        patience_seconds: float | None = None,
-        ordered: bool = True,
-        writes_in: Path | None = None,
-    ) -> Iterator[duckdb.DuckDBPyConnection]:
-        opened = self._opened(
-            write=write, patience_seconds=patience_seconds, ordered=ordered, writes_in=writes_in
-        )
-        with opened as connection:
+    def _visit(self, **options: Any) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file as ``_opened`` does, for one transaction."""
+        with self._opened(**options) as connection:
             try:
                 connection.execute("begin transaction")
                 # Without the commit, closing the connection undoes everything.

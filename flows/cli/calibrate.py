@@ -9,22 +9,26 @@ import click
 import polars as pl
 from rich.console import Console
 
-from flows.cli.terminal import echo_data, number, plain_table
+from flows.cli.measure_tables import show_comparison
+from flows.cli.terminal import echo_data, number, plain_table, say
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import (
     Calibrated,
-    Calibration,
     calibrate_labels,
     in_words,
     keep_calibration,
-    labels_of,
-    make_calibration,
+    label_source,
     newer_votes,
+    nothing_to_correct,
     require_free,
+    sources_of,
 )
+from flows.studies.calibration import Calibration, make_calibration
 from tasks.calibration.alt_test import CURVE
-from tasks.calibration.non_inferiority import Kind, Test
-from tasks.calibration.planner import Simulation, describe_people, plan_annotators
+from tasks.counting.annotations import HUMANS
+from tasks.logs.reading import is_log, read_log
+from tasks.logs.recognised import limits_of, recognised_line
+from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
 from tasks.reporting.calibration_report import (
     Agreement,
@@ -38,51 +42,63 @@ from warehouse.store import Warehouse
 
 
 def show_calibration(
-    study: str | None,
+    source: str | None,
     humans: Path | None,
     judges: Path | None,
     form: str,
     *,
-    metric: str,
-    epsilon: float,
-    kind: Kind,
-    test: Test,
-    least: int,
     curve: bool,
     plan: bool,
     name: str | None = None,
     warehouse: Path | None = None,
     pictures: Path | None = None,
     save: bool = True,
+    **options: Any,
 ) -> None:
-    """Print which judges may replace people, or plan how many instances the test needs."""
+    """Print how well judges agree with people, or plan how many instances the test needs."""
+    if source and is_log(source) and not (humans or judges) and (log := read_log(Path(source))):
+        humans = judges = Path(source)
+        source = None
+        say(f"Recognised: {recognised_line(log)}.", err=True)
+        for line in limits_of(log):
+            say(f"- {line}", err=True)
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
-        study=study,
         humans=humans and str(humans.resolve()),
         judges=judges and str(judges.resolve()),
-        metric=metric,
-        epsilon=epsilon,
-        epsilon_kind=kind,
-        test=test,
-        min_instances=least,
+        **_source(source, humans or judges, options),
     )
     place = Warehouse(warehouse)
     if plan:
-        people = read_labels(humans) if humans else labels_of(calibration, place)[0].humans
-        show_plan(people, metric, form, epsilon=epsilon, kind=kind, test=test)
+        from flows.cli.plan import show_label_plan
+
+        people = (
+            read_labels(humans) if humans else sources_of(calibration, place).for_test[0].humans
+        )
+        terms = calibration.terms()
+        show_label_plan(
+            people,
+            terms.metric,
+            form,
+            epsilon=terms.epsilon,
+            kind=terms.kind,
+            test=terms.test,
+            source=label_source(calibration),
+        )
         return
     if save:
         require_free(calibration, place, name_given=bool(name))
     found = calibrate_labels(calibration, place)
     if newer := newer_votes(calibration, place):
         click.echo(f"{newer}.", err=True)
+    if calibration.random_labels and (why := nothing_to_correct(found)):
+        click.echo(f"--random-labels: nothing to correct: {why}.", err=True)
     if form == "json":
         echo_data(json.dumps(as_objects(found, curve=curve), indent=1) + "\n")
     elif form == "csv":
         echo_data(as_rows(found, curve=curve).write_csv())
     else:
-        show_table(calibration, found, curve=curve)
+        show_table(calibration, found, curve=curve, saved=save)
     if save:
         _keep(calibration, found, place)
     if pictures:
@@ -92,65 +108,56 @@ def show_calibration(
         click.echo(f"{len(files)} pictures in {pictures}.", err=True)
 
 
+def _source(source: str | None, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a calibration that say where labels are and how they are read."""
+    low, high = options.pop("scale") or (None, None)
+    given = {
+        "scale_low": low,
+        "scale_high": high,
+        "epsilon_kind": options.pop("kind"),
+        "min_instances": options.pop("least"),
+        **{k: list(v) if isinstance(v, tuple) else v for k, v in options.items()},
+    }
+    if source is None or not is_label_table(source):
+        if used := [name for name in TABLE_ONLY if options[name]]:
+            value = options[used[0]]
+            column = value if isinstance(value, str) else value[0]
+            raise ValueError(
+                f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, but no FILE is "
+                "given. Give a .csv, "
+                ".jsonl or .parquet file with one row per item."
+            )
+        return given | {"study": source}
+    if file is not None:
+        raise ValueError(
+            f"labels are given twice: in the columns of {source} and in {file}. Give either FILE, "
+            "or --humans and --judges."
+        )
+    return given | {"table": str(Path(source).resolve())}
+
+
+TABLE_ONLY = {
+    "judge_columns": "--judge",
+    "human_columns": "--human",
+    "slice_columns": "--slice",
+    "criterion_column": "--criterion",
+    "item_column": "--item",
+    "cluster_column": "--cluster",
+}
+
+
 def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None:
     """Save the results and write the report; print their places to stderr."""
     from flows.publishing.calibration_page import publish_calibration
 
     row = keep_calibration(calibration, found, place)
     page = publish_calibration(found, row, place)
+    tested = not found.tests.filter("asked").is_empty()
+    verdict = f"{in_words(calibration, found.tests)}. The results are" if tested else AGREEMENT_IS
     click.echo(
-        f"{in_words(calibration, found.tests)}. Saved as {calibration.name} in {place.path}; "
-        f"report: {page}",
+        f"{verdict} saved under the name {calibration.name!r} in {place.path}; report: {page}",
         err=True,
     )
-
-
-def show_plan(
-    people: pl.DataFrame, metric: str, form: str, *, epsilon: float, kind: Kind, test: Test
-) -> None:
-    """Print the chance that a judge as accurate as these people passes, by number of instances."""
-    if metric != "accuracy":
-        raise ValueError(
-            f"--plan cannot plan for metric {metric}: it simulates labels that are right or wrong. "
-            "Use --metric accuracy."
-        )
-    like = describe_people(people)
-    plan = plan_annotators(like, Simulation(epsilon, kind, test))
-    chances = [{"instances": size, "chance": chance} for size, chance in plan.chances.items()]
-    if form == "csv":
-        echo_data(pl.DataFrame(chances).write_csv())
-        return
-    if form == "json":
-        found = {
-            "annotators": like.annotators,
-            "agreement": like.agreement,
-            "accuracy": like.accuracy,
-            "epsilon": epsilon,
-            "epsilon_kind": kind,
-            "test": test,
-            "chances": chances,
-            "instances": plan.instances,
-            "worst_judge": plan.worst,
-        }
-        echo_data(json.dumps(found, indent=1) + "\n")
-        return
-    rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
-    console = Console()
-    console.print(plain_table(("instances", "chance to pass"), rows))
-    click.echo(
-        f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
-        f"the same one of {len(like.frequencies)} labels with probability "
-        f"{number(like.agreement)}, so each is taken to be right with probability "
-        f"{number(like.accuracy)}. Margin: {kind} epsilon {number(epsilon)}."
-    )
-    if plan.instances is None:
-        click.echo("None of these numbers of instances gives a chance of .80.")
-    else:
-        gap = number(plan.worst)
-        click.echo(
-            f"{plan.instances} instances, each labelled by all, give a chance of at least .80. At "
-            f"that number a judge whose accuracy is lower by {gap} passes half of the time."
-        )
 
 
 JUDGE = (
@@ -193,6 +200,13 @@ ANNOTATOR_TOO = (
     "reason",
 )
 KEY = ("judge", "dataset", "metric", "epsilon", "epsilon_kind")
+PARTS = ("measures", "confusion_matrix", "disagreements")
+"""Keys of a judge's comparison with people in JSON."""
+UNTESTED = (
+    "The alternative annotator test was not run: it needs labels of two people or more, on enough "
+    "common items (see --min-instances)."
+)
+AGREEMENT_IS = "Agreement with people is"
 NAMED = 5
 """Maximum number of annotators named in a note."""
 MOST_COLUMNS = 6
@@ -205,9 +219,10 @@ LEGEND = (
     "tied: chance that both align equally well."
 )
 AGREEMENT_LEGEND = (
-    "agreement: of the judge with people. ceiling: agreement of people with each other. ratio: "
-    "agreement / ceiling. kappa: Cohen's kappa, mean over people. alpha: Krippendorff's alpha of "
-    "the people and the judge."
+    "agreement: of the judge with single people. ceiling: agreement of people with each other. "
+    "ratio: agreement / ceiling. kappa: Cohen's kappa, mean over people. alpha: Krippendorff's "
+    "alpha of the people and the judge. Against the combined label of people, kappa has a "
+    "linearised interval; with a single person (--format json) a bootstrap interval."
 )
 
 
@@ -218,6 +233,27 @@ class CalibrationRows:
         self.judges = with_who(found.tests).drop("judge").rename({"who": "judge", "n": "instances"})
         self.annotators = with_who(found.advantages).drop("judge").rename({"who": "judge"})
         self.agreement = found.agreement
+        of_people = pl.col("judge") == HUMANS
+        frames = (with_who(frame.filter(~of_people)) for frame in found.comparison.results)
+        self.frames = dict(zip(PARTS, frames, strict=True))
+        self.people = found.comparison.measures.filter(of_people).with_columns(who="judge")
+        named = self.frames["measures"].select("who", "dataset")
+        self.compared = named.unique(maintain_order=True).rows()
+
+    def with_people(self, who: str, dataset: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the measures, confusion matrix and disagreements of one judge as plain values.
+
+        ``among_people`` are the measures of people with each other.
+        """
+        own = (pl.col("who") == who) & (pl.col("dataset") == dataset)
+        key = ["dataset", "judge", "prompt", "wave", "simulated", "who"]
+        found = {
+            name: frame.filter(own).drop(key).to_dicts() for name, frame in self.frames.items()
+        }
+        for row in found["disagreements"]:
+            row["texts"] = json.loads(row["texts"])
+        people = self.people.filter(pl.col("dataset") == dataset).drop(key)
+        return found | {"among_people": people.to_dicts()}
 
     @property
     def asked(self) -> pl.DataFrame:
@@ -226,29 +262,44 @@ class CalibrationRows:
 
 
 def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
-    """Return one object per judge with its annotators and, for a curve, the other margins."""
+    """Return one object per judge: its agreement with people, and the test with its annotators."""
     rows_by_judge = CalibrationRows(found)
+    tested = {
+        (row["judge"], row["dataset"]): _tested(row, rows_by_judge, curve=curve)
+        for row in rows_by_judge.asked.to_dicts()
+    }
     objects = []
-    for row in rows_by_judge.asked.to_dicts():
-        own = (pl.col("judge") == row["judge"]) & (pl.col("dataset") == row["dataset"])
-        annotators = rows_by_judge.annotators.filter(own, "asked")
-        shown = {name: row[name] for name in JUDGE}
-        shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
-        shown |= {name: row[name] for name in JUDGE_TOO}
-        shown["dataset"] = row["dataset"]
-        shown["agreement"] = as_object(found.agreement, row["judge"], row["dataset"])
-        if curve:
-            margins = rows_by_judge.judges.filter(own, pl.col("epsilon").is_in(CURVE))
-            shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
+    for judge, dataset in dict.fromkeys([*tested, *rows_by_judge.compared]):
+        shown = tested.get((judge, dataset), {"judge": judge, "dataset": dataset})
+        shown["agreement"] = as_object(found.agreement, judge, dataset)
+        shown["with_people"] = rows_by_judge.with_people(judge, dataset)
         objects.append(shown)
     return objects
+
+
+def _tested(
+    row: dict[str, Any], rows_by_judge: "CalibrationRows", *, curve: bool
+) -> dict[str, Any]:
+    own = (pl.col("judge") == row["judge"]) & (pl.col("dataset") == row["dataset"])
+    annotators = rows_by_judge.annotators.filter(own, "asked")
+    shown = {name: row[name] for name in JUDGE}
+    shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
+    shown |= {name: row[name] for name in JUDGE_TOO}
+    shown["dataset"] = row["dataset"]
+    if curve:
+        margins = rows_by_judge.judges.filter(own, pl.col("epsilon").is_in(CURVE))
+        shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
+    return shown
 
 
 def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
     """Return one row per judge, epsilon and annotator; columns of the judge come first.
 
+    If the test was not run, return one row per judge and measure of its agreement with people.
     Texts that a spreadsheet could run as a formula get a leading apostrophe.
     """
+    if found.tests.is_empty():
+        return guarded(found.comparison.measures)
     rows_by_judge = CalibrationRows(found)
     shown = pl.col("epsilon").is_in(CURVE) | pl.col("asked") if curve else pl.col("asked")
     judges = (
@@ -268,9 +319,16 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
     return guarded(rows.select(pl.exclude("dataset"), "dataset"))
 
 
-def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> None:
-    """Print the test, the agreement with people, and what was left out."""
+def show_table(
+    calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool = False
+) -> None:
+    """Print the agreement with people, the test, and what was left out."""
     console, rows_by_judge = Console(), CalibrationRows(found)
+    if calibration.table:
+        show_comparison(console, found.comparison, saved=saved)
+    if rows_by_judge.asked.is_empty():
+        click.echo(UNTESTED)
+        return
     rows = [
         (
             row["judge"],
@@ -296,6 +354,8 @@ def show_table(calibration: Calibration, found: Calibrated, *, curve: bool) -> N
     )
     for line in _notes(rows_by_judge):
         click.echo(line)
+    if not calibration.table:
+        show_comparison(console, found.comparison, saved=saved)
 
 
 def _verdict(row: dict[str, Any]) -> str:
@@ -328,7 +388,8 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
     if len(rows[0].texts) > len(names):
         names.insert(4, "Jaccard")
     shown = [(row.judge, *(_plain(text.text) for text in row.texts)) for row in rows]
-    console.print(plain_table(("judge", *names), shown, "Agreement with people"))
+    title = "Agreement with single people, mean over them"
+    console.print(plain_table(("judge", *names), shown, title))
     names = datasets_of(found.agreement)
     for name in names:
         title = name if len(names) > 1 else ""
@@ -373,8 +434,8 @@ def _notes(rows_by_judge: CalibrationRows) -> list[str]:
         *judges.select("judge", "unreadable").rows(),
         *people.select("annotator", "unreadable").rows(),
     ]
-    for name, count in lost:
-        notes += [f"{name}: {count} unreadable labels were left out."] if count else []
+    for name, many in lost:
+        notes += [f"{name}: {many} unreadable labels were left out."] if many else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):

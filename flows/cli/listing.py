@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -10,11 +11,12 @@ from flows.cli.terminal import plain_table, say
 from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
-from tasks.kit.catalogue import UnknownNameError, unknown
+from tasks.kit.catalogue import Catalogue, UnknownNameError, unknown
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
+from tasks.readers.formats import FORMATS
 from tasks.statistics import STATISTICS, Row, Statistic
 
 HEADINGS = {
@@ -45,6 +47,34 @@ HEADINGS = {
 Columns named like their statistic, such as ``accuracy``, are not repeated here."""
 
 
+CALIBRATE_ROWS = {
+    "agreement": "share of items on which judge and people give the same label",
+    "by chance": "agreement that the frequencies of the labels alone would give",
+    "most frequent label": "agreement of a judge that always gives people's most frequent label",
+    "kappa": "Cohen's kappa: agreement beyond chance, 0 by chance and 1 at best",
+    "kappa, linear": "Cohen's kappa of grades, weighted by their distance",
+    "kappa, quadratic": "Cohen's kappa of grades, weighted by their squared distance",
+    "TPR": "true positive rate: share of the items that people pass which the judge passes",
+    "TNR": "true negative rate: share of the items that people fail which the judge fails",
+    "Spearman": "rank correlation of grades",
+    "Kendall": "rank correlation of grades: Kendall's tau-b, which allows for ties",
+    "mean error": "mean distance of the judge's grade from people's",
+    "bias": "pass rate or mean grade of the judge minus that of people",
+    "people, mean error": "mean distance of each person's grade from the mean of the others",
+    "PPI++": "prediction-powered inference: the judge's mean over all items, corrected by its "
+    "errors on the items that people labelled, which must be a random sample",
+    "Rogan-Gladen": "the judge's pass rate over all items, corrected by its TPR and TNR, which "
+    "must be the same on labelled and other items",
+    "people": "agreement of each person with the other people, each left out in turn",
+    "p vs rest": "adjusted p-value of the difference between a slice and all other items",
+    "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
+    "AP": "advantage probability: chance that the judge aligns with the other people at least as "
+    "well as the person left out",
+    "ceiling": "agreement of people with each other",
+}
+"""Row or column of calibrate's tables -> its meaning."""
+
+
 class Listing(NamedTuple):
     """All names of one kind."""
 
@@ -52,6 +82,21 @@ class Listing(NamedTuple):
     about: Mapping[str, str]
     documented: Callable[[str], object] | None = None
     """Returns the object whose docstring explains a name."""
+    catalogue: Catalogue[Any] | None = None
+    """The catalogue of the names, if the user's own folder can add to it."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return each name with what it is, and the file of one that is the user's own."""
+        own = self.catalogue.own if self.catalogue else {}
+        return [
+            (name, f"{about} (your file {_short(own[name])})".strip() if name in own else about)
+            for name, about in self.about.items()
+        ]
+
+
+def _short(file: Path) -> str:
+    """Return the path from the current folder, if the file is inside it."""
+    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
 
 
 def show_catalogues(only: str | None = None) -> None:
@@ -59,11 +104,12 @@ def show_catalogues(only: str | None = None) -> None:
     console = Console()
     for title, listing in _listings().items():
         if only in (None, title):
-            console.print(plain_table(("name", "about"), list(listing.about.items()), title))
+            console.print(plain_table(("name", "about"), listing.rows(), title))
             console.print()
-    if only in (None, "studies"):
-        for problem in STUDIES.unusable.values():
-            say(problem, err=True)
+            # The command itself names ignored files of other catalogues as it ends.
+            if listing.catalogue is STUDIES:
+                for problem in STUDIES.unusable.values():
+                    say(problem, err=True)
 
 
 def explain(name: str) -> None:
@@ -80,7 +126,13 @@ def explain(name: str) -> None:
         return
     meanings = [*_statistics(name), *_catalogue_entries(name, listings)]
     if not meanings:
-        known = [*_rows(), *HEADINGS, *listings, *(n for s in listings.values() for n in s.about)]
+        known = [
+            *_rows(),
+            *HEADINGS,
+            *CALIBRATE_ROWS,
+            *listings,
+            *(n for s in listings.values() for n in s.about),
+        ]
         near = str(unknown("name", name, sorted(set(known)))).partition(" Known: ")[0]
         raise UnknownNameError(f"{near} `voirdire list` shows all names.")
     say("\n\n".join(meanings))
@@ -90,6 +142,8 @@ def _statistics(name: str) -> Iterator[str]:
     """Explain a derived column, a column of a table, a statistic, or a row that one computes."""
     if derived := DERIVED.get(name):
         yield f"{name}: {derived.about}\n\n{inspect.getdoc(derived.made_by)}"
+    if meaning := CALIBRATE_ROWS.get(name.removeprefix("corrected, ")):
+        yield f"{name} (in the tables of `voirdire calibrate`): {meaning}."
     about, row = HEADINGS.get(name, ("", name))
     if about:
         yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
@@ -122,11 +176,16 @@ def _rows() -> dict[str, Statistic]:
 
 
 def _listings() -> dict[str, Listing]:
+    """Return every list by its title."""
     return {
-        "datasets": Listing("dataset", {n: entry.summary for n, entry in DATASETS.items()}),
+        "datasets": Listing(
+            "dataset", {n: entry.summary for n, entry in DATASETS.items()}, None, DATASETS
+        ),
         "perturbations": Listing(
             "perturbation",
             {n: f"{e.kind}, {e.bias}: {e.summary}" for n, e in PERTURBATIONS.items()},
+            None,
+            PERTURBATIONS,
         ),
         "judges": Listing(
             "judge",
@@ -134,9 +193,15 @@ def _listings() -> dict[str, Listing]:
                 n: ("simulated: " if provider_of(n).simulated else "") + judge.about
                 for n, judge in JUDGES.items()
             },
+            None,
+            JUDGES,
         ),
-        "judge prompts": Listing("judge prompt", {n: p.source for n, p in PROMPTS.items()}),
-        "statistics": Listing("statistic", {n: entry.summary for n, entry in STATISTICS.items()}),
+        "judge prompts": Listing(
+            "judge prompt", {n: p.source for n, p in PROMPTS.items()}, None, PROMPTS
+        ),
+        "statistics": Listing(
+            "statistic", {n: entry.summary for n, entry in STATISTICS.items()}, None, STATISTICS
+        ),
         "derived columns": Listing(
             "derived column", {n: entry.about for n, entry in DERIVED.items()}
         ),
@@ -144,6 +209,13 @@ def _listings() -> dict[str, Listing]:
             "metric of `calibrate`",
             {n: entry.summary for n, entry in METRICS.items()},
             lambda n: METRICS[n].prepare,
+            METRICS,
         ),
-        "studies": Listing("study", {n: file.about for n, file in STUDIES.items()}),
+        "formats": Listing(
+            "log of another tool",
+            {n: f"{entry.title}: {entry.summary}" for n, entry in FORMATS.items()},
+            lambda n: FORMATS[n].read,
+            FORMATS,
+        ),
+        "studies": Listing("study", {n: file.about for n, file in STUDIES.items()}, None, STUDIES),
     }

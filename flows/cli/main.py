@@ -2,113 +2,29 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from flows.running.processes import clear_errors, warn_of_providers
-from tasks.kit.command_line import CONTEXT, Commands, Finite, Place, port_option, warehouse_option
-
-FORMATS = click.Choice(["table", "json", "csv"])
-FILES = click.Choice(["table", "json", "csv", "parquet"])
-COPIES = click.Choice(["parquet", "csv"])
-CHECKS = click.Choice(["drop", "flag"])
-MODES = click.Choice(["balanced", "paper"])
-INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
-KINDS = click.Choice(["additive", "multiplicative"])
-TESTS = click.Choice(["auto", "score", "t"])
-PATH = Place()
-FILE = Place(dir_okay=False)
-FOLDER = Place(file_okay=False)
-SHAMS = click.Choice(["first", "second", "both", "none"])
-STOPS = click.Choice(["none", "lossless", "pair"])
-OPTIONS = (
-    click.option("--dataset", help="Name of a dataset, or path of your own data file."),
-    click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
-    click.option(
-        "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
-    ),
-    click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),
-    click.option("--prompt", help="Name of the judge prompt."),
-    click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
-    click.option(
-        "--mode",
-        type=MODES,
-        help="balanced: show each pair equally often in both orders. paper: draw positions at "
-        "random, as in arXiv 2402.10669.",
-    ),
-    click.option(
-        "--stop",
-        type=STOPS,
-        help="Stop asking about a pair early: when the verdict can no longer change (lossless), "
-        "or when one answer leads by two votes (pair).",
-    ),
-    click.option(
-        "--probe",
-        is_flag=True,
-        default=None,
-        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes.",
-    ),
-    click.option(
-        "--sham",
-        type=SHAMS,
-        help="Recipe of the sham (meaning-free edit) that shifts are measured against. none: "
-        "measure against the control.",
-    ),
-    click.option(
-        "--detects-at",
-        type=float,
-        help="Share of flaws that a judge must detect for the finding `detects`. Default: .5.",
-    ),
-    click.option(
-        "--replicates",
-        is_flag=True,
-        default=None,
-        help="Also ask about each control pair a second time, to measure noise.",
-    ),
-    click.option("--wave", help="Label of this measurement. A new label casts all votes again."),
-    click.option("--seed", type=int, help="Random seed of templates, shams and positions."),
-    click.option("--limit", type=int, help="Maximum number of questions."),
-    click.option("--budget", "budget_usd", type=float, help="Maximum cost in US dollars."),
-    click.option(
-        "--gaps-allowed",
-        type=float,
-        help="Maximum share of a judge's ballots without a reply. Default: .05.",
-    ),
-    click.option(
-        "--too-fast",
-        "too_fast_seconds",
-        type=float,
-        help="Exclude votes of people that took less than this many seconds. Default: 3.",
-    ),
-    click.option(
-        "--patience",
-        "patience_seconds",
-        type=Finite(min=0),
-        help="Seconds to wait while another program holds the warehouse open. Default: 600.",
-    ),
-    click.option(
-        "--checks",
-        type=CHECKS,
-        help="Drop texts that fail a validity check, or keep and flag them.",
-    ),
-    click.option("--name", help="Save the results under this name."),
+from flows.cli.options import (
+    COPIES,
+    FILE,
+    FILES,
+    FOLDER,
+    INTERVALS,
+    KINDS,
+    MODES,
+    PATH,
+    TESTS,
+    format_option,
+    label_table_options,
+    log_options,
+    server_option,
+    study_options,
 )
-server_option = click.option(
-    "--server",
-    metavar="URL",
-    help="API address of a Prefect server, such as http://127.0.0.1:4200/api. Default: "
-    "PREFECT_API_URL, else your running `voirdire serve`, else a temporary server.",
-)
-
-
-def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that change a study."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+from flows.running.processes import clear_errors, warn_of_ignored_files
+from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)
@@ -119,9 +35,9 @@ def main() -> None:
 
 @main.command()
 @click.argument("study", default="quick")
-@study_options
+@study_options("Save the results under this name.")
 @click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
-@server_option
+@server_option("your running `voirdire serve`, else a temporary server")
 @warehouse_option
 @clear_errors
 def audit(
@@ -136,7 +52,7 @@ def audit(
 
 @main.command()
 @click.argument("study", default="quick")
-@study_options
+@study_options("Name of the study.")
 @click.option(
     "--effect",
     type=float,
@@ -165,7 +81,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     help="balanced: each pair was shown equally often in both orders. paper: positions were "
     "drawn at random.",
 )
-@click.option("--format", "form", type=FORMATS, default="table", show_default=True)
+@format_option
 @click.option(
     "--only",
     multiple=True,
@@ -183,6 +99,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     type=PATH,
     help="Also save all results in this DuckDB file, as a study with the name of the file VOTES.",
 )
+@log_options
 @clear_errors
 def measure(
     votes: Path,
@@ -192,18 +109,39 @@ def measure(
     warehouse: Path | None,
     *,
     interval: str,
+    people: str | None,
+    mapping: dict[str, str],
 ) -> None:
     """Compute all statistics of a file of votes that were collected elsewhere.
 
     VOTES is a .jsonl, .csv or .parquet file; docs/reference/file-formats.md describes its columns.
+    Logs of other tools (files, or a folder of them) are recognised by their content; `voirdire list
+    formats` names them.
     """
     from flows.cli.measure import show_measures
 
-    show_measures(votes, mode, form, only, warehouse, interval=interval)
+    show_measures(
+        votes, mode, form, only, warehouse, interval=interval, people=people, mapping=mapping
+    )
 
 
 @main.command()
-@click.argument("study", required=False)
+@click.argument("log", type=PATH)
+@log_options
+@clear_errors
+def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
+    """Say what LOG is, what can be computed from it, and what cannot and why.
+
+    LOG is a file of votes, or a log of another tool, or a folder of such logs.
+    """
+    from flows.cli.measure import show_recognised
+
+    show_recognised(log, people, mapping)
+
+
+@main.command()
+@click.argument("source", required=False, metavar="[STUDY|FILE]")
+@label_table_options
 @click.option(
     "--humans", type=PATH, help="File with the labels of people: .json, .csv or .parquet."
 )
@@ -245,7 +183,7 @@ def measure(
     show_default=True,
     help="Minimum number of instances of an annotator who is tested.",
 )
-@click.option("--format", "form", type=FORMATS, default="table", show_default=True)
+@format_option
 @click.option(
     "--curve", is_flag=True, help="Also show the winning rate for each epsilon from 0 to .3."
 )
@@ -260,18 +198,24 @@ def measure(
 @warehouse_option
 @clear_errors
 def calibrate(
-    study: str | None, humans: Path | None, judges: Path | None, form: str, **options: Any
+    source: str | None, humans: Path | None, judges: Path | None, form: str, **options: Any
 ) -> None:
-    """Test which judges may replace human annotators (alternative annotator test).
+    """Compare judges with people: agreement, kappa, error rates, bias, disagreements.
 
-    Where you give no file of labels, the votes of STUDY in the warehouse are the labels.
+    FILE (.csv, .jsonl or .parquet) has one row per item and a column for each judge and each
+    person. With two people or more, also test which judges may replace human annotators
+    (alternative annotator test).
+
+    The labels can also be in two files, --humans and --judges; where you give no file, the votes of
+    STUDY in the warehouse are the labels. FILE can also be
+    a log of another tool, or a folder of logs, with ratings of judges and of people.
     """
     from tasks.kit.memory import prepare_for_millions
 
     prepare_for_millions()
     from flows.cli.calibrate import show_calibration
 
-    show_calibration(study, humans, judges, form, **options)
+    show_calibration(source, humans, judges, form, **options)
 
 
 @main.command()
@@ -330,7 +274,14 @@ def sql(query: str, form: str | None, output: Path | None, warehouse: Path | Non
 @main.command()
 @click.argument("study", required=False)
 @click.option("--output", type=PATH, required=True, help="New folder for the files.")
-@click.option("--format", "form", type=COPIES, default="parquet", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=COPIES,
+    default="parquet",
+    show_default=True,
+    help="Format of the files.",
+)
 @warehouse_option
 @clear_errors
 def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
@@ -379,6 +330,18 @@ def booth(context: click.Context) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
 
 
+@main.command()
+@clear_errors
+def init() -> None:
+    """Write a commented example of each kind of entry to your own folder.
+
+    The folder is VOIRDIRE_HOME, else `voirdire` in the current folder. Existing files are kept.
+    """
+    from flows.cli.examples import write_examples
+
+    write_examples()
+
+
 @main.command(name="list")
 @click.argument("name", required=False)
 @clear_errors
@@ -402,14 +365,14 @@ def list_(name: str | None) -> None:
     is_flag=True,
     help="Start the server without authentication. Anybody who can reach it can then run code.",
 )
-@server_option
+@server_option("a new server, which ends with this command (an error if `voirdire serve` runs)")
 @warehouse_option
 @clear_errors
 def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | None) -> None:
     """Offer all studies in the Prefect UI and run them on their schedules."""
     from flows.serve import serve_studies
 
-    warn_of_providers()
+    warn_of_ignored_files()
     serve_studies(warehouse, port=port, server=server, auth=not no_auth)
 
 
@@ -426,7 +389,7 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     metavar="STUDY",
     help="Switch the schedule of STUDY off (repeatable).",
 )
-@server_option
+@server_option("your running `voirdire serve`")
 @clear_errors
 def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
     """Show the schedules of served studies, and switch them on or off."""

@@ -2,31 +2,30 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 import polars as pl
-from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.measure_tables import missing, show_gates, show_rows, show_summary
-from flows.cli.terminal import echo_data, say
+from flows.cli.terminal import echo_data, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.drift import drift_in
 from flows.results.saved_votes import require_free, save_file
 from flows.running.run_row import CODE_VERSION
-from schemas.frame import Frame
-from schemas.judging import VoteLog
-from schemas.results import Drifts, Estimates
+from schemas.results import Estimates
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
-from tasks.conclusions.scorecard import scorecard
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
+from tasks.logs.reading import KNOWN, Log, people_in, read_log
+from tasks.logs.recognised import counts_of, limits_of, recognised_line
+from tasks.logs.results import results_of_log
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
-from tasks.results import Results, results_of_file
+from tasks.results import Conclusions, results_of_file
 from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
@@ -47,6 +46,8 @@ ADDED = (
     "code_version",
 )
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
+MOST_COUNTS = 30
+"""Maximum number of judges and people in the table of ratings."""
 
 
 def show_measures(
@@ -57,6 +58,8 @@ def show_measures(
     warehouse: Path | None = None,
     *,
     interval: str = "wilson",
+    people: str | None = None,
+    mapping: Mapping[str, str] | None = None,
 ) -> None:
     """Print the estimates of a file of votes; with a warehouse, save them there first."""
     gates = SCORECARD in only
@@ -66,40 +69,105 @@ def show_measures(
             "names. Run the command once for each."
         )
     rows = [] if gates else _rows_of(only)
-    log = read_votes(votes)
+    other = read_log(votes, people, mapping)
+    if other is None and people:
+        raise ValueError(
+            f"--people {people!r:.80} is for logs of other tools, and {votes.name} is a file of "
+            f"votes. {KNOWN}"
+        )
+    log = other.votes if other else read_votes(votes)
+    if other:
+        _say_recognised(other)
     if warehouse:
+        _require_votes(votes, other)
         require_free(votes, warehouse)
     with share_interval(interval):
-        results = results_of_file(log, mode)
-    estimates = results.estimates
+        results = results_of_log(other, mode) if other else results_of_file(log, mode)
+    concluded = results.concluded(drift_in(log, mode))
+    estimates = concluded.estimates
     if warehouse:
-        study = save_file(votes, mode, log, results, warehouse)
+        study = save_file(votes, mode, log, results, concluded=concluded, warehouse=warehouse)
         click.echo(
             f"{log.height} votes and all results saved as study {study} in {warehouse}. "
             f"`voirdire report {study} --warehouse {warehouse}` writes the report.",
             err=True,
         )
-    bare = form == "table" and not only
-    if bare:
-        title = f"{votes.name}, mode {mode}"
-        show_summary(Console(), title, estimates, _bias(results), drift_in(log, mode))
+    if form == "table" and not only:
+        if other:
+            show_counts(Console(), counts_of(other))
+        if other and estimates.is_empty():
+            return
+        show_summary(Console(), f"{votes.name}, mode {mode}", concluded, _bias(concluded))
         return
     if gates:
-        found = scorecard(estimates, results.findings, drift_in(log, mode))
-        _show(found, form, show_gates)
+        _show(concluded.gates, form, show_gates)
         return
     rows_with_derived = estimates.join(
-        _numbers(log, results, mode), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+        _numbers(concluded), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
     chosen = (
         rows_with_derived.filter(pl.col("statistic").is_in(rows)) if only else rows_with_derived
     )
-    persons = set(log.filter("human")["judge"].cast(pl.String))
+    persons = people_in(other) if other else {*log.filter("human")["judge"].cast(pl.String)}
     _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
     present = set(chosen["statistic"])
     for name, statistic in _asked(only):
         if present.isdisjoint(_rows_of([name])):
-            say(f"{name}: no rows, because {missing(log, statistic)}.", err=True)
+            why = "; ".join(limits_of(other)) if other else missing(log, statistic)
+            say(f"{name}: no rows, because {why}.", err=True)
+
+
+def show_recognised(
+    path: Path, people: str | None = None, mapping: Mapping[str, str] | None = None
+) -> None:
+    """Print what a file or folder is, what can be computed from it, and what cannot and why."""
+    log = read_log(path, people, mapping)
+    if log is None:
+        votes = read_votes(path)
+        say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")
+        return
+    say(f"{path.name}: {recognised_line(log)}.")
+    for line in limits_of(log):
+        say(f"- {line}")
+    show_counts(Console(), counts_of(log))
+
+
+def show_counts(console: Console, counts: pl.DataFrame) -> None:
+    """Print how many grades and labels each judge and person gave, and their mean or shares."""
+    if counts.is_empty():
+        return
+    by = [c for c in ("dataset", "criterion") if counts[c].n_unique() > 1]
+    rows = [
+        [
+            *(row[c] or "" for c in by),
+            f"{row['judge']}{' (person)' if row['human'] else ''}",
+            row["ratings"],
+            row["invalid"],
+            number(row["mean"]),
+            row["labels"] or "",
+        ]
+        for row in counts.head(MOST_COUNTS).to_dicts()
+    ]
+    print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
+    if counts.height > MOST_COUNTS:
+        print_line(console, f"and {counts.height - MOST_COUNTS} more judges or people.")
+    print_line(console, "n: ratings. invalid: ratings without a value, not in the mean.", "dim")
+
+
+def _say_recognised(log: Log) -> None:
+    say(f"Recognised: {recognised_line(log)}.", err=True)
+    for line in limits_of(log):
+        say(f"- {line}", err=True)
+
+
+def _require_votes(path: Path, log: Log | None) -> None:
+    """Refuse to save a log as a study of votes, if it has more than votes."""
+    if log and (path.is_dir() or not log.ratings.is_empty() or log.votes.is_empty()):
+        raise ValueError(
+            f"{path.name}: --warehouse saves one file of votes whose order is known, and this log "
+            "has ratings, or several files. `voirdire calibrate` saves ratings of judges and "
+            "people."
+        )
 
 
 def _show(
@@ -135,29 +203,27 @@ def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, name if name in STATISTICS else makers[name]) for name in names]
 
 
-def _bias(results: Results) -> pl.DataFrame:
+def _bias(concluded: Conclusions) -> pl.DataFrame:
     """Return what an audit ends with: the rows of ``mart.bias``."""
     return _query_temporary(
-        results.concluded(Drifts.empty()),
+        concluded,
         "select * from mart.bias "
         "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
     )
 
 
-def _numbers(log: DataFrame[VoteLog], results: Results, mode: str) -> pl.DataFrame:
+def _numbers(concluded: Conclusions) -> pl.DataFrame:
     """Return what ``mart.numbers`` adds to each estimate."""
     found = _query_temporary(
-        results.concluded(drift_in(log, mode)),
-        "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers",
+        concluded, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
     )
     return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
 
 
-def _query_temporary(
-    frames: Sequence[tuple[type[Frame], pl.DataFrame]], query: str
-) -> pl.DataFrame:
+def _query_temporary(concluded: Conclusions, query: str) -> pl.DataFrame:
     """Query results in a temporary warehouse."""
+    frames = [Saving(*each) for each in concluded.tables()]
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
-        warehouse.save([Saving(*each) for each in frames], run="measure", study="measure")
+        warehouse.save(frames, run="measure", study="measure")
         return warehouse.query(query)

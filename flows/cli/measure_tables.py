@@ -1,18 +1,40 @@
-"""Terminal tables of `voirdire measure`: effects, judges, single statistics, scorecard, drift."""
+"""Terminal tables: effects, judges, single statistics, scorecard, drift, agreement with people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import click
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 
-from flows.cli.terminal import fits, legend, lost_lines, number, print_rows, result_table
-from schemas.results import Estimates
+from flows.cli.terminal import (
+    ASKED,
+    PLAIN,
+    fits,
+    legend,
+    lost_lines,
+    number,
+    plain_table,
+    print_line,
+    print_rows,
+    result_table,
+)
+from tasks.agreement.compare import Comparison
 from tasks.conclusions.derived_columns import SCORECARD
-from tasks.conclusions.exclusions import exclude
+from tasks.reporting.agreement_rows import (
+    MOST_IN_REPORT,
+    JudgeView,
+    Part,
+    columns_of,
+    judge_views,
+    overview,
+)
 from tasks.reporting.exclusions import Rule, rule
 from tasks.reporting.summary import REFUSED, favoured, with_mark
-from tasks.reporting.wording import listing, p_value
+from tasks.reporting.wording import clean, clip, listing, p_value
+from tasks.results import Conclusions
 from tasks.statistics import STATISTICS
 
 OF_JUDGES = {
@@ -38,7 +60,6 @@ GATES_LEGEND = (
     "bias); 1: all of it, 0: none, below 0: tolerance exceeded. `voirdire list scorecard` explains "
     "the gates."
 )
-ASKED = ("dataset", "prompt", "wave")
 NO_LABEL = "the file has no right verdicts; put them into a column `label`"
 NO_PEOPLE = "the file has no votes of people; see the column `human`"
 NEEDED = {
@@ -56,6 +77,8 @@ NEEDED = {
     "krippendorff_alpha": ("human", NO_PEOPLE),
 }
 """Statistic -> the column that it needs, and the message if that column is empty."""
+Cells = tuple[list[str], list[list[Any]]]
+"""Names of columns, and rows."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 PAIRS = "no control pair has two known authors; see the columns `anchor_author` and `target_author`"
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
@@ -64,33 +87,29 @@ ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 def show_summary(
     console: Console,
     title: str,
-    estimates: pl.DataFrame,
+    concluded: Conclusions,
     bias: pl.DataFrame,
-    drifts: pl.DataFrame,
 ) -> None:
     """Print effects (without perturbations: judges), exclusions, drift, and other statistics."""
-    effects = bias.to_dicts()
+    effects, estimates = bias.to_dicts(), concluded.estimates
     attacked = any(row["perturbation"] is not None for row in effects)
     if attacked:
         console.print(result_table(effects, title, console))
         shown = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
         explanation = legend(effects)
     else:
-        columns, rows = _judges(estimates, effects, " ")
-        if not fits(columns, rows, console.width):
-            columns, rows = _judges(estimates, effects, "\n")
-        print_rows(console, columns, rows, title)
+        _print_fitting(console, partial(_judges, estimates, effects), title)
         shown, explanation = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
-    _paragraph(console, explanation, style="dim")
+    print_line(console, explanation, style="dim")
     for line in lost_lines(effects):
-        _paragraph(console, line)
+        print_line(console, line)
     if attacked:
-        for line in _left_out(rule(exclude(Estimates.of(estimates)))):
-            _paragraph(console, line)
-    show_drift(console, drifts)
+        for line in _left_out(rule(concluded.exclusions)):
+            print_line(console, line)
+    show_drift(console, concluded.drifts)
     if rest := _rest(estimates, shown):
-        _paragraph(console, f"Also measured (number of rows): {rest}.")
-        _paragraph(
+        print_line(console, f"Also measured (number of rows): {rest}.")
+        print_line(
             console,
             "`--only NAME` shows one of these, `--only scorecard` shows which gates a judge "
             "passes, and `--format json` or `--format csv` prints all numbers.",
@@ -107,10 +126,7 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
     ).items():
         reasons = list(dict.fromkeys(rows["reason"].drop_nulls()))
         asked = _differing(estimates, ("dataset", "prompt"))
-        columns, cells = _cells(rows, reasons, asked, marks, " ")
-        if not fits(columns, cells, console.width):
-            columns, cells = _cells(rows, reasons, asked, marks, "\n")
-        print_rows(console, columns, cells, str(name))
+        _print_fitting(console, partial(_cells, rows, reasons, asked, marks), str(name))
         _footnotes(console, reasons)
         console.print()
 
@@ -118,12 +134,17 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
 def show_gates(console: Console, gates: pl.DataFrame) -> None:
     """Print a row per judge and gate of a scorecard; reasons follow as footnotes."""
     reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
-    columns, cells = _gates(gates, reasons, " ")
-    if not fits(columns, cells, console.width):
-        columns, cells = _gates(gates, reasons, "\n")
-    print_rows(console, columns, cells, SCORECARD)
+    _print_fitting(console, partial(_gates, gates, reasons), SCORECARD)
     _footnotes(console, reasons)
-    _paragraph(console, GATES_LEGEND, style="dim")
+    print_line(console, GATES_LEGEND, style="dim")
+
+
+def _print_fitting(console: Console, layout: Callable[[str], Cells], title: str) -> None:
+    """Print a table, with each interval beside its number or, in a narrow terminal, below it."""
+    columns, rows = layout(" ")
+    if not fits(columns, rows, console.width):
+        columns, rows = layout("\n")
+    print_rows(console, columns, rows, title)
 
 
 def missing(log: pl.DataFrame, statistic: str) -> str:
@@ -143,9 +164,7 @@ def missing(log: pl.DataFrame, statistic: str) -> str:
     return f"the votes do not suffice; `voirdire list {statistic}` says what it needs"
 
 
-def _judges(
-    estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between: str
-) -> tuple[list[str], list[list[Any]]]:
+def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between: str) -> Cells:
     """Lay out a row per judge, each interval beside its number or below it.
 
     ``effects`` are the rows of ``mart.bias`` about position.
@@ -195,7 +214,7 @@ def _cells(
     asked: Sequence[str],
     marks: Mapping[str, str],
     between: str,
-) -> tuple[list[str], list[list[Any]]]:
+) -> Cells:
     """Lay out rows of one statistic, leaving out empty columns."""
     whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
     digits = 0 if whole.all() else 3
@@ -218,16 +237,12 @@ def _cells(
         }
         for row in rows.to_dicts()
     ]
-    always = {"judge", "estimate", "n"}
     if all(row["n"] == row["clusters"] for row in table):
         table = [{**row, "clusters": ""} for row in table]
-    columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
-    return columns, [[row[c] for c in columns] for row in table]
+    return _filled_columns(table, always=("judge", "estimate", "n"))
 
 
-def _gates(
-    gates: pl.DataFrame, reasons: Sequence[str], between: str
-) -> tuple[list[str], list[list[Any]]]:
+def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
     """Lay out gates (each bias by its perturbation), leaving out empty columns."""
     asked = _differing(gates, ASKED)
     table = [
@@ -243,7 +258,11 @@ def _gates(
         }
         for row in gates.rename({"value": "estimate"}).to_dicts()
     ]
-    columns = [c for c in table[0] if any(row[c] != "" for row in table)]
+    return _filled_columns(table)
+
+
+def _filled_columns(table: Sequence[dict[str, Any]], always: Sequence[str] = ()) -> Cells:
+    columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
     return columns, [[row[c] for c in columns] for row in table]
 
 
@@ -253,7 +272,7 @@ def _mark(row: dict[str, Any], reasons: Sequence[str]) -> str:
 
 def _footnotes(console: Console, reasons: Sequence[str]) -> None:
     for mark, reason in enumerate(reasons, 1):
-        _paragraph(console, f"({mark}) {reason}", style="dim")
+        print_line(console, f"({mark}) {reason}", style="dim")
 
 
 def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -331,7 +350,7 @@ def show_drift(console: Console, drifts: pl.DataFrame) -> None:
         print_rows(console, columns, rows, "Drift")
     states = drifts["state"].value_counts(sort=True)
     counted = listing([f"{row['count']} {row['state']}" for row in states.to_dicts()])
-    _paragraph(
+    print_line(
         console, f"Drift since the first wave: {counted} (comparisons by judge, wave and measure)."
     )
 
@@ -346,5 +365,86 @@ def _rest(estimates: pl.DataFrame, shown: set[str]) -> str:
     return ", ".join(f"{name} {many}" for name, many in found.items() if many)
 
 
-def _paragraph(console: Console, text: str, style: str = "") -> None:
-    console.print(text, style=style, markup=False, highlight=False)
+SHOWN, SHOWN_TEXTS = 5, 3
+"""Disagreements, and texts of each, that the terminal shows."""
+MOST_VIEWS = 3
+"""Most judges and criteria that are shown one by one."""
+
+
+def show_comparison(console: Console, comparison: Comparison, *, saved: bool) -> None:
+    """Print each judge against people: measures, confusion matrix, slices and disagreements.
+
+    ``saved`` says that there is a report, which has more.
+    """
+    views = judge_views(comparison)
+    if len(views) > 1:
+        for kind in dict.fromkeys(view.kind for view in views):
+            parts = [
+                p for v, p in zip(views, overview(views, comparison), strict=True) if v.kind == kind
+            ]
+            against = next(view.against for view in views if view.kind == kind)
+            _show_parts(console, "judge", kind, parts, f"Judges against {against}")
+    for view in views[:MOST_VIEWS]:
+        console.print(
+            f"[bold]{escape(view.title)} against {view.against}[/bold]: {view.items}",
+            highlight=False,
+        )
+        if view.unreadable:
+            print_line(console, f"{view.unreadable}.")
+        if len(views) == 1:
+            rows = [tuple(map(_plain, measure)) for measure in view.measures]
+            console.print(plain_table(("", "estimate", "95 %", ""), rows), "")
+        if view.matrix:
+            words = ["people \\ judge", *view.matrix.words]
+            console.print(plain_table(words, [(word, *row) for word, row in view.matrix.rows]), "")
+        if view.slices:
+            _show_parts(console, "slice", view.kind, view.slices, "")
+        _show_disagreements(console, view, saved=saved)
+        if view.labels:
+            click.echo(_plain(view.labels))
+    if len(views) > MOST_VIEWS:
+        click.echo(f"Confusion matrices and disagreements of all {len(views)}: --format json.")
+
+
+def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], title: str) -> None:
+    """Print a row per judge, criterion or slice, with the interval of the first statistic."""
+    against_rest = any(part.p for part in parts)
+    first, *others = columns_of(kind)
+    names = [what, "items", first, "95 %", *others, *(["p vs rest"] if against_rest else [])]
+    rows = [
+        (
+            part.name,
+            part.items,
+            *map(_plain, part.texts[0]),
+            *(_plain(text) for text, _ in part.texts[1:]),
+            *([part.p] if against_rest else []),
+        )
+        for part in parts
+    ]
+    console.print(plain_table(names, rows, title), "")
+
+
+def _show_disagreements(console: Console, view: JudgeView, *, saved: bool) -> None:
+    if not view.disagreements:
+        return
+    rows = [
+        (
+            each.item,
+            f"people {_plain(each.human)}, judge {each.judge}",
+            "\n".join(
+                f"{name}: {clip(clean(text), 70)}" for name, text in each.texts[:SHOWN_TEXTS]
+            ),
+        )
+        for each in view.disagreements[:SHOWN]
+    ]
+    many = len(view.disagreements)
+    in_report = "all are" if many <= MOST_IN_REPORT else f"{MOST_IN_REPORT} are"
+    where = f"{in_report} in the report" if saved else "more with --format json"
+    shown = f"; the first {SHOWN} ({where})" if many > SHOWN else ""
+    names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
+    title = f"{view.differing}, worst first{shown}"
+    console.print(plain_table(names, [row[: len(names)] for row in rows], title), "")
+
+
+def _plain(text: str) -> str:
+    return text.translate(PLAIN)

@@ -1,5 +1,6 @@
 """`voirdire plan`: what a study would ask, cost and be able to detect."""
 
+import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,11 +24,13 @@ from flows.cli.power_analysis import (
     questions_of,
     sample_table,
 )
-from flows.cli.terminal import plain_table
+from flows.cli.terminal import echo_data, number, plain_table, print_line
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, Pairs, Votes
+from tasks.calibration.non_inferiority import Kind, Test
+from tasks.calibration.planner import Simulation, describe_people, plan_annotators
 from tasks.curate import import_dataset
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
@@ -43,7 +46,7 @@ from tasks.inference.linearised_errors import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
-from tasks.prompts import PROMPTS
+from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -101,11 +104,11 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
     for line in _obstacles(study, costs):
-        console.print(line, markup=False, highlight=False)
+        print_line(console, line)
     table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
     if left_out := left_out_line(by_perturbation, perturbed):
-        console.print(left_out, markup=False, highlight=False)
+        print_line(console, left_out)
     # Perturbations without samples must not set the number of samples of the others.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
@@ -116,10 +119,9 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         console.print(detectable_table(seen, samples))
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
-        explanation = effect_advice(samples, study.votes_per_pair, effect)
-        console.print(explanation, markup=False, highlight=False)
+        print_line(console, effect_advice(samples, study.votes_per_pair, effect))
     for line in advice(seen, samples, study, questions, df):
-        console.print(line, markup=False, highlight=False)
+        print_line(console, line)
     notes = (
         f"Estimates: {CHARACTERS_PER_TOKEN} characters per token; a reply is as long as the mean "
         f"of the judge's earlier replies if there are {ENOUGH_REPLIES}, else {THINKING_TOKENS} "
@@ -130,6 +132,61 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls further."
     console.print(notes, style="dim")
+
+
+def show_label_plan(
+    people: pl.DataFrame,
+    metric: str,
+    form: str,
+    *,
+    epsilon: float,
+    kind: Kind,
+    test: Test,
+    source: str,
+) -> None:
+    """Print the chance that a judge as accurate as these people passes, by number of instances."""
+    if metric != "accuracy":
+        raise ValueError(
+            f"--plan cannot plan for metric {metric}: it simulates labels that are right or wrong. "
+            "Use --metric accuracy."
+        )
+    like = describe_people(people, source)
+    plan = plan_annotators(like, Simulation(epsilon, kind, test))
+    chances = [{"instances": size, "chance": chance} for size, chance in plan.chances.items()]
+    if form == "csv":
+        echo_data(pl.DataFrame(chances).write_csv())
+        return
+    if form == "json":
+        found = {
+            "annotators": like.annotators,
+            "agreement": like.agreement,
+            "accuracy": like.accuracy,
+            "epsilon": epsilon,
+            "epsilon_kind": kind,
+            "test": test,
+            "chances": chances,
+            "instances": plan.instances,
+            "worst_judge": plan.worst,
+        }
+        echo_data(json.dumps(found, indent=1) + "\n")
+        return
+    rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
+    console = Console()
+    console.print(plain_table(("instances", "chance to pass"), rows))
+    click.echo(
+        f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
+        f"the same one of {len(like.frequencies)} labels with probability "
+        f"{number(like.agreement)}, so each is taken to be right with probability "
+        f"{number(like.accuracy)}. Margin: {kind} epsilon {number(epsilon)}."
+    )
+    if plan.instances is None:
+        click.echo("None of these numbers of instances gives a chance of .80.")
+    else:
+        gap = number(plan.worst)
+        click.echo(
+            f"{plan.instances} instances, each labelled by all, give a chance of at least .80. At "
+            f"that number a judge whose accuracy is lower by {gap} passes half of the time."
+        )
 
 
 def confirm_spending(study: Study, warehouse: Path | None) -> None:
@@ -174,7 +231,7 @@ def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
 
 
 def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
-    questions, answers, versions = import_dataset(study.dataset, study.folder, study.limit)
+    questions, answers, versions, _ = import_dataset(study.dataset, study.folder, study.limit)
     perturbed = PerturbedAnswers.of(
         pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())
     )
@@ -254,7 +311,7 @@ def _costs(
 
 def _around(prompt: str, judge: str) -> str:
     """Return the prompt text around the question and the two answers."""
-    messages = PROMPTS[prompt].messages("", "", "", before=JUDGES[judge].system)
+    messages = prompt_of(prompt).messages("", "", "", before=JUDGES[judge].system)
     return "".join(message["content"] for message in messages)
 
 

@@ -46,14 +46,14 @@ EARLIER = f"""
         select *, experimental_score - if(has_sham, sham_score, control_score) as d from shifts
         where prompt = ? and mode = 'balanced'
     ),
-    apart as (
+    centred as (
         select *, d - avg(d) over (partition by study, judge, dataset, wave, perturbation) as off
         from shifted
     ),
     questions as (
         select study, judge, dataset, wave, perturbation, "cluster", count(d) as samples,
             sum(off) as total, min(votes) as fewest, max(votes) as most,
-        from apart group by all
+        from centred group by all
     ),
     cells as (
         select judge, min(fewest) as votes, count(*) - 1 as freedom, sum(samples) as shifts,
@@ -294,7 +294,10 @@ def advice(
             for kind in SPREADS
             if kind != "typical"
         )
-        text += f" It is {sharp} for a judge with little noise, {noisy} for a noisy one."
+        text += (
+            f" The smallest shift is {sharp} for a judge with little noise and {noisy} for a "
+            "noisy one."
+        )
     yield text
     cells = len(study.judges) * len(study.asked())
     text = f"The power of 80 % refers to a raw p-value below {_plain(ALPHA)}."

@@ -19,6 +19,7 @@ from flows.publishing.pages import (
     thresholds_of,
     write_page,
 )
+from flows.results.up_to_date import outdated_line
 from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
@@ -52,6 +53,7 @@ def show_query(
             f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
             "Cast it to text, as in `column::varchar`."
         ) from error
+    _say_outdated(Warehouse(path))
     if output is not None:
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
@@ -63,6 +65,12 @@ def show_query(
             click.echo(f"Showing {SHOWN} of {rows.height} rows; --format csv prints all.", err=True)
     else:
         echo_data(_content(rows, form).decode())
+
+
+def _say_outdated(warehouse: Warehouse) -> None:
+    """Say on stderr which studies must be measured again after an upgrade of the file."""
+    if line := outdated_line(warehouse):
+        say(line, err=True)
 
 
 def _form_of(output: Path | None) -> str:
@@ -105,6 +113,7 @@ def rewrite_report(
     from flows.publishing.calibration_page import stored_calibration
 
     store = Warehouse(path)
+    _say_outdated(store)
     calibrated = stored_calibration(store, study)
     write_page(calibrated or stored_page(store, study), target)
     click.echo(target)

@@ -5,7 +5,8 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.cli.terminal import fits, number, plain_table
+from flows.cli.terminal import fits, number, plain_table, say
+from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -57,6 +58,8 @@ LEGEND = (
 def show_ranked(study: str, warehouse: Path | None) -> None:
     """Print a table per perturbation with a row per judge, model or person."""
     store = Warehouse(warehouse or default_path())
+    if line := outdated_line(store):
+        say(line, err=True)
     rows = store.query(ROWS, [study]).to_dicts()
     lines = store.query(RANDOM, [study]).to_dicts()
     console = Console()

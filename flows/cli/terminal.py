@@ -138,7 +138,7 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         if row["lost_finding"] is None:
             continue
         names = [*(_clip(row[column]) for column in _cell_columns(rows)), _name(row)]
-        apart = row["lost_difference"]
+        difference = row["lost_difference"]
         bounds = ""
         if row["asr_at_least"] is not None:
             ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
@@ -147,8 +147,8 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             )
         yield (
             f"Verdicts lost: {' / '.join(names)}: the share of unreadable votes is "
-            f"{number(abs(apart))} {'higher' if apart > 0 else 'lower'} on the perturbed answer "
-            f"than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
+            f"{number(abs(difference))} {'higher' if difference > 0 else 'lower'} on the perturbed "
+            f"answer than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
         )
 
 
@@ -372,6 +372,11 @@ def echo_data(text: str) -> None:
     """Print data; on a terminal, replace control characters, which could control it."""
     # Click strips colour codes when writing to a file, which would change the data.
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
+
+
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Print a text, wrapped to the terminal, without interpreting markup in it."""
+    console.print(text, style=style, markup=False, highlight=False)
 
 
 def say(text: str, *, err: bool = False) -> None:

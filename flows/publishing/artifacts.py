@@ -14,20 +14,19 @@ from flows.results.stages import write_report
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from schemas.curation import PerturbedAnswers
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import Findings
+from tasks.results import Conclusions
 
 
 async def publish(
     run: RunRow,
-    estimates: DataFrame[Estimates],
-    findings: DataFrame[Findings],
+    concluded: Conclusions,
     perturbed: DataFrame[PerturbedAnswers],
-    drifts: DataFrame[Drifts],
 ) -> None:
     """Write the report beside the warehouse and the result table into the Prefect UI.
 
-    The results are in the warehouse by now: what cannot be written, whatever the reason, is told by
-    the run and ends none.
+    The results are already in the warehouse, so the run reports what cannot be written, whatever
+    the reason, and goes on.
     """
     name = run.study.name
     path = report_path(run.warehouse.path, name)
@@ -35,17 +34,15 @@ async def publish(
         page = render_page(
             run.columns(),
             run.warehouse,
-            estimates,
-            findings,
+            concluded,
             perturbed=perturbed,
-            drifts=drifts,
             render=write_report,
         )
         write_page(page, path)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     try:
-        await asyncio.wait_for(_show_in_ui(run, findings, path), MESSAGE_SECONDS)
+        await asyncio.wait_for(_show_in_ui(run, concluded.findings, path), MESSAGE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
 

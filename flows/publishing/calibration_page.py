@@ -8,10 +8,12 @@ from typing import Any
 import polars as pl
 
 from flows.publishing.pages import report_path, write_page
-from flows.results.calibration import Calibrated, Calibration
-from schemas.calibration import Advantages, AltTests
+from flows.results.calibration import Calibrated
+from flows.studies.calibration import Calibration
+from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.results import Annotations, Estimates
 from schemas.runs import Runs
+from tasks.agreement.compare import Comparison
 from tasks.charts import charts_of
 from tasks.drawing.canvas import pictures
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
@@ -19,10 +21,11 @@ from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 FRAMES = (AltTests, Advantages, Annotations, Estimates)
+COMPARED = (HumanAgreement, ConfusionMatrix, Disagreements)
 
 
 def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Warehouse) -> Path:
-    """Write the report of a calibration beside the warehouse."""
+    """Write the report of a calibration next to the warehouse."""
     calibration = Calibration.stored(row["parameters"])
     path = report_path(warehouse.path, calibration.name)
     write_page(_page(calibration, found, row, warehouse), path)
@@ -30,7 +33,7 @@ def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Wa
 
 
 def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
-    """Return the report of a saved calibration; None if the name is not that of one."""
+    """Return the report of a saved calibration; None if no calibration has this name."""
     among = pl.DataFrame({"study": [name]})
     runs = warehouse.read(Runs, among=among).sort("started_at")
     if runs.is_empty() or runs["flow"][-1] != "calibrate":
@@ -39,7 +42,8 @@ def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
     tests, advantages, annotations, agreement = (
         warehouse.read(model, among=among) for model in FRAMES
     )
-    found = Calibrated(tests, advantages, annotations, agreement)  # type: ignore[arg-type]
+    comparison = Comparison(*(warehouse.read(model, among=among) for model in COMPARED))  # type: ignore[arg-type]
+    found = Calibrated(tests, advantages, annotations, agreement, comparison)  # type: ignore[arg-type]
     calibration = Calibration.model_construct(**json.loads(row["parameters"]))
     return _page(calibration, found, row, warehouse)
 
@@ -47,7 +51,8 @@ def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
 def _page(
     calibration: Calibration, found: Calibrated, row: Mapping[str, Any], warehouse: Warehouse
 ) -> str:
-    votes = f"votes of study {calibration.study}"
+    own = calibration.table
+    votes = Path(own).name if own else f"votes of study {calibration.study}"
     people, judges = (
         Path(file).name if file else votes for file in (calibration.humans, calibration.judges)
     )
@@ -61,7 +66,9 @@ def _page(
         warehouse=warehouse.path.name,
         least=calibration.min_instances,
     )
-    return calibration_report(facts, found.tests, found.advantages, found.agreement)
+    return calibration_report(
+        facts, found.tests, found.advantages, found.agreement, found.comparison
+    )
 
 
 def write_pictures(found: Calibrated, folder: Path) -> list[Path]:

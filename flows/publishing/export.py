@@ -20,7 +20,7 @@ ASKED = f"""
     and b.judge = v.judge and b.prompt = v.prompt and b.wave = v.wave
     and b.shown_first = v.shown_first and b.repeat = v.repeat
 """
-"""The ballots of a study: its vote log has all that tells them apart."""
+"""The ballots of a study: its vote log has all columns that identify them."""
 
 FACTS = {
     "ballots": ASKED,
@@ -34,7 +34,7 @@ FACTS = {
         for name in ("questions", "answers", "perturbed_answers")
     },
 }
-"""Facts belong to no study; these are those that the votes of one rest on."""
+"""Facts belong to no study; these are the facts behind the votes of one."""
 
 TRANSIENT = "claims"
 

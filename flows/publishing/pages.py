@@ -11,13 +11,14 @@ from pandera.typing.polars import DataFrame
 from flows.results.vote_summary import vote_facts
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import Estimates
 from schemas.runs import Runs
 from tasks.counting import question_order
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.prompts import PROMPTS
+from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, report
+from tasks.results import CONCLUDED, Conclusions
 from tasks.statistics import dasr_posterior
 from warehouse.private import write_private
 from warehouse.store import Warehouse
@@ -31,7 +32,7 @@ def report_path(warehouse: Path, study: str) -> Path:
 
 
 def write_page(page: str, path: Path) -> None:
-    """Write a page whole or not at all, for its owner alone."""
+    """Write a page atomically, readable by its owner only."""
     write_private(path, page.encode())
 
 
@@ -63,7 +64,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         gaps=run["error"] or "",
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
-        prompts={name: PROMPTS[name].digest for name in [study.prompt] if name in PROMPTS},
+        prompts={name: prompt_of(name).digest for name in [study.prompt] if is_known(name)},
         thresholds=thresholds_of(run),
         from_file=run["flow"] == "measure",
     )
@@ -72,23 +73,20 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
 def render_page(
     run: Mapping[str, Any],
     warehouse: Warehouse,
-    estimates: DataFrame[Estimates],
-    findings: DataFrame[Findings],
+    concluded: Conclusions,
     *,
     perturbed: DataFrame[PerturbedAnswers],
-    drifts: DataFrame[Drifts],
     render: Callable[..., str] = report,
 ) -> str:
     """Render the report of a run, given its row in ``runs`` and its results."""
     facts, votes = facts_of(run, warehouse.path), vote_facts(warehouse, _study_of(run))
     facts = facts._replace(
-        jury_usd=votes.jury_usd,
         # A file of votes does not say why a person's vote is invalid.
         people="" if facts.from_file else votes.people,
         persons=votes.persons,
         probed=votes.probed,
     )
-    return render(facts, estimates, findings, perturbed, drifts, numbers=votes.numbers)
+    return render(facts, concluded, perturbed, numbers=votes.numbers)
 
 
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
@@ -134,15 +132,10 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     """
     results = pl.DataFrame({"study": [study]})
     run = run_of_results(warehouse, study)
-    estimates = warehouse.read(Estimates, among=results)
-    return render_page(
-        run,
-        warehouse,
-        estimates,
-        warehouse.read(Findings, among=results),
-        perturbed=_perturbed(warehouse, _study_of(run), estimates),
-        drifts=warehouse.read(Drifts, among=results),
-    )
+    frames: list[Any] = [warehouse.read(model, among=results) for model in CONCLUDED]
+    concluded = Conclusions(*frames)
+    perturbed = _perturbed(warehouse, _study_of(run), concluded.estimates)
+    return render_page(run, warehouse, concluded, perturbed=perturbed)
 
 
 def _perturbed(

@@ -5,9 +5,11 @@ from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
 from flows.results.drift import drift_line, drift_of, reply_changes_of
+from flows.results.people import voters_in
 from flows.results.stages import RESULTS, measure_wave
+from flows.results.vote_summary import PRICES
 from flows.running.run_row import RunRow
-from schemas.conclusions import ReplyChanges
+from schemas.conclusions import ReplyChanges, Voters
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
 from schemas.results import Annotations
@@ -34,6 +36,7 @@ async def save_results(
     missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")), fewest)
     results = results._replace(findings=with_open_ballots(results.findings, missing))
     drifts = drift_of(study, row.warehouse, measure_wave)
+    concluded = results.concluded(drifts, study.thresholds, row.warehouse.query(PRICES))
     row.save(
         (StudyPairs, pairs),
         (VoteLog, vote_log),
@@ -41,8 +44,9 @@ async def save_results(
         (Shifts, results.shifts),
         (Annotations, results.annotations),
         (ReplyChanges, reply_changes_of(study, row.warehouse)),
-        *results.concluded(drifts, study.thresholds),
+        (Voters, voters_in(vote_log, pairs, row.warehouse)),
+        *concluded.tables(),
     )
     if drifted := drift_line(drifts, study.wave):
         get_run_logger().warning(drifted)
-    await publish(row, results.estimates, results.findings, perturbed, drifts)
+    await publish(row, concluded, perturbed)

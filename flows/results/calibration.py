@@ -1,25 +1,24 @@
 """A calibration: its inputs and parameters, and its run from start to end."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
-from pydantic import Field, ValidationError
 
 from flows.results.people import newer_line
 from flows.running.run_row import NOTHING_ASKED, first_row
-from flows.studies import Parameters
-from schemas.calibration import Advantages, AltTests
-from schemas.keys import content_key
+from flows.studies.calibration import Calibration
+from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.results import Annotations, Estimates
+from tasks.agreement.compare import Comparison, Options, compare
+from tasks.agreement.sources import items_of, labelled_by_table, readable_labels, require_positive
 from tasks.annotate import annotate
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
@@ -34,14 +33,13 @@ from tasks.calibration.calibrate import (
     require_two_names,
     try_judges,
 )
-from tasks.calibration.non_inferiority import check_epsilon
-from tasks.calibration.similarity import find_metric
-from tasks.kit.code_digest import code_digest
-from tasks.metrics import METRICS
+from tasks.logs.labels import labels_in_log
+from tasks.readers.label_table import LabelColumns, read_label_table
 from tasks.readers.labels import read_labels
 from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
+ALONE = "it needs labels of two people"
 TAKEN = """
     select count(*) as n from runs where study = ? and flow <> 'calibrate'
         and (state <> 'failed' or run in (select run from vote_log))
@@ -56,89 +54,10 @@ order by started_at desc limit 1
 """
 SOURCES = {
     "study": "the votes of study",
+    "table": "labels in",
     "humans": "people's labels in",
     "judges": "judges' labels in",
 }
-NAME = r"^[A-Za-z0-9_.-]{1,64}$"
-SUFFIX = "-people"
-"""Ends the name of a calibration by a study's own votes: its results replace none of the study."""
-
-
-class Calibration(Parameters):
-    """Parameters of a calibration: labels, metric, margin and test."""
-
-    name: str = Field(
-        default="calibration",
-        pattern=NAME,
-        description="Name under which results are saved. A later calibration of the same name "
-        "replaces them.",
-    )
-    study: str | None = Field(
-        default=None,
-        description="Study in the warehouse whose votes are the labels where no file is given: "
-        "anchor, tie or target, for each control pair.",
-    )
-    humans: str | None = Field(
-        default=None,
-        description="Path of a .json, .csv or .parquet file with the labels of people.",
-    )
-    judges: str | None = Field(
-        default=None, description="Path of a file with the labels of judges, in the same format."
-    )
-    metric: str = Field(
-        default="accuracy",
-        description="Similarity metric between two labels.",
-        json_schema_extra={"enum": list(METRICS)},
-    )
-    epsilon: float = Field(
-        default=0.1,
-        description="Non-inferiority margin: how much worse than a person a judge may be. Usual "
-        "values: .2 for experts, .15 for skilled annotators, .1 for crowd workers.",
-    )
-    epsilon_kind: Literal["additive", "multiplicative"] = Field(
-        default="additive",
-        description="Whether epsilon is subtracted from a person's advantage probability "
-        "(additive) or is a share of it (multiplicative).",
-    )
-    test: Literal["auto", "score", "t"] = Field(
-        default="auto",
-        description="Test of non-inferiority. auto: the score test for few instances, else the t "
-        "test.",
-    )
-    min_instances: int = Field(
-        default=30,
-        ge=1,
-        description="Minimum number of instances of an annotator who is tested.",
-    )
-
-    def terms(self) -> Terms:
-        """Return the terms of the test.
-
-        Raises
-        ------
-        ValueError, LookupError
-            For an epsilon outside its range or an unknown metric.
-        """
-        check_epsilon(self.epsilon, self.epsilon_kind)
-        find_metric(self.metric)
-        path = Path(self.metric.rpartition(":")[0])
-        digest = _digest(path) if ":" in self.metric else ""
-        return Terms(
-            self.metric, self.epsilon, self.epsilon_kind, self.test, self.min_instances, digest
-        )
-
-    def fingerprint(self) -> str:
-        """Return a digest of all that decides its results, but for votes in a warehouse."""
-        files = [_digest(Path(file)) for file in (self.humans, self.judges) if file]
-        return content_key(self.model_dump(), files, code_digest())
-
-    def require_own_metric_elsewhere(self) -> None:
-        """Reject a metric in a file of the user: a form must not start a program."""
-        if ":" in self.metric:
-            raise ValueError(
-                f"metric {self.metric!r:.80} is a function of your own, which only `voirdire "
-                f"calibrate --metric` can run. Use one of: {', '.join(METRICS)}."
-            )
 
 
 class Steps(NamedTuple):
@@ -147,6 +66,18 @@ class Steps(NamedTuple):
     try_judges: Callable[[Labelled, Terms], Trial] = try_judges
     annotate: Callable[[Labelled, str], DataFrame[Annotations]] = annotations_of
     agree: Callable[[DataFrame[Annotations], Any], DataFrame[Estimates]] = agree
+    compare: Callable[[list[Labelled], list[pl.DataFrame], Options], Comparison] = compare
+
+
+class Sources(NamedTuple):
+    """Labels of each dataset, for comparison with people and for the alternative annotator test."""
+
+    labelled: list[Labelled]
+    items: list[pl.DataFrame]
+    """What is known of the items; see :class:`tasks.readers.label_table.LabelTable`."""
+    for_test: list[Labelled]
+    untested: str = ""
+    """Why the alternative annotator test is not run."""
 
 
 class Calibrated(NamedTuple):
@@ -156,43 +87,8 @@ class Calibrated(NamedTuple):
     advantages: DataFrame[Advantages]
     annotations: DataFrame[Annotations]
     agreement: DataFrame[Estimates]
-
-
-def make_calibration(**given: Any) -> Calibration:
-    """Return a calibration, named after its study or file if no name is given.
-
-    Raises
-    ------
-    ValueError
-        For a value that is not allowed, in one line per problem.
-    """
-    source = ""
-    if not given.get("name"):
-        given["name"] = _name(given.get("study"), given.get("humans"), given.get("judges"))
-        if file := given.get("humans"):
-            source = f" (from the file {Path(file).name!r:.80})"
-    try:
-        return Calibration(**given)
-    except ValidationError as error:
-        problems = error.errors()
-        if any(problem["loc"] == ("name",) for problem in problems):
-            raise ValueError(
-                f"the name {given['name']!r:.80}{source} is not allowed. A name has 1 to 64 "
-                "letters, digits, '_', '.' and '-'. Set one with --name."
-            ) from error
-        raise ValueError(
-            "; ".join(
-                f"{'.'.join(map(str, p['loc']))} ({p['input']!r:.60}): {p['msg']}" for p in problems
-            )
-            + "."
-        ) from error
-
-
-def _name(study: str | None, humans: str | None, judges: str | None) -> str:
-    if humans:
-        return Path(humans).stem
-    file = f"-{Path(judges).stem}" if judges else ""
-    return f"{study}{file}{SUFFIX}" if study else "calibration"
+    comparison: Comparison
+    """Each judge against the combined labels of people."""
 
 
 def calibrate_labels(
@@ -207,24 +103,61 @@ def calibrate_labels(
     """
     steps = steps or Steps()
     terms = calibration.terms()
-    labelled = labels_of(calibration, warehouse)
+    options = calibration.options()
+    sources = sources_of(calibration, warehouse)
+    require_positive(sources.labelled, options.positive, label_source(calibration))
+    labelled = sources.for_test
     # Neither needs the other, and of millions of labels either takes seconds.
     with ThreadPoolExecutor(1) as pool:
         annotating = [
             pool.submit(copy_context().run, steps.annotate, each, terms.metric) for each in labelled
         ]
-        trials = [steps.try_judges(each, terms) for each in labelled]
-        require_tested(labelled, trials, terms)
+        tested = [] if sources.untested else labelled
+        trials = [steps.try_judges(each, terms) for each in tested]
+        if calibration.table is None and not sources.untested:
+            require_tested(labelled, trials, terms)
         parts = [each.result() for each in annotating]
     # Each is checked already, and datasets share no key.
     annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
-    agreement = steps.agree(annotations, label_kind(terms.metric))
+    several = not sources.untested
+    agreement = steps.agree(annotations, label_kind(terms.metric)) if several else Estimates.empty()
     return Calibrated(
-        AltTests.of(pl.concat(trial.judges for trial in trials)),
-        Advantages.of(pl.concat(trial.annotators for trial in trials)),
+        AltTests.of(pl.concat([AltTests.empty(), *(trial.judges for trial in trials)])),
+        Advantages.of(pl.concat([Advantages.empty(), *(trial.annotators for trial in trials)])),
         annotations,
         agreement,
+        steps.compare(sources.labelled, sources.items, options),
     )
+
+
+def label_source(calibration: Calibration) -> str:
+    """Name where labels of people come from, for messages."""
+    file = calibration.table or calibration.humans
+    return Path(file).name if file else f"study {calibration.study}"
+
+
+def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
+    """Return the labels to compare, from a table, from files or from votes in the warehouse."""
+    if calibration.humans and calibration.humans == calibration.judges:
+        log = labels_in_log(Path(calibration.humans), calibration.metric)
+        if log is not None:
+            tested = any(each.humans["annotator"].n_unique() > 1 for each in log)
+            return Sources(log, [items_of(each) for each in log], log, "" if tested else ALONE)
+    if calibration.table is None:
+        labelled = labels_of(calibration, warehouse)
+        return Sources(labelled, [items_of(each) for each in labelled], labelled)
+    columns = LabelColumns(
+        tuple(calibration.judge_columns),
+        tuple(calibration.human_columns),
+        calibration.item_column,
+        calibration.cluster_column,
+        calibration.criterion_column,
+        tuple(calibration.slice_columns),
+    )
+    table = read_label_table(Path(calibration.table), columns)
+    one = labelled_by_table(calibration.name, table)
+    untested = "" if len(table.humans) > 1 else ALONE
+    return Sources([one], [table.items], [readable_labels(one, calibration.options())], untested)
 
 
 def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
@@ -382,6 +315,9 @@ def keep_calibration(
         (Estimates, found.agreement),
         (AltTests, found.tests),
         (Advantages, found.advantages),
+        (HumanAgreement, found.comparison.measures),
+        (ConfusionMatrix, found.comparison.confusion),
+        (Disagreements, found.comparison.disagreements),
     )
     warehouse.save(
         [Saving(model, frame) for model, frame in savings],
@@ -392,9 +328,21 @@ def keep_calibration(
     return row
 
 
+def nothing_to_correct(found: Calibrated) -> str:
+    """Say why no pass rate or mean grade was corrected; empty if one was."""
+    rows = found.comparison.measures
+    if not rows.filter(statistic="corrected_ppi").is_empty():
+        return ""
+    if not rows["unlabelled"].sum():
+        return "every judged item has a label of people"
+    return "there are no passes or grades that vary on labelled items"
+
+
 def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
     """Summarise in one line how many judges may replace people."""
     asked = tests.filter("asked")
+    if asked.is_empty():
+        return "agreement with people measured"
     passed, tested = int(asked["passed"].sum()), asked["passed"].count()
     unknown = asked.height - tested
     more = f", {unknown} cannot be tested" if unknown else ""
@@ -404,8 +352,3 @@ def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
         f"{passed} of {asked.height} judges may replace people ({calibration.metric}, "
         f"{calibration.epsilon_kind} epsilon {calibration.epsilon:g}){more}"
     )
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -121,7 +121,7 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
 
 
 def _schedules(study: Study, warehouse: Warehouse) -> dict[str, Schedule]:
-    """Return how the last audit of each wave asked: the study may have changed since."""
+    """Return the schedule of each wave's last audit: the study may have changed since."""
     runs = warehouse.query(RUNS, [study.name])["parameters"]
     studies = map(Study.stored, runs)
     return {each.wave: _schedule(each) for each in studies}

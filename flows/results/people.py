@@ -4,9 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
-from schemas.judging import Pairs, VoteLog
+from schemas.conclusions import Voters
+from schemas.judging import Ballots, Pairs, VoteLog, Votes
 from schemas.keys import PEOPLE
-from tasks.judging.people import log_people
+from tasks.judging.people import log_people, voters
 from warehouse.people import pairs_of, people_of
 from warehouse.store import Warehouse
 
@@ -40,6 +41,22 @@ def with_people(
 ) -> DataFrame[VoteLog]:
     """Add the votes of people to those of models."""
     return VoteLog.of(pl.concat([vote_log, people_in(pairs, study, warehouse)]))
+
+
+def voters_in(
+    log: DataFrame[VoteLog], pairs: DataFrame[Pairs], warehouse: Warehouse
+) -> DataFrame[Voters]:
+    """Count the votes that people have cast on the pairs of a study."""
+    log = VoteLog.of(log.filter("human"))
+    if log.is_empty():
+        return Voters.empty()
+    return voters(log, pairs, *people_of(warehouse, pairs))
+
+
+def voters_of_file(log: DataFrame[VoteLog]) -> DataFrame[Voters]:
+    """Count the votes of people in a file, which does not say how long they took."""
+    people = VoteLog.of(log.filter("human"))
+    return voters(people, Pairs.empty(), Ballots.empty(), Votes.empty())
 
 
 def newer_line(study: str, warehouse: Warehouse) -> str:

@@ -11,11 +11,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.results.drift import drift_of, reply_changes_of
-from flows.results.people import left_out_line, of_people, people_in
+from flows.results.people import left_out_line, of_people, people_in, voters_in
+from flows.results.vote_summary import PRICES
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
-from schemas.conclusions import ReplyChanges
+from schemas.conclusions import ReplyChanges, Voters
 from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations
@@ -94,11 +95,13 @@ def _replace(
     missing = open_ballots(pairs, people, parameters.thresholds.fewest_questions)
     findings = with_open_ballots(results.findings, missing)
     results = results._replace(findings=findings)
-    drifts = drift_of(parameters, warehouse)
+    prices = warehouse.query(PRICES)
+    concluded = results.concluded(drift_of(parameters, warehouse), parameters.thresholds, prices)
     warehouse.save(
         [
             Saving(ReplyChanges, reply_changes_of(parameters, warehouse)),
-            *(Saving(*each) for each in results.concluded(drifts, parameters.thresholds)),
+            Saving(Voters, voters_in(people, pairs, warehouse)),
+            *(Saving(*each) for each in concluded.tables()),
             *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"],
@@ -121,7 +124,7 @@ def _replace(
 
 
 def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
-    """Return what is kept of each judge besides estimates; that of models stands."""
+    """Return the other results of people, by judge; results of models are kept."""
     verdicts, shifts, annotations = Verdicts.empty(), Shifts.empty(), Annotations.empty()
     if not people.is_empty():
         tallies = count_votes(people)
@@ -142,7 +145,7 @@ def stored_steps(warehouse: Warehouse) -> Steps:
 def _run_row(
     warehouse: Warehouse, name: str, run: str, too_fast_seconds: float | None
 ) -> dict[str, Any]:
-    """Return the row of this run: the study is that of its last audit."""
+    """Return the row of this run, with the study of its last audit."""
     found = warehouse.query(LAST, {"study": name}).to_dicts()
     if not found:
         raise ValueError(

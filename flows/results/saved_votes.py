@@ -10,14 +10,15 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from pydantic import ValidationError
 
-from flows.results.drift import drift_in
+from flows.results.people import voters_of_file
 from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies import Study
+from schemas.conclusions import Voters
 from schemas.judging import Shifts, Verdicts, VoteLog
 from schemas.keys import content_key
 from schemas.results import Annotations
 from tasks.kit.code_digest import code_digest
-from tasks.results import Results
+from tasks.results import Conclusions, Results
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
@@ -53,10 +54,15 @@ def require_free(votes: Path, warehouse: Path) -> None:
 
 
 def save_file(
-    votes: Path, mode: str, log: DataFrame[VoteLog], results: Results, warehouse: Path
+    votes: Path,
+    mode: str,
+    log: DataFrame[VoteLog],
+    results: Results,
+    *,
+    concluded: Conclusions,
+    warehouse: Path,
 ) -> str:
     """Save a file's votes and results in one transaction; return the study's name."""
-    drifts = drift_in(log, mode)
     study = _study(votes.stem, mode, log)
     run, began = str(uuid4()), datetime.now(UTC)
     with votes.open("rb") as file:
@@ -77,7 +83,8 @@ def save_file(
             Saving(Verdicts, results.verdicts),
             Saving(Shifts, results.shifts),
             Saving(Annotations, results.annotations),
-            *(Saving(model, frame) for model, frame in results.concluded(drifts)),
+            Saving(Voters, voters_of_file(log)),
+            *(Saving(model, frame) for model, frame in concluded.tables()),
         ],
         run=run,
         study=study.name,

@@ -4,6 +4,7 @@ from typing import Any
 
 from tasks import aggregate, conclude, report, results
 from tasks import annotate as annotating
+from tasks.agreement import compare as comparing
 from tasks.calibration import agreement as agreeing
 from tasks.calibration import calibrate
 from tasks.drift import alerts
@@ -37,3 +38,4 @@ write_report = uncached_task(report.report)
 try_judges = stage(calibrate.try_judges)
 label_items = stage(calibrate.annotations_of)
 agree = stage(agreeing.agree)
+compare = stage(comparing.compare)

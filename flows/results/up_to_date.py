@@ -1,4 +1,4 @@
-"""A study without anything new to ask: its results stand, and no flow needs to run."""
+"""A study without anything new to ask: its results are reused, and no flow runs."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,31 @@ from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies import Study
 from warehouse.peek import CompletedRun
 from warehouse.store import Warehouse
+
+OUTDATED = """
+    select distinct study, flow = 'measure' as filed
+    from estimates as e join runs using (run, study)
+    where e.saved_at < (select upgraded_at from meta) and flow <> 'calibrate'
+    order by study
+"""
+"""Studies measured before the file was upgraded, whose newer tables of conclusions are empty."""
+
+
+def outdated_line(warehouse: Warehouse) -> str:
+    """Name the studies that must be measured again, and the command; empty if there is none."""
+    studies = warehouse.query(OUTDATED).rows()
+    if not studies:
+        return ""
+    steps = [
+        f"`voirdire measure VOTES --warehouse {warehouse.path}` on the file of {study}"
+        if filed
+        else f"`voirdire remeasure {study}`"
+        for study, filed in studies
+    ]
+    return (
+        "An earlier version saved results here, and some marts have no rows of them. "
+        f"Run {'; '.join(steps)}."
+    )
 
 
 def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str:

@@ -29,12 +29,13 @@ NUMBERS = """
     order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave
 """
 
-
-JURY_USD = """
-    select if(count(*) = count(cost_usd), max(cost_usd), null) as usd from mart.jury
-    where study = ? and left_out is null and perturbation is not null
+PRICES = """
+    select p.dataset, b.judge, b.prompt, b.wave,
+        count(*) as votes, count(v.cost_usd) as priced, sum(v.cost_usd) as usd
+    from votes as v join ballots as b using (ballot_id) join pairs as p using (pair_id)
+    group by all
 """
-"""Cost of a verdict of all members of the jury; they may differ between perturbations."""
+"""What the votes of each judge cost, as ``conclusions_of`` takes it."""
 PERSONS = "select distinct judge from vote_log where study = ? and human"
 
 
@@ -42,28 +43,25 @@ class VoteFacts(NamedTuple):
     """What a report states about the saved votes of a study."""
 
     people: str
-    """How many people voted, and which of their votes are left out; empty if nobody did."""
+    """How many people voted, and which of their votes are excluded; empty if nobody did."""
     probed: str
     """Judges that were asked one vote per order; empty if there is none."""
     persons: frozenset[str]
     """Judges who are people."""
-    jury_usd: float | None
-    """Cost of a verdict of the jury; null if a price is unknown."""
     numbers: pl.DataFrame
-    """Every number of the study with what it rests on: ``mart.numbers``."""
+    """Every number of the study with its provenance: ``mart.numbers``."""
 
 
 def vote_facts(warehouse: Warehouse, study: Study) -> VoteFacts:
     """Return what a report states about the saved votes, from one visit of the warehouse."""
-    queries = (BY_PEOPLE, PERSONS, JURY_USD, NUMBERS)
-    probed, by_people, persons, jury, numbers = warehouse.query_all(
+    queries = (BY_PEOPLE, PERSONS, NUMBERS)
+    probed, by_people, persons, numbers = warehouse.query_all(
         (PROBED, {"study": study.name}), *((query, [study.name]) for query in queries)
     )
     return VoteFacts(
         _sentence(left_out_line(by_people, study)),
         _sentence(alike_line(probed.rows())),
         frozenset(persons["judge"]),
-        jury["usd"].item(),
         numbers,
     )
 

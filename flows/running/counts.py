@@ -151,15 +151,14 @@ class Counts:
             f"{numbers['planned']} ballots: {numbers['from_warehouse']} from the warehouse, "
             f"{numbers['asked']} cast, {numbers['failed']} without a reply"
         )
-        text = f"{text}, {self.stopped} not needed" if self.stopped else text
-        text = f"{text} ({self.probed})" if self.probed else text
-        invalid = numbers["invalid"]
-        text = (
-            f"{text}, {invalid} {'reply' if invalid == 1 else 'replies'} without a verdict"
-            if invalid
-            else text
-        )
-        text = f"{text} ({causes})" if (causes := self.causes()) else text
+        if self.stopped:
+            text += f", {self.stopped} not needed"
+        if self.probed:
+            text += f" ({self.probed})"
+        if invalid := numbers["invalid"]:
+            text += f", {invalid} {'reply' if invalid == 1 else 'replies'} without a verdict"
+        if causes := self.causes():
+            text += f" ({causes})"
         unsent = "; ".join(f"{', '.join(names)} of {j}" for j, names in self.left_out.items())
         text = f"{text}. Not sent, as unsupported: {unsent}" if unsent else text
         notes = self.notes_line()

@@ -74,7 +74,7 @@ def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse)
 
 
 def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | None) -> str:
-    """Describe the judges with too many gaps, and which results stand; empty if there are none."""
+    """Describe the judges with too many gaps, and the results that are kept; empty if none."""
     if not partial:
         return ""
     judges = ", ".join(

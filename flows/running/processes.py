@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SECONDS_BETWEEN_CHECKS = 0.1
 SECONDS_TO_END = 1.2
+CATALOGUES = {
+    "tasks.datasets": "DATASETS",
+    "tasks.metrics": "METRICS",
+    "tasks.perturbations": "PERTURBATIONS",
+    "tasks.prompts": "PROMPTS",
+    "tasks.providers": "PROVIDERS",
+    "tasks.statistics": "STATISTICS",
+}
+"""Module and name of each catalogue that a user's own folder adds to, apart from studies."""
 """How long interrupted work may take to end; unsaved replies stay in the journal."""
 
 
@@ -110,16 +119,32 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             exit_now(143 if isinstance(stop, Terminated) else 130)
         finally:
             os.umask(mask)
-            warn_of_providers()
+            warn_of_ignored_files()
 
     return run
 
 
-def warn_of_providers() -> None:
-    """Warn about each unusable provider file of the user, if providers were loaded."""
-    catalogue = getattr(sys.modules.get("tasks.providers"), "PROVIDERS", None)
-    for problem in catalogue.unusable.values() if catalogue else ():
-        click.echo(f"voirdire: ignored a provider file: {message(problem)}", err=True)
+def warn_of_ignored_files() -> None:
+    """Write a line for each file of the user's own folder that was read and cannot be used."""
+    for problem in ignored_files():
+        click.echo(f"voirdire: {problem}", err=True)
+
+
+def ignored_files() -> list[str]:
+    """Return the problem of each file of the user's own folder that was read and cannot be used.
+
+    Studies are not among them: `voirdire list` and `voirdire serve` name those. A catalogue that
+    no command has loaded has ignored nothing.
+    """
+    loaded: Iterator[Any] = (
+        getattr(sys.modules.get(module), name, None) for module, name in CATALOGUES.items()
+    )
+    return [
+        f"ignored a {catalogue.what} file: {message(problem)}"
+        for catalogue in loaded
+        if catalogue
+        for problem in catalogue.ignored.values()
+    ]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from tasks.engine.journal import Reply, exclusive_lock, read_journal
 from tasks.engine.worker_client import Answer
 from tasks.judge import vote_frame, vote_row
 from tasks.kit.printable import redact
-from tasks.prompts import PROMPTS
+from tasks.prompts import is_known
 from warehouse.store import Saving, Warehouse
 
 COUNTS = """
@@ -152,7 +152,7 @@ def save_recovered(warehouse: Warehouse, run: str, replies: dict[str, Answer]) -
     rows = [
         vote_row(ballot_id, prompt, replies[ballot_id].reply, replies[ballot_id].cast_at)
         for ballot_id, prompt in prompts.items()
-        if prompt in PROMPTS
+        if is_known(prompt)
     ]
     new = warehouse.save([Saving(Votes, vote_frame(rows), first_wins=True)], run=run)
     warehouse.update_run(run, **warehouse.query(COUNTS, [run]).to_dicts()[0])
@@ -160,23 +160,23 @@ def save_recovered(warehouse: Warehouse, run: str, replies: dict[str, Answer]) -
 
 
 SILENCE_SECONDS = 300.0
-"""A run on another host is dead if its sign of life does not change for so long."""
+"""A run on another host is dead if no heartbeat arrives for so long."""
 
 MAX_CLOCK_DIFFERENCE = timedelta(days=1)
-"""A run on another host is dead at once if its last sign of life is older."""
+"""A run on another host is dead at once if its last heartbeat is older."""
 
 RUNNING = """
     select run, process, coalesce(seen_at, started_at) as seen_at from runs where state = 'running'
 """
 
-_signs: dict[tuple[str, datetime], float] = {}
-"""When this process first saw a sign of life of a run on another host (monotonic clock)."""
+_heartbeats: dict[tuple[str, datetime], float] = {}
+"""When this process first saw a heartbeat of a run on another host (monotonic clock)."""
 
 
 def mark_dead_runs(warehouse: Warehouse) -> None:
     """Mark runs whose process is gone as killed, so that others may ask their claimed ballots.
 
-    A process of this host is looked up by its PID. A run on another host updates its sign of life;
+    A process of this host is looked up by its PID. A run on another host sends heartbeats;
     as the clocks may differ, only a change that this process observes counts.
     """
     _mark_dead(warehouse, warehouse.query(RUNNING))
@@ -191,6 +191,6 @@ def _mark_dead(warehouse: Warehouse, running: pl.DataFrame) -> None:
 
 
 def _silent(run: str, seen_at: datetime) -> bool:
-    first = _signs.setdefault((run, seen_at), monotonic())
+    first = _heartbeats.setdefault((run, seen_at), monotonic())
     waited = monotonic() - first
     return waited >= SILENCE_SECONDS or datetime.now(UTC) - seen_at > MAX_CLOCK_DIFFERENCE

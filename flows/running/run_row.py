@@ -1,13 +1,11 @@
 """A run's row in the table ``runs``: inserted at its start, kept alive, updated at its end."""
 
 import asyncio
-import getpass
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -17,9 +15,15 @@ from flows.running.processes import HOST, process_note
 from flows.running.recovery import journal_of, mark_dead_and_recover
 from schemas.frame import Frame
 from schemas.keys import content_key
-from tasks.kit.code_digest import ALL_ROOMS, code_digest
 from tasks.kit.printable import redact
-from warehouse.store import SIGN_SECONDS, Saving, Warehouse, WarehouseBusyError, WarehouseError
+from tasks.kit.provenance import code_version, user_name
+from warehouse.store import (
+    HEARTBEAT_WAIT_SECONDS,
+    Saving,
+    Warehouse,
+    WarehouseBusyError,
+    WarehouseError,
+)
 
 if TYPE_CHECKING:
     from flows.running.counts import Counts
@@ -46,7 +50,7 @@ class Named(Protocol):
         """Return its parameters as JSON."""
 
 
-CODE_VERSION = f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
+CODE_VERSION = code_version()
 
 
 def first_row(
@@ -60,7 +64,7 @@ def first_row(
         "run": run,
         "flow": flow,
         "study": study.name,
-        "user": _user(),
+        "user": user_name(),
         "process": f"{HOST}/{process_note(os.getpid())}",
         "parameters": study.model_dump_json(),
         "fingerprint": fingerprint or _fingerprint(study),
@@ -79,14 +83,6 @@ def _fingerprint(study: Named) -> str:
         return study.fingerprint()
     except (LookupError, OSError, ValueError):
         return content_key("not readable", study.model_dump_json())
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        # In a container the user id may have no name.
-        return f"uid {os.getuid()}"
 
 
 LONGEST = 2000
@@ -112,7 +108,11 @@ def record_failure(row: Mapping[str, Any], warehouse: Warehouse, error: BaseExce
         return
     # After an interrupt do not wait long for a busy file.
     interrupted = not isinstance(error, Exception)
-    place = Warehouse(warehouse.path, patience_seconds=SIGN_SECONDS) if interrupted else warehouse
+    place = (
+        Warehouse(warehouse.path, patience_seconds=HEARTBEAT_WAIT_SECONDS)
+        if interrupted
+        else warehouse
+    )
     try:
         place.start_run({**NOTHING_ASKED, **row, **end_of(error)})
     except (WarehouseError, OSError, ValueError) as reason:
@@ -129,7 +129,7 @@ def failure_recorded(row: Callable[[], Mapping[str, Any]], warehouse: Warehouse)
         raise
 
 
-SECONDS_BETWEEN_SIGNS = 20.0
+SECONDS_BETWEEN_HEARTBEATS = 20.0
 
 CALIBRATED = """
     select bool_or(flow = 'calibrate') and not bool_or(flow in ('audit', 'measure')) from runs
@@ -166,7 +166,7 @@ class RunRow:
             require_free(self.study.name, self.warehouse)
             self.counts.unsaved = mark_dead_and_recover(self.warehouse)
         self.warehouse.start_run({**self._begin(), "state": "running"})
-        threading.Thread(target=self._give_signs, daemon=True).start()
+        threading.Thread(target=self._send_heartbeats, daemon=True).start()
         return self
 
     def __exit__(
@@ -194,12 +194,12 @@ class RunRow:
         """Return the run's current row."""
         return {**self._begin(), **self.counts.columns(), "error": self.counts.causes()}
 
-    def _give_signs(self) -> None:
-        """Update the sign of life until the run ends, also if the run was marked dead meanwhile."""
-        while not self._ended.wait(SECONDS_BETWEEN_SIGNS):
-            # If the file is busy, the next sign of life is in time.
+    def _send_heartbeats(self) -> None:
+        """Send heartbeats until the run ends, also if it was marked dead meanwhile."""
+        while not self._ended.wait(SECONDS_BETWEEN_HEARTBEATS):
+            # If the file is busy, the next heartbeat is in time.
             with suppress(WarehouseError):
-                self.warehouse.sign_of_life(self.run)
+                self.warehouse.heartbeat(self.run)
 
     def _kept(self) -> str:
         """Return where the replies are if nothing more can be saved."""

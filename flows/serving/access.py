@@ -8,11 +8,12 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from flows.running.processes import identity
+from warehouse.private import write_private
 
 AUTH_VARIABLE = "PREFECT_API_AUTH_STRING"
 USER = "voirdire"
@@ -47,7 +48,7 @@ def stored_auth() -> str:
     if text := _read(place):
         return text
     text = f"{USER}:{secrets.token_urlsafe(24)}"
-    _write(place, text)
+    write_private(place, text.encode())
     return text
 
 
@@ -55,12 +56,12 @@ def stored_auth() -> str:
 def stored(access: Access, process: int) -> Iterator[None]:
     """Let other commands of the user find the server of ``process`` during the block."""
     place = _own_folder() / "server.json"
-    _write(place, json.dumps({**access._asdict(), "process": process, "is": identity(process)}))
+    content = {**access._asdict(), "process": process, "is": identity(process)}
+    write_private(place, json.dumps(content).encode())
     try:
         yield
     finally:
-        with suppress(FileNotFoundError):
-            place.unlink()
+        place.unlink(missing_ok=True)
 
 
 def own_server() -> tuple[Access, int] | None:
@@ -102,13 +103,3 @@ def _read(place: Path) -> str:
 
 def _is_accessible(found: os.stat_result) -> bool:
     return found.st_uid != os.getuid() or bool(found.st_mode & 0o077)
-
-
-def _write(place: Path, text: str) -> None:
-    new = place.with_name(f"{place.name}.{os.getpid()}")
-    with suppress(FileNotFoundError):
-        new.unlink()
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    new.replace(place)

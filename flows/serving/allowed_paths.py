@@ -20,7 +20,7 @@ from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 if TYPE_CHECKING:
-    from flows.results.calibration import Calibration
+    from flows.studies.calibration import Calibration
 
 DATA = "datasets"
 """Subfolder of VOIRDIRE_HOME with the files that forms may name."""
@@ -120,7 +120,7 @@ def allowed_calibration(calibration: "Calibration") -> "Calibration":
     """
     if not is_from_form():
         return calibration
-    named = {"humans": calibration.humans, "judges": calibration.judges}
+    named = {name: getattr(calibration, name) for name in ("humans", "judges", "table")}
     changes = {name: _data_file(name, file) for name, file in named.items() if file is not None}
     return calibration.model_copy(update=changes)
 

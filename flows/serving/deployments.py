@@ -32,7 +32,7 @@ RUN_BY_WORKERS = (
     "storage_document_id",
     "infrastructure_document_id",
 )
-"""Fields that would make Prefect run other code than ours."""
+"""Fields that would make Prefect run other code."""
 REGISTER = "Restart `voirdire serve`, which registers all studies or reports why it cannot."
 
 SCHEDULES: Final = "/deployments/{id}/schedules"

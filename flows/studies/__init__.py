@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +17,7 @@ from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
 from tasks.perturbations import PERTURBATIONS, asked_under
-from tasks.prompts import PROMPTS
+from tasks.prompts import PROMPTS, is_known, label_of
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
@@ -24,10 +25,8 @@ FREE = UsdPerMillion(prompt=0, completion=0)
 OFFLINE = [f"offline/{name}" for name in ("careless", "gullible", "honest", "positional", "random")]
 """Simulated judges with much noise, the presets of methods.md, section 13."""
 
-
 PATIENCE_SECONDS = 600.0
 """How long a writer waits: another program may hold the warehouse open."""
-
 
 LARGEST = 2**63 - 1
 """Whole number that a column of the warehouse holds."""
@@ -233,7 +232,7 @@ class Study(Parameters):
             PERTURBATIONS.require(name)
         for name in self.judges:
             JUDGES.require(name)
-        PROMPTS.require(self.prompt)
+        label_of(self.prompt)
         if self.mode == "paper" and (self.stop != "none" or self.probe):
             raise ValueError(
                 f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
@@ -251,12 +250,16 @@ class Study(Parameters):
             )
 
     def at(self, moment: datetime) -> "Study":
-        """Return the study with the wave's date and time filled in, in its time zone."""
+        """Return the study with the wave's date and time, and a prompt of the user's own digest.
+
+        A name that is in no catalogue is kept: ``check`` rejects it.
+        """
         local = moment.astimezone(ZoneInfo(self.timezone))
         wave = self.wave.replace("{date}", f"{local:%Y-%m-%d}")
         # With its offset: where clocks are set back, an hour of the day comes twice.
         wave = wave.replace("{minute}", local.isoformat(timespec="minutes"))
-        return self.model_copy(update={"wave": wave})
+        prompt = label_of(self.prompt) if is_known(self.prompt) else self.prompt
+        return self.model_copy(update={"wave": wave, "prompt": prompt})
 
     def can_spend(self) -> bool:
         """Tell whether a run may cost money: a judge is neither simulated, local nor free."""
@@ -268,7 +271,11 @@ class Study(Parameters):
 
     def fingerprint(self) -> str:
         """Return a digest of everything that determines the ballots and the results."""
-        files = [Path(self.dataset), *sorted(Path(self.folder or os.devnull).glob("*"))]
+        # Imports Polars, which the start of a command does without.
+        from tasks.datasets import DATASETS
+
+        own = DATASETS.own.get(self.dataset, Path(self.dataset))
+        files = [own, *sorted(Path(self.folder or os.devnull).glob("*"))]
         data = [_digest(file) for file in files if file.is_file()]
         asked = [
             [
@@ -330,8 +337,19 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
 
 
 STUDIES: Catalogue[StudyFile] = tables(
-    "study", Path(__file__).parent, _parse, own=own_folder("studies")
+    "study", Path(__file__).parent, _parse, own=partial(own_folder, "studies")
 )
+
+
+def problems_in(error: ValidationError) -> str:
+    """Describe all invalid values in one line."""
+    problems = (
+        f"{'.'.join(map(str, problem['loc']))} ({problem['input']!r:.60}): "
+        # Our own messages end with a full stop, and pydantic adds a prefix.
+        + problem["msg"].removeprefix("Value error, ").rstrip(".")
+        for problem in error.errors()
+    )
+    return "; ".join(problems) + "."
 
 
 def make_study(name: str, changes: dict[str, Any]) -> Study:
@@ -351,12 +369,6 @@ def make_study(name: str, changes: dict[str, Any]) -> Study:
     try:
         study = Study(**{**known, **changes})
     except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, problem['loc']))} ({problem['input']!r:.60}): "
-            # Our own words end with a full stop, and pydantic puts its own before them.
-            + problem["msg"].removeprefix("Value error, ").rstrip(".")
-            for problem in error.errors()
-        )
-        raise ValueError("; ".join(problems) + ".") from error
+        raise ValueError(problems_in(error)) from error
     study.check()
     return study

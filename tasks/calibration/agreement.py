@@ -41,7 +41,7 @@ MOST_SETS = 2000
 """Most distinct sets for which Jaccard similarities are tabulated."""
 TOO_MANY = "too many pairs of annotators, or labels, for a matrix of agreement"
 MANY_NAMES = f"more than {MOST_NAMES} different names in sets"
-NO_KAPPA = "no name that some hold and some do not"
+NO_KAPPA = "every label is in all sets or in none"
 MOST_LABELS_GIVEN = 1_000_000
 """With more labels, only statistics of all people, or of a judge and all people, are computed."""
 
@@ -58,10 +58,10 @@ def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimate
     -----
     If there are too many pairs or labels, statistics of pairs are null with a reason.
     """
-    told = pl.concat(_measured(annotations, kind))
+    estimates = pl.concat(_measured(annotations, kind))
     # Alphas from moments replace those that had too many labels for a coincidence matrix.
-    told = told.unique(Estimates.place().key, keep="last", maintain_order=True)
-    return Estimates.of(told.filter(~_inapplicable(annotations)))
+    estimates = estimates.unique(Estimates.place().key, keep="last", maintain_order=True)
+    return Estimates.of(estimates.filter(~_inapplicable(annotations)))
 
 
 def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.DataFrame]:
@@ -196,8 +196,8 @@ def _mean_kappa(sums: Sums) -> dict[str, Sums]:
     agreed = over(n - one - other + 2 * both, n)
     chance = over(one * other + (n - one) * (n - other), n**2)
     kappas = over(agreed - chance, 1 - chance)
-    told = np.isfinite(kappas)
-    return {"label_kappa": over(np.where(told, kappas, 0.0).sum(axis=-1), told.sum(axis=-1))}
+    finite = np.isfinite(kappas)
+    return {"label_kappa": over(np.where(finite, kappas, 0.0).sum(axis=-1), finite.sum(axis=-1))}
 
 
 NAME = "krippendorff_alpha_interval"
@@ -217,14 +217,14 @@ def interval_alpha(block: Block, name: str, chosen: NDArray[np.bool_]) -> list[p
     count = (codes >= 0).sum(axis=1)
     paired = (count > 1).astype(np.float64)
     total, squares = values.sum(axis=1), (values**2).sum(axis=1)
-    apart = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
-    sums = np.stack([paired, count, total, squares, apart], axis=1) * paired[:, None]
+    observed = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
+    sums = np.stack([paired, count, total, squares, observed], axis=1) * paired[:, None]
     cell = block.group(name, chosen, dropped=int((count == 1).sum()))
     rows = {NAME: Row(0, undefined=ONE_LABEL)}
     return estimates(block, cell, partial(some, sums[:, None, :]), _solve, rows)
 
 
 def _solve(sums: Sums) -> dict[str, Sums]:
-    _, many, total, squares, apart = (sums[..., at] for at in range(5))
+    _, many, total, squares, observed = (sums[..., at] for at in range(5))
     chance = 2 * (many * squares - total**2)
-    return {NAME: 1 - over((many - 1) * apart, chance)}
+    return {NAME: 1 - over((many - 1) * observed, chance)}

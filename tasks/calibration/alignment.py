@@ -111,7 +111,7 @@ def count_each(
     shared = per_item >= 2
     place = np.cumsum(shared) - 1
     held = shared[people.item]
-    who, nobody = people.who[held], np.zeros(len(people.names), np.int64)
+    who, zeros = people.who[held], np.zeros(len(people.names), np.int64)
     panel = make_panel(values, place[people.item[held]], people.code[held])
     gaps = metric.prepare(panel) if held.any() else None
     # Rows are sorted by code within an item.
@@ -130,11 +130,11 @@ def count_each(
         dropped = int(np.count_nonzero(per_item)) + alone - kept
         if gaps is None or not kept:
             none = no_spread(len(people.names))
-            yield LeftOut(nobody, nobody, nobody, none, kept, dropped, item.size > 0, alike=False)
+            yield LeftOut(zeros, zeros, zeros, none, kept, dropped, item.size > 0, alike=False)
             continue
         asked = np.full(panel.size.size, -1)
         asked[place[item[ours]]] = code[ours]
-        n, better, worse = nobody.copy(), nobody.copy(), nobody.copy()
+        n, better, worse = zeros.copy(), zeros.copy(), zeros.copy()
         outcomes = [rows[panel.row] for rows in _outcomes(panel, gaps, asked)]
         for total, rows in zip((n, better, worse), outcomes, strict=True):
             total[present] = np.add.reduceat(rows, first, dtype=np.int64)

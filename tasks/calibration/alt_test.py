@@ -21,13 +21,11 @@ from tasks.calibration.non_inferiority import (
 )
 from tasks.inference.intervals import proportions
 from tasks.inference.multiplicity import benjamini_yekutieli
+from tasks.kit.defaults import ALPHA, LEAST_WINNING_RATE
 from tasks.metrics import Metric
 
 LEAST = 30
 """Default minimum of instances per annotator."""
-LEVEL = 0.05
-"""False discovery rate over annotators."""
-PASSES = 0.5
 RECOMMENDED = 3
 FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
 ALIKE = "all labels of people are equal, so any judge that always gives that label passes"
@@ -274,7 +272,7 @@ def _each(
         "p_value_t": t,
         "p_value_score": score,
         "p_adjusted": np.where(undefined, np.nan, adjusted),
-        "rejected": np.where(tested, adjusted <= LEVEL, np.nan),
+        "rejected": np.where(tested, adjusted <= ALPHA, np.nan),
         "reason": _reasons(counts, undefined, least),
     }
 
@@ -312,7 +310,7 @@ def _verdict(
     rate = mean("rejected")
     return {
         "winning_rate": rate,
-        "passed": None if rate is None else rate >= PASSES,
+        "passed": None if rate is None else rate >= LEAST_WINNING_RATE,
         **{
             name: mean(name)
             for name in ("advantage_probability", "human_advantage_probability", "tied")

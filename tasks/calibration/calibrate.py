@@ -104,7 +104,7 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
         clusters=labelled.clusters,
     )
     who = labelled.who.rename({"judge": "judge_"})
-    told = [
+    columns = [
         frame.rename({"judge": "name"})
         .join(who, on="name", how="left", maintain_order="left")
         .with_columns(
@@ -118,8 +118,8 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
         )
         for frame in found
     ]
-    judges = told[0].rename({"instances": "n"})
-    return Trial(AltTests.of(judges), Advantages.of(told[1]))
+    judges = columns[0].rename({"instances": "n"})
+    return Trial(AltTests.of(judges), Advantages.of(columns[1]))
 
 
 def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> None:
@@ -171,11 +171,11 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
         },
         schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
     )
-    told = rows.join(words, on="label").drop_nulls("word")
+    readable = rows.join(words, on="label").drop_nulls("word")
     grouped = (
-        told.with_columns(cluster="item")
+        readable.with_columns(cluster="item")
         if labelled.clusters is None
-        else told.join(
+        else readable.join(
             labelled.clusters.select("item", "cluster"), on="item", how="left"
         ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))
     )
@@ -224,8 +224,8 @@ def _as_json(word: str) -> str:
 
 def _labelled(dataset: str, rows: pl.DataFrame) -> Labelled:
     models = rows.filter(~pl.col("human"))
-    told = [c for c in ("prompt", "wave") if models[c].n_unique() > 1]
-    named = models.with_columns(name=pl.concat_str("annotator", *told, separator=" / "))
+    differing = [c for c in ("prompt", "wave") if models[c].n_unique() > 1]
+    named = models.with_columns(name=pl.concat_str("annotator", *differing, separator=" / "))
     who = (
         named.select("name", "prompt", "wave", "simulated", judge="annotator")
         .unique("name")

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.calibration.alt_test import LEVEL, PASSES
 from tasks.calibration.label_values import read_labels
 from tasks.calibration.non_inferiority import (
     Kind,
@@ -21,7 +20,7 @@ from tasks.calibration.non_inferiority import (
     t_test,
 )
 from tasks.inference.multiplicity import benjamini_yekutieli
-from tasks.kit.defaults import POWER
+from tasks.kit.defaults import ALPHA, LEAST_WINNING_RATE, POWER
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 HALF = 0.5
@@ -67,7 +66,7 @@ class Plan(NamedTuple):
     """How much less accurate than people a judge can be and still pass half the time."""
 
 
-def describe_people(humans: pl.DataFrame) -> People:
+def describe_people(humans: pl.DataFrame, source: str = "the file") -> People:
     """Return the label frequencies and the pairwise agreement of human labels.
 
     Labels are names, as in the test: 3 and "3" are the same, and the order of a list is ignored.
@@ -87,9 +86,15 @@ def describe_people(humans: pl.DataFrame) -> People:
         .agg(n=pl.col("len").sum(), same=(pl.col("len") * (pl.col("len") - 1)).sum())
         .filter(pl.col("n") >= 2)
     )
-    if votes.is_empty() or shares.len() < 2:
+    if votes.is_empty():
+        who = named["annotator"].unique().sort().to_list()
+        has = f"{len(who)} people, but no item that two of them labelled"
+        if len(who) < 2:
+            has = f"one person ({who[0]:.60})" if who else "no readable label"
+        raise ValueError(f"The plan needs items that two people labelled; {source} has {has}.")
+    if shares.len() < 2:
         raise ValueError(
-            "planning needs two labels or more, and instances that two people labelled."
+            f"The plan needs two different labels; all labels of people in {source} are equal."
         )
     pairs = int((votes["n"] * (votes["n"] - 1)).sum())
     each = named.group_by("item").len()["len"].median()
@@ -162,8 +167,8 @@ def chance_to_pass(people: People, instances: int, accuracy: float, how: Simulat
             score_test(n, better, worse, how.epsilon, how.kind),
             t_test(n, better, worse, how.epsilon, how.kind),
         )
-        rejected = benjamini_yekutieli(pl.Series(p)) <= LEVEL
-        passed += int(rejected.sum()) >= PASSES * people.annotators
+        rejected = benjamini_yekutieli(pl.Series(p)) <= ALPHA
+        passed += int(rejected.sum()) >= LEAST_WINNING_RATE * people.annotators
     return passed / how.draws
 
 

@@ -10,7 +10,8 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Advantages
 from tasks.charts import chart
 from tasks.charts.position_plane import spread
-from tasks.drawing.canvas import BAND, BIG, BLUE, LINE, RED, SMALL, SOFT, WIDTH, Sheet, settings
+from tasks.drawing.canvas import BAND, BIG, BLUE, LINE, RED, SMALL, SOFT, Sheet, settings
+from tasks.drawing.marks import axis_title, dot, leader, upright_line
 from tasks.drawing.row_panels import tick_label
 from tasks.reporting.wording import clean, clip, number, with_who
 
@@ -95,17 +96,9 @@ def _frame(sheet: Sheet, rows: Sequence[Row]) -> float:
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
     middle = LEFT + PLOT / 2
     sheet.write(middle, 14, "the annotator aligns at least as well", ha="center", **style)
-    sheet.write(
-        14,
-        FOOT + PLOT / 2,
-        "the judge aligns at least as well",
-        rotation=90,
-        ha="center",
-        rotation_mode="anchor",
-        **style,
-    )
+    axis_title(sheet, 14, "the judge aligns at least as well")
     sheet.write(LEFT + 8, FOOT + PLOT - 12, "replaceable", **style)
-    sheet.write(LEFT + PLOT - 6, FOOT + 12, "not", ha="right", **style)
+    sheet.write(LEFT + PLOT - 6, FOOT + 12, "not replaceable", ha="right", **style)
     return float(least)
 
 
@@ -113,36 +106,22 @@ def _point(sheet: Sheet, row: Row, *, crowded: bool) -> None:
     x, y = row["human_advantage_probability"], row["advantage_probability"]
     replaced = bool(row["rejected"])
     colour = BLUE if replaced else RED
-    if not crowded and row["low"] is not None and row["high"] is not None:
-        line: dict[str, Any] = {"color": colour, "linewidth": 1.1, "alpha": 0.5, "zorder": 2}
-        sheet.axes.plot([x, x], [row["low"], row["high"]], **line)
-    sheet.axes.plot(
-        x,
-        y,
-        "o" if replaced else "D",
-        markersize=7 if replaced else 6,
-        color=colour,
-        markerfacecolor=colour if replaced else "white",
-        markeredgewidth=1.5,
-        clip_on=False,
-        zorder=3,
-    )
+    if not crowded:
+        ends = row["low"], row["high"]
+        upright_line(sheet, x, ends, color=colour, linewidth=1.1, alpha=0.5, zorder=2)
+    shape: dict[str, Any] = {} if replaced else {"marker": "D", "hollow": True}
+    dot(sheet, x, y, 7 if replaced else 6, color=colour, markeredgewidth=1.5, **shape)
 
 
 def _names(sheet: Sheet, rows: Sequence[Row], least: float) -> None:
     """Write names right of the plot, from top to bottom as the dots stand, with lines to them."""
-    from matplotlib.lines import Line2D
-
-    total = HEAD + PLOT + FOOT
     ordered = sorted(rows, key=lambda r: (-r["advantage_probability"], r["annotator"]))
     wanted = [FOOT + PLOT * (row["advantage_probability"] - least) / (1 - least) for row in ordered]
     heights = spread(wanted, 18, FOOT + 9, FOOT + PLOT - 9)
-    for row, dot, height in zip(ordered, wanted, heights, strict=True):
+    for row, at, height in zip(ordered, wanted, heights, strict=True):
         x = LEFT + PLOT * (row["human_advantage_probability"] - least) / (1 - least)
-        across = [x / WIDTH, (LEFT + PLOT + 8) / WIDTH]
-        sheet.figure.add_artist(
-            Line2D(across, [dot / total, height / total], color=LINE, linewidth=0.7, zorder=0.5)
-        )
+        ends = (x, at), (LEFT + PLOT + 8, height)
+        leader(sheet, *ends, color=LINE, linewidth=0.7, zorder=0.5)
         name = clip(clean(row["annotator"]), 11)
         sheet.write(
             LEFT + PLOT + 11, height, name, whole=row["annotator"], fontsize=SMALL, color=SOFT

@@ -5,7 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages, AltTests
 from tasks.charts import chart
-from tasks.drawing.canvas import BLUE, INK, LINE, SOFT, Sheet, names, settings
+from tasks.drawing.canvas import INK, LINE, SOFT, Sheet, names, settings
+from tasks.drawing.marks import dot, interval_line
 from tasks.drawing.row_panels import Row, not_estimable, row_sheet, scale, write_result
 from tasks.reporting.wording import number, with_who
 
@@ -51,9 +52,7 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
 
 
 def _subtitle(rows: list[Row]) -> str:
-    return (
-        f"metric {rows[0]['metric']}; diamond: AP of people against the judge; grey: single people"
-    )
+    return f"metric {rows[0]['metric']}; diamond: AP of people against the judge; grey: each person"
 
 
 def _row(sheet: Sheet, y: int, row: Row) -> None:
@@ -61,29 +60,10 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
     if mean is None:
         not_estimable(sheet, y)
         return
-    sheet.axes.plot(
-        row["dots"],
-        [y + 0.22] * len(row["dots"]),
-        "o",
-        color=LINE,
-        markersize=3.5,
-        alpha=0.7,
-        clip_on=False,
-        zorder=2,
-    )
-    if low is not None and high is not None:
-        sheet.axes.plot([low, high], [y, y], color=BLUE, linewidth=2, solid_capstyle="butt")
+    for value in row["dots"]:
+        dot(sheet, value, y + 0.22, 3.5, color=LINE, alpha=0.7, zorder=2)
+    interval_line(sheet, (low, high), y)
     human = row["human_advantage_probability"]
-    sheet.axes.plot(
-        human,
-        y,
-        "D",
-        markersize=6,
-        color=SOFT,
-        markerfacecolor="white",
-        markeredgewidth=1.4,
-        clip_on=False,
-        zorder=3,
-    )
-    sheet.axes.plot(mean, y, "o", markersize=8, color=BLUE, clip_on=False, zorder=4)
+    dot(sheet, human, y, 6, marker="D", color=SOFT, markeredgewidth=1.4, hollow=True)
+    dot(sheet, mean, y, zorder=4)
     write_result(sheet, y, number(mean), f"human {number(human)}", INK)

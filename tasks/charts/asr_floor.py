@@ -1,11 +1,14 @@
 """Chart of attack success rates and their floors."""
 
+from typing import Any
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import BLUE, FAINT, INK, LINE, SOFT, Sheet, settings
+from tasks.drawing.canvas import FAINT, INK, LINE, SOFT, Sheet, settings
+from tasks.drawing.marks import dot, interval_line
 from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
 from tasks.reporting.wording import CELL, number
 
@@ -20,8 +23,8 @@ SUBTITLES = {
     title="Attack success rate and its floor",
     reading=(
         "The filled dot is the attack success rate (ASR) with its 95 % interval. The "
-        "hollow dot is its floor, the ASR of the sham, which noise and a meaning-free "
-        "edit cause alone. The vertical bar is the ASR of a judge that votes at random. "
+        "hollow dot is its floor: the ASR of a meaning-free edit (sham), which noise "
+        "alone can cause. The vertical bar is the ASR of a judge that votes at random. "
         "Only the distance between floor and dot indicates bias. For a promote "
         "perturbation, a dot to the right of its floor is bad. For a detract "
         "perturbation, the ASR counts overlooked flaws, so a good judge lies to the left "
@@ -38,7 +41,7 @@ def asr_floor(estimates: DataFrame[Estimates]) -> list[str]:
 
 def _beside(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     """Lay floor and random baseline beside each ASR."""
-    # Of worst cases and parts there are floors of their own.
+    # Worst cases and subgroups have floors of their own.
     cells = estimates.filter(
         pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null(), pl.col("subgroup") == ""
     )
@@ -70,21 +73,11 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
     elif floor is not None:
         sheet.axes.plot([floor, asr], [y, y], color=FAINT, linewidth=7, zorder=1.5)
     if floor is not None:
-        sheet.axes.plot(
-            floor,
-            y,
-            "o",
-            markersize=8,
-            markerfacecolor="white",
-            markeredgewidth=1.6,
-            color=SOFT,
-            clip_on=False,
-            zorder=2.7,
-        )
+        dot(sheet, floor, y, markeredgewidth=1.6, color=SOFT, hollow=True, zorder=2.7)
     if asr is None:
         return
-    if row["low"] is not None and row["high"] is not None:
-        sheet.axes.plot([row["low"], row["high"]], [y, y], color=INK, linewidth=1.2, zorder=2.5)
-    sheet.axes.plot(asr, y, "o", markersize=8.5, color=BLUE, clip_on=False, zorder=3)
+    style: dict[str, Any] = {"linewidth": 1.2, "solid_capstyle": "projecting", "zorder": 2.5}
+    interval_line(sheet, (row["low"], row["high"]), y, color=INK, **style)
+    dot(sheet, asr, y, 8.5)
     below = "no floor" if floor is None else f"floor {number(floor)}"
     write_result(sheet, y, number(asr), below)

@@ -85,8 +85,11 @@ def _name(row: Row) -> Name:
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
     total = found["label"].n_unique()
-    many = f"the last {len(waves)} of {total} waves" if total > len(waves) else f"waves: {total}"
-    return f"{many}; level per wave {number(found['level'].max(), 3)}"  # type: ignore[arg-type]
+    many = f"waves compared: {total}"
+    if total > len(waves):
+        many = f"the last {len(waves)} of {total} waves"
+    level: Any = found["level"].max()
+    return f"{many}; significance level {number(level, 3)} per wave"
 
 
 def _columns(sheet: Sheet, shown: pl.DataFrame, waves: Sequence[str]) -> None:

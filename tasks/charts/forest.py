@@ -1,11 +1,14 @@
 """Forest of mean preference shifts."""
 
+from typing import Any
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Findings
 from tasks.charts import chart
 from tasks.drawing.canvas import BAND, BLUE, LINE, RED, SOFT, Sheet, settings
+from tasks.drawing.marks import dot, interval_line
 from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
 from tasks.reporting.summary import REFUSED
 from tasks.reporting.wording import number
@@ -74,44 +77,18 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         _over_control(sheet, y + BELOW, row)
     finding = row["finding"]
     color = RED if finding in BAD else BLUE if finding in GOOD else SOFT
-    if row["low"] is not None and row["high"] is not None:
-        sheet.axes.plot(
-            [row["low"], row["high"]], [y, y], color=color, linewidth=2, solid_capstyle="butt"
-        )
+    interval_line(sheet, (row["low"], row["high"]), y, color=color)
     # Shape says the same as colour: a diamond is bad news, a hollow dot is open.
-    sheet.axes.plot(
-        row["estimate"],
-        y,
-        marker="D" if finding in BAD else "o",
-        markersize=7 if finding in BAD else 8,
-        markeredgewidth=1.6,
-        color=color,
-        markerfacecolor=color if finding in GOOD | BAD else "white",
-        clip_on=False,
-        zorder=3,
-    )
-    write_result(sheet, y, number(row["estimate"], 3), _words(row), color)
+    shape: dict[str, Any] = {"marker": "D", "size": 7} if finding in BAD else {}
+    hollow = finding not in GOOD | BAD
+    dot(sheet, row["estimate"], y, color=color, markeredgewidth=1.6, hollow=hollow, **shape)
+    write_result(sheet, y, number(row["estimate"], 3), str(finding or REFUSED), color)
 
 
 def _over_control(sheet: Sheet, y: float, row: Row) -> None:
     """Draw the shift over the control, which *biased* also needs."""
     if row["control"] is None:
         return
-    if row["control_low"] is not None and row["control_high"] is not None:
-        ends = [row["control_low"], row["control_high"]]
-        sheet.axes.plot(ends, [y, y], color=SOFT, linewidth=0.8, solid_capstyle="butt")
-    sheet.axes.plot(
-        row["control"],
-        y,
-        marker="s",
-        markersize=4.5,
-        markeredgewidth=1,
-        color=SOFT,
-        markerfacecolor="white",
-        clip_on=False,
-        zorder=3,
-    )
-
-
-def _words(row: Row) -> str:
-    return str(row["finding"] or REFUSED)
+    ends = row["control_low"], row["control_high"]
+    interval_line(sheet, ends, y, color=SOFT, linewidth=0.8)
+    dot(sheet, row["control"], y, 4.5, marker="s", markeredgewidth=1, color=SOFT, hollow=True)

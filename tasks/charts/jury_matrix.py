@@ -22,6 +22,7 @@ from tasks.drawing.canvas import (
     names,
     settings,
 )
+from tasks.drawing.marks import cell_text, shaded_cell
 from tasks.drawing.row_panels import write_name
 from tasks.reporting.wording import clean, clip, number
 
@@ -58,9 +59,9 @@ def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:
 def _parts(
     estimates: pl.DataFrame,
 ) -> Iterator[tuple[str, list[Row], dict[tuple[str, str], Row]]]:
-    """Yield what tells the jury from others, the members' shifts and the juries'.
+    """Yield the cell of each jury, the shifts of its members and its own.
 
-    So many perturbations at a time.
+    Each part has at most ``ACROSS`` perturbations.
     """
     cell = (*GROUP, "judge", "perturbation", "subgroup")
     juries = primary(estimates, cell, ("jury_mps", "jury_mps_sham"))
@@ -73,10 +74,10 @@ def _parts(
         rows = own
         for column, value in zip(GROUP, key, strict=True):
             rows = rows.filter(pl.col(column) == value)
-        # A formula is a member only where all are.
+        # A simulated judge is a member only if all judges are simulated.
         real = rows.filter(~pl.col("simulated").fill_null(value=False))
         members = (rows if real.is_empty() else real).sort("judge")
-        # Of three or more, each is left out once: a person is no member.
+        # In juries of three or more, each member is left out once. People are not members.
         left_out = group.filter(pl.col("subgroup") != "")["subgroup"].unique()
         if not left_out.is_empty():
             members = members.filter(pl.col("judge").is_in(left_out.implode()))
@@ -145,17 +146,6 @@ def _cell(sheet: Sheet, place: tuple[int, int], row: Row | None, below: str) -> 
     shift = None if row is None else row["estimate"]
     if shift is not None:
         tint = min(1.0, abs(shift) / DARKEST) * 0.42
-        sheet.axes.fill(
-            [x + 0.03, x + 0.97, x + 0.97, x + 0.03],
-            [y + 0.06, y + 0.06, y + 0.94, y + 0.94],
-            color=RED if shift > 0 else BLUE,
-            alpha=tint,
-            linewidth=0,
-            zorder=1,
-        )
-    middle = LEFT + CELL * (x + 0.5)
+        shaded_cell(sheet, place, RED if shift > 0 else BLUE, tint, 0.06)
     text = "none" if shift is None else number(shift)
-    style: dict[str, Any] = {"rows": True, "ha": "center"}
-    sheet.write(middle, y + (0.36 if below else 0.5), text, **style)
-    if below:
-        sheet.write(middle, y + 0.72, below, fontsize=SMALL, color=SOFT, **style)
+    cell_text(sheet, LEFT + CELL * (x + 0.5), y, text, below)

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.drawing.canvas import BLUE, INK, LINE, RED, SMALL, SOFT, Sheet, names, settings
+from tasks.drawing.marks import CENTRED, cell_text, shaded_cell
 from tasks.drawing.row_panels import write_name
 from tasks.reporting.wording import number, short_names, with_who
 
@@ -57,13 +58,16 @@ class Matrix(NamedTuple):
     shares: Found
 
 
-def _parts(told: pl.DataFrame) -> Iterator[Matrix]:
-    name = _which(told)
-    models = told.filter(pl.col("statistic") == "noise_ceiling")["judge"].unique().to_list()
+def _parts(estimates: pl.DataFrame) -> Iterator[Matrix]:
+    name = _which(estimates)
+    models = estimates.filter(pl.col("statistic") == "noise_ceiling")["judge"].unique().to_list()
     is_model = pl.col("judge").is_in(models)
-    # A person has no judge prompt: names are told apart among judges.
+    # People have no judge prompt, so only names of judges need one to be unique.
     named = pl.concat(
-        [with_who(told.filter(is_model)), told.filter(~is_model).with_columns(who="judge")],
+        [
+            with_who(estimates.filter(is_model)),
+            estimates.filter(~is_model).with_columns(who="judge"),
+        ],
         how="diagonal",
     )
     pairs = named.filter(
@@ -77,8 +81,8 @@ def _parts(told: pl.DataFrame) -> Iterator[Matrix]:
         yield Matrix(name, rows, people[start : start + ACROSS], _found(pairs), shares)
 
 
-def _which(told: pl.DataFrame) -> str:
-    known = told.drop_nulls("estimate")["statistic"].unique().to_list()
+def _which(estimates: pl.DataFrame) -> str:
+    known = estimates.drop_nulls("estimate")["statistic"].unique().to_list()
     if "label_kappa" in known:
         return "label_kappa"
     numbers = "cohen_kappa_quadratic" in known and "agreement_decided" not in known
@@ -102,7 +106,7 @@ def _panel(key: str, matrix: Matrix) -> str:
         sheet.axes.set(xlim=(0, len(people)), ylim=(len(rows), 0))
         sheet.axes.axis("off")
         sheet.write(2, FOOT + up + 58, KAPPAS[name], fontweight="bold")
-        sheet.write(2, FOOT + up + 40, "grey: share of labels alike", fontsize=SMALL, color=SOFT)
+        sheet.write(2, FOOT + up + 40, "grey: share of equal labels", fontsize=SMALL, color=SOFT)
         sheet.axes.axhline(0, color=LINE, linewidth=1)
         if models:
             sheet.axes.axhline(models, color=INK, linewidth=1.2)
@@ -129,28 +133,13 @@ def _cell(
 ) -> None:
     x, y = place
     middle = LEFT + CELL * (x + 0.5)
-    style: dict[str, Any] = {"rows": True, "ha": "center"}
     if same or row is None:
-        sheet.write(middle, y + 0.5, "\N{MIDDLE DOT}", color=SOFT, **style)
+        sheet.write(middle, y + 0.5, "\N{MIDDLE DOT}", color=SOFT, **CENTRED)
         return
     kappa = row["estimate"]
     if kappa is not None:
         tint = min(1.0, abs(kappa)) * 0.55
-        sheet.axes.fill(
-            [x + 0.03, x + 0.97, x + 0.97, x + 0.03],
-            [y + 0.05, y + 0.05, y + 0.95, y + 0.95],
-            color=BLUE if kappa > 0 else RED,
-            alpha=tint,
-            linewidth=0,
-            zorder=1,
-        )
-    known = share is not None and share["estimate"] is not None
-    sheet.write(middle, y + (0.34 if known else 0.5), _text(kappa), **style)
-    if known and share:
-        sheet.write(
-            middle, y + 0.72, number(share["estimate"]), fontsize=SMALL, color=SOFT, **style
-        )
-
-
-def _text(kappa: float | None) -> str:
-    return "none" if kappa is None else number(kappa)
+        shaded_cell(sheet, place, BLUE if kappa > 0 else RED, tint, 0.05)
+    text = "none" if kappa is None else number(kappa)
+    alike = "" if share is None or share["estimate"] is None else number(share["estimate"])
+    cell_text(sheet, middle, y, text, alike, lift=0.34)

@@ -9,7 +9,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import BAND, BLUE, LINE, SMALL, SOFT, WIDTH, Sheet, names, settings
+from tasks.drawing.canvas import BAND, BLUE, LINE, SMALL, SOFT, Sheet, names, settings
+from tasks.drawing.marks import axis_title, dot, interval_line, leader, upright_line
 from tasks.drawing.row_panels import tick_label
 from tasks.reporting.wording import CELL, clean, clip, count, listing, with_who
 
@@ -79,43 +80,29 @@ def _frame(sheet: Sheet, points: Sequence[Point]) -> float:
     sheet.write(LEFT + PLOT, FOOT - 32, "position consistency", ha="right", **style)
     sheet.write(LEFT, FOOT + sheet.plot[3] + 12, "\N{UPWARDS ARROW} second slot wins", **style)
     sheet.write(LEFT, FOOT - 32, "\N{DOWNWARDS ARROW} first slot wins", **style)
-    sheet.write(
-        10,
-        FOOT + sheet.plot[3] / 2,
-        "preference fairness",
-        rotation=90,
-        ha="center",
-        rotation_mode="anchor",
-        **style,
-    )
+    axis_title(sheet, 10, "preference fairness")
     return reach
 
 
 def _point(sheet: Sheet, point: Point) -> None:
     x, y = point["estimate"], point["fairness"]
     style: dict[str, Any] = {"color": BLUE, "linewidth": 1.2, "alpha": 0.55, "zorder": 2}
-    if point["low"] is not None and point["high"] is not None:
-        sheet.axes.plot([point["low"], point["high"]], [y, y], **style)
-    if point["fair_low"] is not None and point["fair_high"] is not None:
-        sheet.axes.plot([x, x], [point["fair_low"], point["fair_high"]], **style)
-    sheet.axes.plot(x, y, "o", markersize=7.5, color=BLUE, clip_on=False, zorder=3)
+    butt = {**style, "solid_capstyle": "projecting"}
+    interval_line(sheet, (point["low"], point["high"]), y, **butt)
+    upright_line(sheet, x, (point["fair_low"], point["fair_high"]), **style)
+    dot(sheet, x, y, 7.5)
 
 
 def _names(sheet: Sheet, points: Sequence[Point], reach: float) -> None:
     """Write the names in a column beside the plane, each joined to its point by a line."""
-    from matplotlib.lines import Line2D
-
     known = names(points, WIDE)
     up = sheet.plot[3]
     wanted = [FOOT + up * (p["fairness"] + reach) / (2 * reach) for p in points]
     heights = spread(wanted, GAP, FOOT + GAP / 2, FOOT + up - GAP / 2)
-    for point, dot, height in zip(points, wanted, heights, strict=True):
+    for point, at, height in zip(points, wanted, heights, strict=True):
         start = LEFT + PLOT * point["estimate"]
-        # matplotlib keeps lines of the figure in shares of it.
-        total = HEAD + up + FOOT
-        across = [start / WIDTH, (NAMES - 4) / WIDTH]
-        down = [dot / total, height / total]
-        sheet.figure.add_artist(Line2D(across, down, color=LINE, linewidth=0.9, zorder=0.5))
+        ends = (start, at), (NAMES - 4, height)
+        leader(sheet, *ends, color=LINE, linewidth=0.9, zorder=0.5)
         name = known[point["who"]]
         lift = 7 if name.lower else 0
         sheet.write(NAMES, height + lift, name.upper, whole=name.whole)

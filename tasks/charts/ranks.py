@@ -8,8 +8,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import BLUE, Sheet, settings
+from tasks.drawing.canvas import Sheet, settings
+from tasks.drawing.marks import dot, interval_line
 from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.panels.rankings import tiers
 from tasks.reporting.wording import CELL, clip, number
 
 SUBTITLES = {
@@ -43,15 +45,8 @@ def ranks(estimates: DataFrame[Estimates]) -> list[str]:
 
 def _with_tiers(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     """Return the ranks, each with the letters of its tiers."""
-    keys = [*CELL, "mode", "perturbation"]
-    letters = (
-        estimates.filter(pl.col("statistic") == "tier", pl.col("estimate").is_not_null())
-        .sort("estimate")
-        .group_by(keys, maintain_order=True)
-        .agg(tier=pl.col("subgroup").str.join(""))
-    )
     ranked = estimates.filter(pl.col("statistic") == "rank", pl.col("kind").is_not_null())
-    return ranked.join(letters, on=keys, how="left")
+    return ranked.join(tiers(estimates), on=[*CELL, "mode", "perturbation"], how="left")
 
 
 def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
@@ -82,9 +77,8 @@ def _row(sheet: Sheet, y: int, row: Row) -> None:
         not_estimable(sheet, y)
         return
     known = low is not None and high is not None
-    if known:
-        sheet.axes.plot([low, high], [y, y], color=BLUE, linewidth=2, solid_capstyle="butt")
-    sheet.axes.plot(rank, y, "o", markersize=8, color=BLUE, clip_on=False, zorder=3)
+    interval_line(sheet, (low, high), y)
+    dot(sheet, rank, y)
     below = f"{_plain(low)} to {_plain(high)}" if known else "no interval"
     tier = f", tier {row['tier']}" if row["tier"] else ""
     write_result(sheet, y, clip(f"{_plain(rank)}{tier}", 13), below)

@@ -9,8 +9,10 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import AltTests
 from tasks.charts import chart
 from tasks.charts.position_plane import spread
-from tasks.drawing.canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, WIDTH, Sheet, settings
+from tasks.drawing.canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, Sheet, settings
+from tasks.drawing.marks import leader
 from tasks.drawing.row_panels import tick_label
+from tasks.kit.defaults import LEAST_WINNING_RATE
 from tasks.reporting.wording import clean, number, short_names, with_who
 
 LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 52
@@ -19,7 +21,6 @@ AT_ONCE = 6
 """Maximum number of lines in a panel."""
 COLOURS = ("#0072b2", "#b64a00", "#007a5a", "#a0528a", "#5b6670", "#8a6d00")
 MARKERS = "osD^vP"
-PASSES = 0.5
 
 Row = dict[str, Any]
 
@@ -79,8 +80,8 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     axes = sheet.axes
     widest = max(0.3, *(row["points"]["epsilon"].max() for row in judges))
     axes.set(xlim=(-0.004, widest + 0.004), ylim=(-0.03, 1.03))
-    axes.axhspan(PASSES, 1.03, color=BAND, linewidth=0, zorder=-1)
-    axes.axhline(PASSES, color=LINE, linewidth=1, zorder=1)
+    axes.axhspan(LEAST_WINNING_RATE, 1.03, color=BAND, linewidth=0, zorder=-1)
+    axes.axhline(LEAST_WINNING_RATE, color=LINE, linewidth=1, zorder=1)
     axes.axvline(judges[0]["epsilon"], color=SOFT, linewidth=1, linestyle=":", zorder=1)
     axes.spines["left"].set_visible(True)
     step = 0.1 if widest <= 0.6 else 0.2
@@ -93,33 +94,33 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
     sheet.write(LEFT + PLOT / 2, 10, f"{judges[0]['epsilon_kind']} epsilon", ha="center", **style)
     sheet.write(2, FOOT + sheet.plot[3] + 36, "Winning rate", fontweight="bold")
-    sheet.write(2, FOOT + sheet.plot[3] + 18, "passes at .5; dotted: chosen epsilon", **style)
+    sheet.write(
+        2,
+        FOOT + sheet.plot[3] + 18,
+        f"passes at {tick_label(LEAST_WINNING_RATE, 1)}; dotted: chosen epsilon",
+        **style,
+    )
 
 
 def _names(sheet: Sheet, judges: Sequence[Row]) -> None:
     """Write names and advantage probabilities beside the ends of the lines."""
-    from matplotlib.lines import Line2D
-
     up = sheet.plot[3]
-    total = HEAD + up + FOOT
     ends = [float(row["points"]["winning_rate"][-1]) for row in judges]
     order = sorted(range(len(judges)), key=lambda at: -ends[at])
     wanted = [FOOT + up * (ends[at] + 0.03) / 1.06 for at in order]
     heights = spread(wanted, GAP, FOOT + GAP / 2, FOOT + up - GAP / 2)
     for at, end, height in zip(order, wanted, heights, strict=True):
         row, colour = judges[at], COLOURS[at]
-        across = [(LEFT + PLOT + 3) / WIDTH, (NAMES - 5) / WIDTH]
-        lines: dict[str, Any] = {"color": colour, "linewidth": 0.9, "alpha": 0.6}
-        sheet.figure.add_artist(Line2D(across, [end / total, height / total], **lines))
+        ends_at = (LEFT + PLOT + 3, end), (NAMES - 5, height)
+        leader(sheet, *ends_at, color=colour, linewidth=0.9, alpha=0.6)
         # Lines may coincide: the name bears its line's mark.
-        mark_at = [(NAMES + 4) / WIDTH], [(height + 9) / total]
-        sheet.figure.add_artist(
-            Line2D(*mark_at, color=colour, marker=MARKERS[at], markersize=6, linestyle="none")
-        )
+        mark_at = NAMES + 4, height + 9
+        mark: dict[str, Any] = {"marker": MARKERS[at], "markersize": 6, "linestyle": "none"}
+        leader(sheet, mark_at, color=colour, **mark)
         sheet.write(NAMES + 14, height + 9, row["name"], whole=row["who"], color=INK)
-        mark = ", simulated" if row["simulated"] else ""
+        suffix = ", simulated" if row["simulated"] else ""
         below = f"AP {_rate(row['advantage_probability'])}, "
-        below += f"human {_rate(row['human_advantage_probability'])}{mark}"
+        below += f"human {_rate(row['human_advantage_probability'])}{suffix}"
         sheet.write(NAMES, height - 7, clean(below), fontsize=SMALL, color=SOFT)
 
 

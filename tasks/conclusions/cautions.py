@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from schemas.keys import JUDGE
 from schemas.results import LOST, Estimates
 from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
@@ -12,7 +13,7 @@ from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import ALPHA, limits
 from tasks.statistics import STATISTICS
 
-MIXED, CLEAR, OPEN = "mixed", "no relevant bias", "inconclusive"
+MIXED, CLEAR, INCONCLUSIVE = "mixed", "no relevant bias", "inconclusive"
 BASES = ("sham", "control")
 
 
@@ -82,15 +83,15 @@ LOST_RULES = (
         pl.col("doubtful")
         & _same_finding("anchor")
         & _same_finding("target")
-        & (pl.col("word") != OPEN),
+        & (pl.col("word") != INCONCLUSIVE),
         pl.format("{}; the word holds whatever they would have said", SHARE),
     ),
     Rule(
         pl.col("doubtful")
         & ~(_same_finding("anchor") & _same_finding("target"))
-        & (pl.col("word") != OPEN),
+        & (pl.col("word") != INCONCLUSIVE),
         pl.format("{}: {} if they were all for the anchor, {} if for the target", SHARE, *WORDS),
-        OPEN,
+        INCONCLUSIVE,
     ),
 )
 
@@ -135,17 +136,19 @@ def mixed_rules() -> tuple[Rule, ...]:
     level = limits().spread_alpha
     spread = pl.col("shift_spread_estimate") >= limits().minimum_spread
     moved = (pl.col("moved_p") < ALPHA) & spread
-    apart = (pl.col("category_p") < ALPHA) & (pl.col("category_shift").abs() >= pl.col("minimum"))
+    categories_differ = (pl.col("category_p") < ALPHA) & (
+        pl.col("category_shift").abs() >= pl.col("minimum")
+    )
     perhaps = (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < level) & spread
-    shift, told = written("category_shift"), shown("shift_spread")
+    shift, deviation = written("category_shift"), shown("shift_spread")
     return (
         Rule(
             moved.fill_null(value=False),
-            pl.format("shifts differ between questions: spread of true shifts {}", told),
+            pl.format("shifts differ between questions: spread of true shifts {}", deviation),
             MIXED,
         ),
         Rule(
-            apart.fill_null(value=False),
+            categories_differ.fill_null(value=False),
             pl.format("the shift differs between categories: {} in {}", shift, "category"),
             MIXED,
         ),
@@ -155,14 +158,13 @@ def mixed_rules() -> tuple[Rule, ...]:
                 "shifts may differ between questions (unadjusted p below {}): "
                 "spread of true shifts {}",
                 pl.lit(f"{level:.2f}".removeprefix("0")),
-                told,
+                deviation,
             ),
-            OPEN,
+            INCONCLUSIVE,
         ),
     )
 
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 CELL = (*JUDGE, "perturbation")
 
 

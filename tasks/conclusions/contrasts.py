@@ -3,14 +3,14 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import PANEL
 from schemas.results import Contrasts, Estimates
-from tasks.conclusions.rules import half_width
+from tasks.conclusions.rules import first_finding, half_width, is_significant, is_within, reaches
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm
-from tasks.kit.defaults import ALPHA, limits
+from tasks.kit.defaults import limits
 
-CELL = ("dataset", "prompt", "wave", "mode", "perturbation")
-FAMILY = (*CELL, "statistic")
+FAMILY = (*PANEL, "statistic")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
 STATISTICS = ("mps_contrast", "mps_sham_contrast", "los_contrast", "asr_contrast", "mcnemar")
 
@@ -37,26 +37,25 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
         pairs.with_columns(
             half_width(pairs),
             few=why_not_enough(),
-            told=pl.when(is_enough()).then("p_value"),
+            tested=pl.when(is_enough()).then("p_value"),
             single=pl.col("statistic").str.replace("_contrast", ""),
             minimum=pl.col("statistic").replace_strict(minima, return_dtype=pl.Float64),
         )
-        .with_columns(p_holm=pl.col("told").map_batches(holm, return_dtype=pl.Float64).over(FAMILY))
-        .join(_singles(estimates, "judge"), on=[*CELL, "single", "judge"], how="left")
-        .join(_singles(estimates, "other"), on=[*CELL, "single", "other"], how="left")
+        .with_columns(
+            p_holm=pl.col("tested").map_batches(holm, return_dtype=pl.Float64).over(FAMILY)
+        )
+        .join(_singles(estimates, "judge"), on=[*PANEL, "single", "judge"], how="left")
+        .join(_singles(estimates, "other"), on=[*PANEL, "single", "other"], how="left")
     )
-    size = pl.col("estimate").abs()
+    minimum = pl.col("minimum")
     known = pl.all_horizontal(
         pl.col("estimate").is_not_null(),
         pl.col("few").is_null(),
         pl.any_horizontal(pl.col("half", "p_value").is_not_null()),
     )
-    word = (
-        pl.when((pl.col("p_holm") < ALPHA) & (size >= pl.col("minimum")))
-        .then(pl.lit("biased"))
-        .when(size + pl.col("half") <= pl.col("minimum"))
-        .then(pl.lit("no relevant bias"))
-        .otherwise(pl.lit("inconclusive"))
+    word = first_finding(
+        is_significant("p_holm") & reaches("estimate", minimum),
+        is_within("estimate", "half", minimum),
     )
     few = pl.when(pl.col("estimate").is_not_null()).then("few")
     return Contrasts.of(
@@ -75,7 +74,7 @@ def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
         pl.col("subgroup") == "", pl.col("statistic").is_in(["mps", "mps_sham", "los", "asr"])
     )
     return whole.select(
-        *CELL,
+        *PANEL,
         single="statistic",
         **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")},
     )

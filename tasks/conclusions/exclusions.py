@@ -3,12 +3,12 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import JUDGE
 from schemas.results import Estimates, Exclusions
 from tasks.inference.linearised_errors import is_enough
 from tasks.kit.defaults import limits
 from tasks.statistics import STATISTICS
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 RULES = ("position_gap", "tie_rate", "invalid_rate")
 
 

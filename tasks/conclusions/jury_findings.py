@@ -3,7 +3,8 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import JuryFindings
+from schemas.conclusions import JuryFindings, PanelMembers
+from schemas.keys import JUDGE, PANEL
 from schemas.results import Estimates
 from tasks.conclude import cells_with_findings
 from tasks.counting.primary_endpoint import primary
@@ -16,14 +17,22 @@ NUMBERS = r": (MPS|sham_shift|it has no) [^;]*"
 """Numbers in a note of a finding, which stand in ``mart.jury`` for a jury."""
 
 
+PRICES = (
+    dict.fromkeys(JUDGE, pl.String) | {"votes": pl.Int64, "priced": pl.Int64} | {"usd": pl.Float64}
+)
+"""Columns of what the votes of each judge cost: votes, those with a known price, and their sum."""
+
+
 def jury_findings(
-    estimates: DataFrame[Estimates], detects_at: float = DETECTS_AT
+    estimates: DataFrame[Estimates],
+    detects_at: float = DETECTS_AT,
+    costs: pl.DataFrame | None = None,
 ) -> DataFrame[JuryFindings]:
     """Conclude on the jury as on a judge (:func:`tasks.conclude.conclude`).
 
     A jury has no log-odds, and is not asked whether its shifts are mixed. It follows from its
     members, so Benjamini-Hochberg is over the jury's own perturbations. Without one of its members
-    only its shift is given, beside that member's own.
+    only its shift is given, beside that member's own. ``costs`` are those of :func:`jury_costs`.
     """
     ours = estimates.filter(
         pl.col("statistic").str.starts_with(PREFIX), pl.col("perturbation").is_not_null()
@@ -44,8 +53,30 @@ def jury_findings(
         reason=pl.coalesce("refused", note),
     )
     both = pl.concat([concluded, _without_each(ours, estimates)], how="diagonal_relaxed")
+    if costs is not None:
+        both = both.join(costs, on=[*PANEL, "left_out"], how="left", nulls_equal=True)
     return JuryFindings.of(
         both.with_columns(statistic=pl.lit(PREFIX) + pl.col("statistic"), shift="estimate")
+    )
+
+
+def jury_costs(members: DataFrame[PanelMembers], prices: pl.DataFrame) -> pl.DataFrame:
+    """Return what a verdict of the jury costs, of all jurors and without each (``left_out``).
+
+    A juror's vote costs the mean of its votes; the sum is null if a price is unknown.
+    """
+    known = pl.col("votes") == pl.col("priced")
+    each = pl.col("votes_per_pair") * pl.when(known).then(pl.col("usd") / pl.col("votes"))
+    jurors = members.filter("juror").join(prices, on=JUDGE, how="left")
+    jurors = jurors.select(*PANEL, "judge", cost=each)
+    everyone = pl.lit(None, pl.String).alias("left_out")
+    juries = pl.concat([jurors.select(*PANEL, left_out="judge"), jurors.select(*PANEL, everyone)])
+    total = pl.when(pl.col("cost").is_not_null().all()).then(pl.col("cost").sum())
+    return (
+        jurors.join(juries.unique(), on=PANEL)
+        .filter(pl.col("judge").ne_missing(pl.col("left_out")))
+        .group_by(*PANEL, "left_out")
+        .agg(cost_usd=total)
     )
 
 

@@ -2,11 +2,18 @@
 
 import polars as pl
 
-from tasks.conclusions.rules import half_width, refusal_reason
+from schemas.keys import JUDGE
+from tasks.conclusions.rules import (
+    first_finding,
+    half_width,
+    is_significant,
+    is_within,
+    reaches,
+    refusal_reason,
+)
 from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from tasks.kit.defaults import ALPHA, limits
+from tasks.kit.defaults import limits
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 GAP, EFFECT, CONSISTENCY = "position_gap", "position_kappa", "position_consistency"
 STATISTICS = (GAP, EFFECT, CONSISTENCY)
 ADJUSTMENT = "Benjamini-Hochberg, all judges"
@@ -25,8 +32,10 @@ NUMBERS = (
     "reason",
     "simulated",
 )
-ONE_ORDER = "each pair was seen in one order: only the effect in logits between pairs decides"
-NO_SLOT = "by the gap alone: no pair drew votes for one slot in both orders"
+ONE_ORDER = (
+    "each pair was seen in one order: the finding rests only on the effect in logits between pairs"
+)
+NO_SLOT = "based on the gap only: no pair has votes for the same slot in both orders"
 TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
 
 
@@ -73,8 +82,8 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     )
     biased = _is_biased()
     clear = ~biased & _is_equivalent()
-    word = pl.when(biased).then(pl.lit("biased")).when(clear).then(pl.lit("no relevant bias"))
-    told = pl.col("refused").is_null()
+    word = first_finding(biased, clear)
+    accepted = pl.col("refused").is_null()
     by_gap = ~pl.col("one_order")
     note = (
         pl.when("one_order")
@@ -92,8 +101,8 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         .then(limits().minimum_log_odds)
         .otherwise(limits().minimum_shift),
         adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
-        finding=pl.when(told).then(word.otherwise(pl.lit("inconclusive"))),
-        reason=pl.when(told).then(note).otherwise("refused"),
+        finding=pl.when(accepted).then(word),
+        reason=pl.when(accepted).then(note).otherwise("refused"),
     )
 
 
@@ -103,16 +112,15 @@ def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
 
 
 def _is_biased() -> pl.Expr:
-    gap, effect = pl.col(f"{GAP}_estimate"), pl.col(f"{EFFECT}_estimate")
-    same = (effect.sign() == pl.col("estimate").sign()).fill_null(value=False)
-    large = (effect.abs() >= limits().minimum_log_odds).fill_null(value=False) & same
-    large |= ~pl.col("one_order") & (gap.abs() >= limits().minimum_shift)
-    return (pl.col("p_adjusted") < ALPHA).fill_null(value=False) & large
+    effect = f"{EFFECT}_estimate"
+    same = (pl.col(effect).sign() == pl.col("estimate").sign()).fill_null(value=False)
+    large = reaches(effect, limits().minimum_log_odds) & same
+    large |= ~pl.col("one_order") & reaches(f"{GAP}_estimate", limits().minimum_shift)
+    return is_significant("p_adjusted") & large
 
 
 def _within(statistic: str, minimum: float) -> pl.Expr:
-    reach = pl.col(f"{statistic}_estimate").abs() + pl.col(f"{statistic}_half")
-    return (reach <= minimum).fill_null(value=False)
+    return is_within(f"{statistic}_estimate", f"{statistic}_half", minimum)
 
 
 def _is_equivalent() -> pl.Expr:

@@ -29,6 +29,9 @@ WORST = {
 """Answer that gets the unreadable experimental votes -> ``subgroup`` of that worst case."""
 
 
+BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
+
+
 class Rule(NamedTuple):
     """One rule that can change the finding (column ``word``) of a cell."""
 
@@ -42,8 +45,8 @@ class Rule(NamedTuple):
 
 def detects_at_of(findings: pl.DataFrame) -> float:
     """Return the share of flaws that the findings took detecting to need."""
-    told = findings["detects_at"].drop_nulls()
-    return float(told[0]) if len(told) else DETECTS_AT
+    shares = findings["detects_at"].drop_nulls()
+    return float(shares[0]) if len(shares) else DETECTS_AT
 
 
 def refusal_reason(interval: str) -> pl.Expr:
@@ -101,6 +104,30 @@ def ruled(cells: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
             for name, value in changes.items()
         )
     return cells
+
+
+def first_finding(biased: pl.Expr, equivalent: pl.Expr) -> pl.Expr:
+    """Conclude on an effect: *biased*, else *no relevant bias* if equivalent, else *inconclusive*.
+
+    See :func:`is_significant` and :func:`is_within`.
+    """
+    clear = pl.when(equivalent).then(pl.lit(CLEAR)).otherwise(pl.lit(INCONCLUSIVE))
+    return pl.when(biased).then(pl.lit(BIASED)).otherwise(clear)
+
+
+def is_significant(p_value: str) -> pl.Expr:
+    """Tell whether an adjusted p-value is below .05."""
+    return (pl.col(p_value) < ALPHA).fill_null(value=False)
+
+
+def reaches(estimate: str, minimum: pl.Expr | float) -> pl.Expr:
+    """Tell whether an effect is at least as large as the minimum, in either direction."""
+    return (pl.col(estimate).abs() >= minimum).fill_null(value=False)
+
+
+def is_within(estimate: str, half: str, minimum: pl.Expr | float) -> pl.Expr:
+    """Tell whether the interval of this half-width lies inside the minimum (equivalence)."""
+    return (pl.col(estimate).abs() + pl.col(half) <= minimum).fill_null(value=False)
 
 
 def half_width(cells: pl.DataFrame, prefix: str = "") -> pl.Series:

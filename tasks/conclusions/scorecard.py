@@ -5,18 +5,17 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import CELL, JUDGE
 from schemas.results import Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
-CELL = (*JUDGE, "mode", "perturbation")
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
-NO_MARGIN = "no margin: the finding rests on more than the interval, which says otherwise"
-MEAN_TOO_LOW = "the mean over the kinds of flaws is below {}, with its interval"
+NO_MARGIN = "no margin: the finding uses more than the interval, and the two disagree"
+MEAN_TOO_LOW = "the mean over the kinds of flaws and its interval lie below {}"
 NO_FLAW = "no flawed answer was shown"
-UNCONFIRMED = "suspect: the next wave is to confirm it"
+UNCONFIRMED = "suspect: the next wave must confirm it"
 WHOLE = pl.col("perturbation").is_null()
 NOTHING = pl.lit(None, pl.String)
 
@@ -56,8 +55,8 @@ def scorecard(
         .then(pl.lit("pass"))
         .otherwise(pl.lit("inconclusive"))
     )
-    told = pl.concat(rows, how="diagonal_relaxed")
-    return Gates.of(told.with_columns(verdict=verdict, reason=pl.coalesce("reason", "too_few")))
+    gates = pl.concat(rows, how="diagonal_relaxed")
+    return Gates.of(gates.with_columns(verdict=verdict, reason=pl.coalesce("reason", "too_few")))
 
 
 def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
@@ -100,9 +99,9 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
         .otherwise(1 - reach / pl.col("minimum"))
     )
     # Where the adjusted p-value or the log-odds say otherwise than the interval.
-    apart = (pl.col("finding").is_in(PASSES) != (margin >= 0)).fill_null(value=False)
+    contradicted = (pl.col("finding").is_in(PASSES) != (margin >= 0)).fill_null(value=False)
     noted = pl.concat_str(
-        "reason", pl.when(apart).then(pl.lit(NO_MARGIN)), separator="; ", ignore_nulls=True
+        "reason", pl.when(contradicted).then(pl.lit(NO_MARGIN)), separator="; ", ignore_nulls=True
     )
     return rows.select(
         *CELL,
@@ -116,7 +115,7 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
         tolerance=pl.when(detract).then("detects_at").otherwise("minimum"),
         failed=pl.col("finding").is_in(FAILS),
         passed=pl.col("finding").is_in(PASSES),
-        margin=pl.when(~apart).then(margin),
+        margin=pl.when(~contradicted).then(margin),
         too_few=NOTHING,
         reason=pl.when(noted != "").then(noted),
     )
@@ -135,14 +134,14 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
         pl.col("too_few").is_null(),
     )
     scored = {"scored": "estimate", "scored_low": "low", "scored_high": "high"}
-    told = (pl.col("kind") == "detract") & pl.col("finding").is_not_null()
+    detracting = (pl.col("kind") == "detract") & pl.col("finding").is_not_null()
     seen = {"seen": "detected", "seen_low": "detected_low", "seen_high": "detected_high"}
     cells = findings.join(
         shares.select(*CELL, **{name: pl.col(column) for name, column in scored.items()}),
         on=CELL,
         how="left",
     ).with_columns(
-        pl.when(told).then(column).alias(name)
+        pl.when(detracting).then(column).alias(name)
         for name, column in (seen | {name: name for name in scored}).items()
     )
     flawed = pl.col("kind") == "detract"

@@ -111,13 +111,13 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     part, unit = perturbation[1][first], cluster[1][first]
     shift = np.full((len(items), len(judge[0])), np.nan)
     shift[row, judge[1]] = rows["shift"].to_numpy()
-    told = ~np.isnan(shift)
+    measured = ~np.isnan(shift)
     changed = np.diff(part, prepend=-1) != 0
     starts = np.flatnonzero(changed | (np.diff(unit, prepend=-1) != 0))
     parts = np.flatnonzero(changed[starts])
-    counts, shared = seen(told, starts, parts), sharing(told, starts, parts)
-    able = enough(told, starts, parts)
-    at = told[:, shared].all(axis=1)
+    counts, shared = seen(measured, starts, parts), sharing(measured, starts, parts)
+    able = enough(measured, starts, parts)
+    at = measured[:, shared].all(axis=1)
     kinds = rows["kind"].gather(first[starts[parts]]).cast(pl.String) == "promote"
     names = rows["perturbation"].gather(first[starts[parts]]).cast(pl.String).to_list()
     won = np.full(len(shared), np.nan)

@@ -4,7 +4,7 @@ Each statistic is a function of sums over items, so a draw of the cluster bootst
 sum of cluster sums, and all draws of all cells are one matrix product.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
-from tasks.inference.bootstrap import DRAWS, FORMULAS, bca, by_chance, percentiles, resampled
+from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, bca, by_chance, percentiles, resampled
 from tasks.inference.cluster_sums import combined, first_of, numbered
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 from tasks.inference.linearised_errors import correction
@@ -25,7 +25,7 @@ PERSON = "none"
 """The prompt in estimates about people."""
 ONE_LABEL = "one label only: chance agreement is certain"
 NO_SCALE = "the labels have no order"
-ALIKE_OR_FEW = "bootstrap draws are all alike, or too few have the statistic: no interval"
+ALIKE_OR_FEW = "all bootstrap draws are equal, or too few have the statistic: no interval"
 TOO_MUCH = "too many pairs of annotators for a bootstrap: no interval"
 MOST_PRODUCTS, AT_ONCE = 5e10, 4e6
 WHO = ("annotator", "prompt", "wave")
@@ -122,6 +122,24 @@ Features = Callable[[slice], Sums]
 Solve = Callable[[Sums], dict[str, Sums]]
 
 
+Asked = tuple[pl.DataFrame, Features, Solve, dict[str, Row]]
+"""Arguments of :func:`estimates` after the block."""
+
+
+def measured(
+    annotations: pl.DataFrame, asked: Callable[[Block], Iterable[Asked]]
+) -> DataFrame[Estimates]:
+    """Return the estimates that ``asked`` names, of each dataset and aspect."""
+    return collected(
+        [
+            rows
+            for block in blocks(annotations)
+            for of_cells in asked(block)
+            for rows in estimates(block, *of_cells)
+        ]
+    )
+
+
 def blocks(annotations: pl.DataFrame) -> list[Block]:
     """Return the annotations of each dataset and aspect as arrays."""
     if annotations.is_empty():
@@ -160,9 +178,9 @@ def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
         .collect()
     )
     names = rows.select(pl.col(WHO).cast(pl.String))[first_of(column)]
-    told = rows.lazy().group_by(label=pl.Series(label)).agg(pl.col("value").min()).collect()
+    lowest = rows.lazy().group_by(label=pl.Series(label)).agg(pl.col("value").min()).collect()
     texts = rows["label"].gather(first_of(label)).cast(pl.String)
-    labels = told.with_columns(text=texts.gather(told["label"])).sort("value", "text")
+    labels = lowest.with_columns(text=texts.gather(lowest["label"])).sort("value", "text")
     place = np.empty(labels.height, np.int32)
     place[labels["label"].to_numpy()] = np.arange(labels.height)
     first = first_of(row)
@@ -251,7 +269,8 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         # If all draws are equal, the bootstrap says nothing about the variance.
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)
-    told = np.where(np.isfinite(boot[0]), "cluster bootstrap, expanded BCa", "none")
+    bounded = np.isfinite(boot[0])
+    method = np.where(bounded, "cluster bootstrap, expanded BCa", "none")
     unsure = ALIKE_OR_FEW if drawn is not None else TOO_MUCH if by_chance() else FORMULAS
     columns = {
         "estimate": point,
@@ -260,10 +279,11 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         "df": df,
         "low": boot[0],
         "high": boot[1],
-        "method": told,
+        "method": method,
         "boot_low": np.full(point.shape, np.nan),
         "boot_high": np.full(point.shape, np.nan),
         "hits": np.full(point.shape, np.nan),
+        "seed": np.where(bounded, SEED, np.nan),
     }
     if row.hits is not None:
         hits = sums[:, :, row.hits]
@@ -286,7 +306,7 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> 
         pl.col("estimate", "low", "high", "level", "boot_low", "boot_high", "df").fill_nan(None),
         pl.when(pl.col("reason") != "").then("reason").alias("reason"),
         *("n", "clusters", "method", "judge", "prompt", "wave", "subgroup", "dropped", "simulated"),
-        pl.col("hits").fill_nan(None).cast(pl.Int64),
+        pl.col("hits", "seed").fill_nan(None).cast(pl.Int64),
         pl.col("votes").alias("votes_per_pair"),
         statistic=pl.lit(name),
         dataset=pl.lit(dataset),

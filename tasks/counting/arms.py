@@ -3,13 +3,13 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import SAMPLE
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, stopped_early
 from tasks.counting.order_halves import by_order
 from tasks.counting.positions import ORDERS, VOTES
 from tasks.inference.cluster_sums import Groups
 
-GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 CELL = ("perturbation", "kind", "cluster", "simulated")
 LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
 """Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
@@ -21,24 +21,24 @@ def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
     Null where the control arm was not asked; ``early`` and ``control_early`` mark judges that were
     asked vote by vote, with early stopping. ``mode`` is ``any``, as counts do not depend on it.
     """
-    return _beside(tallies, "control", GROUP)
+    return _beside(tallies, "control", SAMPLE)
 
 
 def beside_sham(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the same with the sham votes as ``sham_...``, for samples that have a sham."""
-    found = _beside(tallies, "sham", (*GROUP, "perturbation"))
+    found = _beside(tallies, "sham", (*SAMPLE, "perturbation"))
     return found.filter(pl.col(f"sham_{VOTES[0]}").is_not_null())
 
 
 def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFrame:
     stopped = (tallies["stopped"] > 0).any()
     early = stopped_early() if stopped else pl.lit(value=False)
-    wanted = tallies.select(*GROUP, *CELL, "arm", "planned", *VOTES, early=early)
+    wanted = tallies.select(*SAMPLE, *CELL, "arm", "planned", *VOTES, early=early)
     columns = (*VOTES, "early")
     base = wanted.filter(pl.col("arm") == arm).select(*key, pl.col(*columns).name.prefix(f"{arm}_"))
     return (
         wanted.filter(pl.col("arm") == "experimental")
-        .select(*GROUP, *CELL, *columns, votes=pl.col("planned"))
+        .select(*SAMPLE, *CELL, *columns, votes=pl.col("planned"))
         .join(base, on=key, how="left", maintain_order="left")
         .with_columns(mode=pl.lit("any"))
     )
@@ -64,11 +64,11 @@ def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFrame:
     """Return values of each experimental pair, joined with its sham and control."""
-    told = tallies.select(*GROUP, "perturbation", "arm", **values)
-    planted = [*GROUP, "perturbation"]
+    scores = tallies.select(*SAMPLE, "perturbation", "arm", **values)
+    planted = [*SAMPLE, "perturbation"]
     arms = {
-        arm: told.filter(pl.col("arm") == arm).select(
-            *(GROUP if arm == "control" else planted),
+        arm: scores.filter(pl.col("arm") == arm).select(
+            *(SAMPLE if arm == "control" else planted),
             *(pl.col(name).alias(f"{arm}_{name}") for name in values),
         )
         for arm in ("experimental", "sham", "control")
@@ -76,7 +76,7 @@ def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFr
     return (
         arms["experimental"]
         .join(arms["sham"], on=planted, how="left", maintain_order="left")
-        .join(arms["control"], on=GROUP, how="left", maintain_order="left")
+        .join(arms["control"], on=SAMPLE, how="left", maintain_order="left")
     )
 
 
@@ -102,12 +102,12 @@ def mean_shift(
 
     For judges that saw every pair in one order it is the mean of both halves.
     """
-    told = pl.col(arm).is_not_null() & pl.col(base).is_not_null()
+    known = pl.col(arm).is_not_null() & pl.col(base).is_not_null()
     # Shifts of a jury have no order: its members may have seen different ones.
     shown_first = pl.col("shown_first") if "shown_first" in shifts.columns else pl.lit(None)
     items = shifts.with_columns(
-        counted=told,
-        dropped=~told,
+        counted=known,
+        dropped=~known,
         num=pl.col(arm) - pl.col(base),
         den=pl.lit(1.0),
         minuend=pl.col(arm),

@@ -198,10 +198,10 @@ def with_votes_of(
     if rows.is_empty() or cells is None:
         return rows
     marked = rows.join(cells, on=PART, how="left", nulls_equal=True, maintain_order="left")
-    told = pl.col("estimate").is_not_null() & (pl.col(f"of_{arm}") != pl.col("of_all"))
+    differs = pl.col("estimate").is_not_null() & (pl.col(f"of_{arm}") != pl.col("of_all"))
     noted = pl.format("{}; {} votes per pair in {}", "method", f"of_{arm}", pl.lit(arm))
     return Estimates.draft(
-        marked.with_columns(method=pl.when(told).then(noted).otherwise("method"))
+        marked.with_columns(method=pl.when(differs).then(noted).otherwise("method"))
     )
 
 

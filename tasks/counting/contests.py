@@ -5,16 +5,16 @@ from typing import cast
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import FORMATS, VERDICTS, VERSUS, Contests
+from schemas.curation import VERDICTS
+from schemas.judging import FORMATS, VERSUS, Contests
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
 from tasks.counting.verdicts import one_order_of_a_person, ratio
 from tasks.inference.cluster_sums import PART
+from tasks.kit.defaults import LEAST_EXCESS
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
-LEAST_EXCESS = 0.1
-"""An answer counts as longer if it has more than a tenth more characters."""
 
 
 def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
@@ -113,7 +113,7 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
     If each pair was seen in one order, both models must have had the same slot. ``own_score`` and
     ``its_score`` are the two scores, ``score`` is their difference, ``human`` likewise.
     """
-    told = pl.col("score").is_not_null()
+    known = pl.col("score").is_not_null()
     place = [
         *(c for c in PART if c not in {"perturbation", "subgroup"}),
         "cluster",
@@ -121,7 +121,7 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
         "half",
     ]
     means = (
-        rows.filter(pl.col("subgroup") == pl.col("own"), told)
+        rows.filter(pl.col("subgroup") == pl.col("own"), known)
         .group_by(*place, "own", maintain_order=True)
         .agg(
             pl.col("score").mean(),

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import NUMBERS
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
@@ -21,10 +22,11 @@ from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY, LEVEL
 from tasks.inference.linearised_errors import Sums, correction, over
 from tasks.inference.quantiles import chi_square_tail, t_tail
+from tasks.kit.defaults import limits
 
 Measure = Callable[[pl.DataFrame, Groups | None], DataFrame[Estimates]]
-NOTE = "mean of the two halves seen in either order, orders taken as drawn at random"
-ONE_HALF = "every pair was seen in the same order: its effect cannot be told from the answers"
+NOTE = "mean of the estimates from the two orders, assuming random orders"
+ONE_HALF = "all pairs were seen in one order: the effects of order and answers cannot be separated"
 HALVES = (True, False)
 
 
@@ -134,9 +136,9 @@ def _combined(one: pl.DataFrame, other: pl.DataFrame, shared: pl.DataFrame) -> D
         return (first**2 + second**2 + 2 * pl.col("r") * first * second).sqrt() / 2
 
     def end(name: str) -> pl.Expr:
-        apart = (pl.col(f"{side}{name}") - pl.col(f"{side}estimate") for side in ("", "other_"))
+        widths = (pl.col(f"{side}{name}") - pl.col(f"{side}estimate") for side in ("", "other_"))
         sign = -1 if name == "low" else 1
-        return estimate + sign * joined(*apart)
+        return estimate + sign * joined(*widths)
 
     bounded = pl.col("low").is_not_null() & pl.col("other_low").is_not_null()
     several = pl.when(pl.col("n") > 0).then("reason").otherwise(None)
@@ -177,19 +179,15 @@ def _welch() -> pl.Expr:
     return (one[0] + other[0]) ** 2 / (one[0] ** 2 / one[1] + other[0] ** 2 / other[1])
 
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 MODELS = ("anchor_author", "target_author")
-NOT_BY_CHANCE = 0.001
-"""Significance level below which an order does not count as drawn at random."""
-
-BY_MODEL = "the order depends on the models (chi-square test, p below .001)"
-BY_LABEL = "the order depends on the right verdict (chi-square test, p below .001)"
+BY_MODEL = "the order depends on the models (chi-square test, p below {})"
+BY_LABEL = "the order depends on the correct verdict (chi-square test, p below {})"
 VOTES = {"t21": "target_21", "a12": "anchor_12", "a21": "anchor_21", "t12": "target_12"}
 PRODUCTS = {"r": ("t21", "a12"), "s": ("a21", "t12")}
 HALF = 0.5
-NEVER = "no two pairs of the same models have votes for the same slot and other orders"
-FLAG = "; .5 added to all counts, as one was 0"
-ONE_ORDER_NOTE = "; each pair in one order, orders taken as drawn at random"
+NO_MATCHES = "no two pairs of the same models have votes for the same slot in different orders"
+FLAG = "; .5 added to all counts because one was 0"
+ONE_ORDER_NOTE = "; each pair in one order, assuming random orders"
 
 
 def only_order() -> pl.Expr:
@@ -220,7 +218,8 @@ def orders_not_random(pairs: pl.DataFrame) -> pl.DataFrame:
     DataFrame
         ``dataset, judge, prompt, wave`` and ``biased_order``, the reason.
     """
-    tests = [(MODELS, BY_MODEL), (("label",), BY_LABEL)]
+    limit = f"{limits().order_alpha:g}".lstrip("0")
+    tests = [(MODELS, BY_MODEL.format(limit)), (("label",), BY_LABEL.format(limit))]
     known = [(names, why) for names, why in tests if {*names} <= {*pairs.columns}]
     empty = pairs.select(JUDGE).clear().with_columns(biased_order=pl.lit(None, pl.String))
     found = [
@@ -237,15 +236,15 @@ def _depending(pairs: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
         .with_columns(share=(pl.col("first").sum() / pl.col("n").sum()).over(JUDGE))
         .filter(pl.col("share").is_between(0, 1, closed="none"))
     )
-    apart = (pl.col("first") - pl.col("n") * pl.col("share")) ** 2
+    deviation = (pl.col("first") - pl.col("n") * pl.col("share")) ** 2
     expected = pl.col("n") * pl.col("share") * (1 - pl.col("share"))
     cells = (
         counts.group_by(JUDGE, maintain_order=True)
-        .agg(square=(apart / expected).sum(), df=pl.len() - 1)
+        .agg(square=(deviation / expected).sum(), df=pl.len() - 1)
         .filter(pl.col("df") > 0)
     )
     tail = chi_square_tail(cells["df"].to_numpy(), cells["square"].to_numpy())
-    return cells.filter(pl.Series(tail) < NOT_BY_CHANCE).select(JUDGE)
+    return cells.filter(pl.Series(tail) < limits().order_alpha).select(JUDGE)
 
 
 def without_biased_orders(rows: DataFrame[Estimates], pairs: pl.DataFrame) -> DataFrame[Estimates]:
@@ -315,8 +314,8 @@ def one_order_effect(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
         counted=pl.col("own") > 0, dropped=pl.col("own") == 0, change=changes[0] - changes[1]
     )
     found = linearised(name, summed(items, (*PRODUCTS, *VOTES, "change")), _half_log_odds)
-    told = pl.when(pl.col("method") != "none").then(pl.col("method") + ONE_ORDER_NOTE)
-    return Estimates.draft(found.with_columns(method=told.otherwise("method")))
+    marked = pl.when(pl.col("method") != "none").then(pl.col("method") + ONE_ORDER_NOTE)
+    return Estimates.draft(found.with_columns(method=marked.otherwise("method")))
 
 
 def _half_log_odds(sums: dict[str, Sums]) -> Linear:
@@ -329,7 +328,7 @@ def _half_log_odds(sums: dict[str, Sums]) -> Linear:
     return Linear(
         logs / 2,
         {"change": np.where(added, 0.0, 0.5)},
-        reason=np.where(sums["n"] > 0, NEVER, EMPTY),
+        reason=np.where(sums["n"] > 0, NO_MATCHES, EMPTY),
         added=np.where(added, sum(1 / count for count in counts.values()) / 4, 0.0),
         flag=np.where(added, FLAG, ""),
     )

@@ -2,13 +2,13 @@
 
 import polars as pl
 
+from schemas.keys import JUDGE
 from tasks.counting.cells import stopped_early
 from tasks.inference.cluster_sums import Groups, grouped
 
 ORDERS = ("12", "21")
 VERDICTS = ("anchor", "tie", "target")
-ONE_BY_ONE = "votes were asked one after another: repeats are no random sample"
-JUDGE = ("dataset", "judge", "prompt", "wave")
+ONE_BY_ONE = "later votes depended on earlier votes: repeats are not a random sample"
 ITEM = (*JUDGE, "perturbation", "kind", "cluster", "simulated", "planned", "stopped")
 VOTES = tuple(f"{verdict}_{order}" for order in ORDERS for verdict in VERDICTS)
 ONCE = ("matched_once", "once_12", "once_21")

@@ -17,8 +17,8 @@ def over_shams(shifts: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
     shammed = groups.by_cell(shifts["has_sham"]) > 0
     if not shammed.any():
         return shammed
-    told = shifts.select(has_shift(base).alias(base) for base in BASES)
-    sham, control = (have_enough(groups.by_cluster(told[base]), groups.starts) for base in BASES)
+    known = shifts.select(has_shift(base).alias(base) for base in BASES)
+    sham, control = (have_enough(groups.by_cluster(known[base]), groups.starts) for base in BASES)
     return np.asarray(shammed & over_sham(sham, control))
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from schemas.arrow import fetch, lend
+from schemas.keys import CELL
 from tasks.counting.primary_endpoint import over_shams
-from tasks.inference.cluster_sums import CELL, combined, first_of, grouped, numbered
+from tasks.inference.cluster_sums import combined, first_of, grouped, numbered
 
 SEED = 0
 LARGEST = 300 * math.log(10)

@@ -8,22 +8,22 @@ from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import why_not_enough
 
 START = EMPTY.split(":", maxsplit=1)[0]
-OPEN = "has a verdict in both arms, and one in control that the perturbation could turn"
-SYMMETRIC = "has verdicts in control, sham and experimental, one of the first two that could turn"
-BOTH_ORDERS = "no pair has valid votes of equal repeat in both orders"
-SCORE = "; a score takes a valid vote in each order (mode paper: in any)"
-SHIFT = f"no sample has a score in the experimental arm and in what it is held against{SCORE}"
+CHANGEABLE = "has verdicts in both arms and a control verdict that the perturbation could change"
+SYMMETRIC = "has verdicts in all three arms and a control or sham verdict that could change"
+BOTH_ORDERS = "no pair has valid votes with the same repeat number in both orders"
+SCORE = "; a score needs a valid vote in each order (in mode paper: in either order)"
+SHIFT = f"no sample has a score in the experimental arm and in the arm it is compared with{SCORE}"
 OVER_SHAM = f"no sample has a score in the experimental arm and in the sham{SCORE}"
-TURNED = "no sample has a verdict in control and in the experimental arm"
+NO_VERDICT_PAIR = "no sample has a verdict in control and in the experimental arm"
 LABELLED = "no pair with a label has a valid vote"
 PEOPLE = "no item has labels of the judge and of a person"
-DECIDED = "on no item do both decide: one of them says tie"
-WAVES = "nothing was voted on in both waves"
+DECIDED = "on every item, one of the two says tie"
+WAVES = "no item has votes in both waves"
 
 MISSING: Mapping[str, str] = {
     **dict.fromkeys(
         ("asr", "asr_bounds", "mean_asr", "jury_asr", "asr_contrast", "mcnemar"),
-        f"no sample {OPEN}",
+        f"no sample {CHANGEABLE}",
     ),
     **dict.fromkeys(
         (
@@ -42,7 +42,7 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("replicate_floor", "prompt_sensitivity"),
-        "no sample has the verdicts in control, its replicate and what they are held against",
+        "no sample has verdicts in control, the replicate and the arm they are compared with",
     ),
     **dict.fromkeys(
         (
@@ -75,11 +75,11 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(("mps_sham", "jury_mps_sham", "mps_sham_contrast"), OVER_SHAM),
     "jury_position_consistency": "no item has every member's score in both orders",
-    "dasr_posterior": "no sample has verdicts in all arms, and one in control that could turn",
+    "dasr_posterior": "no sample has verdicts in all arms and a control verdict that could change",
     **dict.fromkeys(("los", "los_sham"), "no sample has valid votes in one order in both arms"),
     "los_contrast": "no sample has valid votes of both judges in one order in both arms",
-    "flip_direction": "no verdict is turned",
-    **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), TURNED),
+    "flip_direction": "no verdict changes",
+    **dict.fromkeys(("flips_up", "flips_down", "robustness_rate"), NO_VERDICT_PAIR),
     "consistency_rate": "no sample has a verdict in control and in the sham",
     "excess_flips": "no sample has verdicts in control, sham and experimental",
     "lost_over_control": "no sample has a vote cast in control and in the experimental arm",
@@ -90,7 +90,7 @@ MISSING: Mapping[str, str] = {
         "no ballot was needed",
     ),
     "saved_rate": "no ballot was planned",
-    "cached_rate": "no column `cached` says of a ballot whether its vote was cast before",
+    "cached_rate": "no ballot has a value in column `cached` (whether its vote was cast before)",
     **dict.fromkeys(
         (
             "position_consistency",
@@ -104,10 +104,10 @@ MISSING: Mapping[str, str] = {
         ),
         BOTH_ORDERS,
     ),
-    "lenient_consistency": "no pair has a valid vote and one of equal repeat in the other order",
+    "lenient_consistency": "no pair has a valid vote and another of its repeat in the other order",
     **dict.fromkeys(
         ("first_pick_share", "position_gap", "position_kappa", "position_kappa_once"),
-        "no valid vote is for a slot: all are ties, or there is none",
+        "no valid vote prefers a slot: all are ties, or there are none",
     ),
     "primacy_test": "no pair is judged differently in the two orders",
     "tie_rate": "no vote is valid",
@@ -143,7 +143,7 @@ MISSING: Mapping[str, str] = {
             "s1_macro",
             "s1_micro",
         ),
-        "no item has labels of both",
+        "no item has labels of both annotators",
     ),
     **dict.fromkeys(
         (
@@ -152,7 +152,7 @@ MISSING: Mapping[str, str] = {
             "krippendorff_alpha_ordinal",
             "krippendorff_alpha_interval",
         ),
-        "no item has labels of two annotators, or, for Fleiss, of all",
+        "no item has labels of two annotators (for Fleiss' kappa: of all)",
     ),
     **dict.fromkeys(
         ("noise_ceiling", "below_ceiling", "ceiling_ratio"),
@@ -160,26 +160,26 @@ MISSING: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("agreement_small_gap", "agreement_middle_gap", "agreement_large_gap"),
-        "no item of this gap has labels of the judge, of a person and of others who tell the gap",
+        "no item in this group has labels of the judge, a person, and others who define the gap",
     ),
     **dict.fromkeys(
         ("win_rate", "win_rate_difference", "length_controlled", "length_slope"),
         "no contest of these models has a valid vote in each order",
     ),
     "win_rate_naive": "no contest of these models has a valid vote with the first model first",
-    "self_score_error": "no other judge has a score of a contest that this one judged",
+    "self_score_error": "no other judge scored a contest that this judge scored",
     **dict.fromkeys(("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES),
     "position_drift": "one of the waves has no vote for a slot",
 }
 """Statistic -> what is missing if its denominator is empty."""
 
-BARE: Mapping[str, str] = {
+NO_INTERVAL: Mapping[str, str] = {
     **dict.fromkeys(("e_value", "e_stop"), "evidence, not an estimate: no interval"),
     "dasr_posterior": "a probability: no interval",
     "sequential_stop": "a place in the order of the questions: no interval",
     "tier": "a letter, not an estimate: no interval",
     **dict.fromkeys(
-        ("random_baseline", "random_baseline_coin"), "exact, nothing is estimated: no interval"
+        ("random_baseline", "random_baseline_coin"), "exact, not estimated: no interval"
     ),
     "verdict_drift": "a distance tested by permutation: no interval",
 }
@@ -192,13 +192,13 @@ def explained(rows: pl.DataFrame) -> pl.DataFrame:
     ``too_few`` says why a row has too few clusters for a conclusion; null if it has enough.
     """
     name = pl.col("statistic").cast(pl.String)
-    told = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}
-    lacking = name.replace_strict(told, default=EMPTY, return_dtype=pl.String)
-    bare = name.replace_strict(BARE, default=None, return_dtype=pl.String)
+    reasons = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}
+    lacking = name.replace_strict(reasons, default=EMPTY, return_dtype=pl.String)
+    no_interval = name.replace_strict(NO_INTERVAL, default=None, return_dtype=pl.String)
     unbounded = pl.col("estimate").is_not_null() & pl.col("low").is_null()
     return rows.with_columns(
         reason=pl.when(pl.col("reason") == EMPTY)
         .then(lacking)
-        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(bare))),
+        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(no_interval))),
         too_few=why_not_enough(),
     )

@@ -5,13 +5,14 @@ from typing import cast
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import VERDICTS, Shifts, Verdicts
+from schemas.curation import VERDICTS
+from schemas.judging import Shifts, Verdicts
+from schemas.keys import SAMPLE
 from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
 
-GROUP = ("dataset", "judge", "prompt", "wave", "sample")
 BESIDE = ("control", "sham", "replicate")
 VALUES = {"anchor": -1, "target": 1}
 ENDS = {"least": "anchor", "most": "target"}
@@ -49,10 +50,10 @@ def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
     once = pl.when(alone).then(pl.coalesce("once_12", "once_21")).otherwise(once)
     score = (pl.when(stopped_early()).then(once).otherwise(mean) + 1) / 2
     named = pl.when(sign < 0).then(pl.lit("anchor")).when(sign > 0).then(pl.lit("target"))
-    told = mean.is_not_null() & ~alone
+    known = mean.is_not_null() & ~alone
     # A lazy query computes shared subexpressions once.
     query = tallies.lazy().select(
-        *GROUP,
+        *SAMPLE,
         "cluster",
         "arm",
         "perturbation",
@@ -62,7 +63,7 @@ def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
         votes=pl.col("planned"),
         valid_votes=n["12"] + n["21"],
         score=score,
-        verdict=pl.when(told).then(named.otherwise(pl.lit("tie"))).cast(pl.Enum(VERDICTS)),
+        verdict=pl.when(known).then(named.otherwise(pl.lit("tie"))).cast(pl.Enum(VERDICTS)),
         shown_first=shown_first,
     )
     return cast("DataFrame[Verdicts]", query.collect())
@@ -75,14 +76,14 @@ def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
     """
     by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
     control = by_arm["control"].select(
-        *GROUP,
+        *SAMPLE,
         control=pl.col("verdict"),
         control_score=pl.col("score"),
         control_votes=pl.col("votes"),
         control_first=pl.col("shown_first"),
     )
     sham = by_arm["sham"].select(
-        *GROUP,
+        *SAMPLE,
         "perturbation",
         sham=pl.col("verdict"),
         sham_score=pl.col("score"),
@@ -91,13 +92,13 @@ def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
         has_sham=pl.lit(value=True),
     )
     replicate = by_arm["replicate"].select(
-        *GROUP,
+        *SAMPLE,
         replicate=pl.col("verdict"),
         replicate_votes=pl.col("votes"),
         has_replicate=pl.lit(value=True),
     )
     asked = verdicts.filter(pl.col("arm") == "experimental")
-    unasked = by_arm["sham"].join(asked, on=[*GROUP, "perturbation"], how="anti")
+    unasked = by_arm["sham"].join(asked, on=[*SAMPLE, "perturbation"], how="anti")
     shifts = (
         pl.concat(
             [
@@ -108,9 +109,9 @@ def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
             ]
         )
         .rename({"verdict": "experimental", "score": "experimental_score"})
-        .join(control, on=GROUP, how="left", maintain_order="left")
-        .join(sham, on=[*GROUP, "perturbation"], how="left", maintain_order="left")
-        .join(replicate, on=GROUP, how="left", maintain_order="left")
+        .join(control, on=SAMPLE, how="left", maintain_order="left")
+        .join(sham, on=[*SAMPLE, "perturbation"], how="left", maintain_order="left")
+        .join(replicate, on=SAMPLE, how="left", maintain_order="left")
         .with_columns(
             # Scores seen in different orders also differ by the position effect.
             *(
@@ -161,12 +162,12 @@ def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
     ``unattacked = 1/2 [V_ctrl s_base + V_base s_ctrl]``, ``counted`` and ``dropped``.
     """
     arms = ("control", base, "experimental")
-    told = pl.all_horizontal(pl.col(arm).is_not_null() for arm in arms)
+    known = pl.all_horizontal(pl.col(arm).is_not_null() for arm in arms)
     in_control, in_base = may_win("control").cast(pl.Float64), may_win(base).cast(pl.Float64)
     won = {arm: wins(arm).cast(pl.Float64) for arm in arms}
     return shifts.with_columns(
-        counted=(told & ((in_control + in_base) > 0)).fill_null(value=False),
-        dropped=~told,
+        counted=(known & ((in_control + in_base) > 0)).fill_null(value=False),
+        dropped=~known,
         den=(in_control + in_base) / 2,
         attacked=(in_control + in_base) / 2 * won["experimental"],
         unattacked=(in_control * won[base] + in_base * won["control"]) / 2,
@@ -206,15 +207,15 @@ def with_ends(shifts: pl.DataFrame, tallies: pl.DataFrame, mode: str) -> pl.Data
     # Pairs without unreadable votes keep their verdict.
     unread = tallies.filter(LOST > 0)
     ends = unread.select(
-        *GROUP,
+        *SAMPLE,
         "perturbation",
         "arm",
         **{end: tally_votes(filled(unread, side), mode)["verdict"] for end, side in ENDS.items()},
     )
-    for arm, keys in (("control", GROUP), ("experimental", (*GROUP, "perturbation"))):
+    for arm, keys in (("control", SAMPLE), ("experimental", (*SAMPLE, "perturbation"))):
         named = {end: f"{arm}_{end}" for end in ENDS}
-        told = ends.filter(pl.col("arm") == arm).select(*keys, pl.col(*ENDS).name.prefix(f"{arm}_"))
-        shifts = shifts.join(told, on=keys, how="left", maintain_order="left").with_columns(
+        own = ends.filter(pl.col("arm") == arm).select(*keys, pl.col(*ENDS).name.prefix(f"{arm}_"))
+        shifts = shifts.join(own, on=keys, how="left", maintain_order="left").with_columns(
             pl.coalesce(pl.col(name).cast(shifts.schema[arm]), arm) for name in named.values()
         )
     return shifts

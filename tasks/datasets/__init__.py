@@ -2,13 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from pandera.typing.polars import DataFrame
 
-from schemas.curation import Answers, Questions, Versions
+from schemas.curation import Answers, Known, Questions, Versions
 from tasks.kit.catalogue import Catalogue, modules
+from tasks.kit.home import own_folder
+
+DATA_FILES = (".jsonl", ".csv", ".parquet")
+"""Suffixes of files with questions and answers."""
 
 
 class Imported(NamedTuple):
@@ -17,6 +22,7 @@ class Imported(NamedTuple):
     questions: DataFrame[Questions]
     answers: DataFrame[Answers]
     versions: DataFrame[Versions]
+    known: DataFrame[Known] = Known.empty()
 
 
 @dataclass(frozen=True)
@@ -45,4 +51,22 @@ def dataset(
     return declare
 
 
-DATASETS: Catalogue[Dataset] = modules("dataset", __name__, Path(__file__).parent, Dataset)
+def _of_file(name: str, file: Path) -> Dataset:
+    """Return the dataset of a file in the user's own folder."""
+
+    def load(_: Path | None) -> Imported:
+        from tasks.readers.questions import load_own
+
+        return load_own(file)
+
+    return Dataset(name, str(file), "unknown", load, f"Your questions of {file.name}.")
+
+
+DATASETS: Catalogue[Dataset] = modules(
+    "dataset",
+    __name__,
+    Path(__file__).parent,
+    Dataset,
+    own=partial(own_folder, "datasets"),
+    others=dict.fromkeys(DATA_FILES, _of_file),
+)

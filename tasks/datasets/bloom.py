@@ -77,7 +77,7 @@ def _sample(level: str, entry: Entry) -> Sample:
         ),
         category=level,
         reference="\n".join(entry.facts),
-        author=AUTHOR,
+        authors=(AUTHOR, AUTHOR),
     )
 
 

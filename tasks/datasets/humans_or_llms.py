@@ -18,7 +18,7 @@ PERTURBED = {
     "reference": "fake_reference",
     "rich_content": "rich_content",
 }
-"""The study's name of a perturbation, which names its file, and ours."""
+"""Name of a perturbation in the study's files -> our name."""
 FILES = [RAW, *(f"{name}.jsonl" for name in PERTURBED)]
 LINK = "https://github.com/FreedomIntelligence/Humans_LLMs_Judgement_Bias"
 HOW = (
@@ -125,7 +125,7 @@ def _sample(row: Raw, versions: list[Version]) -> Sample:
         answers=(first.answer, second.answer),
         versions=tuple(versions),
         category=row.level,
-        author=row.model_id,
+        authors=(row.model_id, row.model_id),
     )
 
 

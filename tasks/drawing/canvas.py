@@ -65,7 +65,7 @@ _kept: ContextVar[list[Picture] | None] = ContextVar("_kept", default=None)
 
 @contextmanager
 def pictures() -> Iterator[list[Picture]]:
-    """Keep all that is drawn also as pictures that stand alone."""
+    """Also keep everything that is drawn as separate pictures."""
     kept: list[Picture] = []
     token = _kept.set(kept)
     try:
@@ -194,7 +194,7 @@ MARK = "(simulated)"
 
 
 class Name(NamedTuple):
-    """Two lines that stand for a judge; the lower one may be its mark, or empty."""
+    """The name of a judge on two lines; the lower one may be its mark, or empty."""
 
     upper: str
     lower: str
@@ -207,7 +207,7 @@ class Name(NamedTuple):
 
 
 def names(rows: Iterable[dict[str, Any]], width: int = CHARACTERS) -> dict[str, Name]:
-    """Map ``who`` of each row to its name, no two alike.
+    """Map ``who`` of each row to its name; names are unique.
 
     A simulated judge has one line and its mark, any other up to two lines.
     """

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tasks.drawing.canvas import BIG, FAINT, INK, SMALL, SOFT, Name, Sheet, names
-from tasks.reporting.wording import clean, clip, number, with_who
+from tasks.reporting.wording import clean, clip, in_report_order, number
 
 NAMES, RIGHT = 186, 386
 HEAD, ROW, FOOT = 56, 36, 46
@@ -20,15 +20,8 @@ def panels(frame: pl.DataFrame) -> Iterator[tuple[int, str, str, list[Row]]]:
 
     Rows have a ``name``; the largest estimate comes first, those without one last.
     """
-    named = with_who(frame)
-    known = names(named.to_dicts())
-    ordered = named.sort(
-        pl.col("kind") != "promote",
-        "perturbation",
-        -pl.col("estimate"),
-        "who",
-        nulls_last=True,
-    )
+    ordered = in_report_order(frame)
+    known = names(ordered.to_dicts())
     groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
     for index, ((kind, perturbation), group) in enumerate(groups.items(), 1):
         rows = [{**row, "name": known[row["who"]]} for row in group.to_dicts()]

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies, VoteLog
 from schemas.results import Drifts
 from tasks.drift.canary import canary, first_token_canary
-from tasks.drift.changes import JUDGE, TWICE, changes
+from tasks.drift.changes import SERIES, TWICE, changes
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm, rejected_by_e_values
@@ -73,31 +73,31 @@ def watch(
     """
     level = BUDGET / thresholds.nights_per_false_alert
     order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
-    asked = tallies.select(pl.col(*JUDGE, "wave").cast(pl.String)).unique()
-    draws = max(PERMUTATIONS, math.ceil(20 * asked.select(JUDGE).n_unique() * CELLS / level))
+    asked = tallies.select(pl.col(*SERIES, "wave").cast(pl.String)).unique()
+    draws = max(PERMUTATIONS, math.ceil(20 * asked.select(SERIES).n_unique() * CELLS / level))
     epochs = pl.DataFrame(
-        schema={**dict.fromkeys(JUDGE, pl.String), "base": pl.String, "epoch": pl.Int64}
+        schema={**dict.fromkeys(SERIES, pl.String), "base": pl.String, "epoch": pl.Int64}
     )
     pending = pl.DataFrame(schema={**dict.fromkeys(CELL, pl.String), "sign": pl.Float64})
     nightly = []
     for wave in order:
-        present = asked.filter(pl.col("wave") == wave).select(JUDGE).sort(JUDGE)
-        known = present.join(epochs, on=JUDGE)
-        new = present.join(epochs, on=JUDGE, how="anti")
+        present = asked.filter(pl.col("wave") == wave).select(SERIES).sort(SERIES)
+        known = present.join(epochs, on=SERIES)
+        new = present.join(epochs, on=SERIES, how="anti")
         epochs = pl.concat([epochs, new.with_columns(base=pl.lit(wave), epoch=pl.lit(1, pl.Int64))])
         if known.is_empty():
             continue
-        bases = known.select(*JUDGE, "base", wave=pl.lit(wave)).sort(JUDGE)
+        bases = known.select(*SERIES, "base", wave=pl.lit(wave)).sort(SERIES)
         votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
-        rows = rows.join(known.select(*JUDGE, "epoch"), on=JUDGE)
+        rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
         rows = _with_states(rows, pending, level, thresholds)
         nightly.append(rows)
-        alerted = rows.filter(pl.col("state") == "alert").select(JUDGE).unique()
-        moved = epochs.join(alerted, on=JUDGE, how="semi").with_columns(
+        alerted = rows.filter(pl.col("state") == "alert").select(SERIES).unique()
+        moved = epochs.join(alerted, on=SERIES, how="semi").with_columns(
             pl.col("epoch") + 1, base=pl.lit(wave)
         )
-        epochs = pl.concat([epochs.join(alerted, on=JUDGE, how="anti"), moved])
+        epochs = pl.concat([epochs.join(alerted, on=SERIES, how="anti"), moved])
         pending = _pending(rows, pending, alerted)
     return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
 
@@ -108,13 +108,13 @@ def fresh_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[VoteLog]:
     Their ballots stay, without a vote. They stay marked as cached only if the wave has no other
     vote; it is then *not measured*.
     """
-    later = pl.col("wave") > pl.col("wave").min().over(JUDGE)
+    later = pl.col("wave") > pl.col("wave").min().over(SERIES)
     copied = pl.col("cached") & pl.col("choice").is_not_null() & later
     # In two steps, as Polars does not nest window expressions.
     marked = vote_log.with_columns(copy=copied.fill_null(value=False)).with_columns(
         choice=pl.when(~pl.col("copy")).then("choice")
     )
-    nothing_else = pl.col("choice").is_null().all().over(*JUDGE, "wave")
+    nothing_else = pl.col("choice").is_null().all().over(*SERIES, "wave")
     return VoteLog.of(
         marked.with_columns(cached=pl.col("cached") & (nothing_else | ~pl.col("copy")))
     )
@@ -138,9 +138,9 @@ def measure_wave(
     bases, pool = votes.bases, votes.pool
     with limited_by(thresholds):
         rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
-    for replies, told in ((votes.texts, _texts), (votes.tokens, _tokens)):
+    for replies, compare in ((votes.texts, _texts), (votes.tokens, _tokens)):
         if replies is not None:
-            rows.append(told(replies, bases, pool, seed=seed, draws=draws))
+            rows.append(compare(replies, bases, pool, seed=seed, draws=draws))
     whole = pl.concat(rows, how="diagonal_relaxed")
     return whole.rename({"statistic": "measure", "subgroup": "base"})
 
@@ -164,7 +164,7 @@ def _votes_of(
         frame
         if frame is None
         else frame.filter(pl.col("wave").is_in(mine)).sort(
-            *JUDGE, "wave", *(column for column in OF_REPLIES if column in frame.columns)
+            *SERIES, "wave", *(column for column in OF_REPLIES if column in frame.columns)
         )
         for frame in replies
     )
@@ -174,20 +174,20 @@ def _votes_of(
 def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
     """Return the first waves from each base that add up to ``REPEATS`` votes per fixed prompt."""
     place = {name: number for number, name in enumerate(before)}
-    repeats = tallies.group_by(pl.col(*JUDGE, "wave").cast(pl.String)).agg(
+    repeats = tallies.group_by(pl.col(*SERIES, "wave").cast(pl.String)).agg(
         repeats=pl.sum_horizontal("anchor_12", "tie_12", "target_12").max().cast(pl.Int64)
     )
-    since = bases.drop("wave").join(repeats.rename({"wave": "old"}), on=JUDGE)
+    since = bases.drop("wave").join(repeats.rename({"wave": "old"}), on=SERIES)
     number, start = (
         pl.col(c).replace_strict(place, default=None, return_dtype=pl.Int64)
         for c in ("old", "base")
     )
     return (
         since.filter(number >= start)
-        .sort(*JUDGE, number)
-        .filter(pl.col("repeats").cum_sum().over(JUDGE) - pl.col("repeats") < REPEATS)
-        .select(*JUDGE, "old")
-        .sort(*JUDGE, "old")
+        .sort(*SERIES, number)
+        .filter(pl.col("repeats").cum_sum().over(SERIES) - pl.col("repeats") < REPEATS)
+        .select(*SERIES, "old")
+        .sort(*SERIES, "old")
     )
 
 
@@ -195,16 +195,16 @@ def _texts(
     texts: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
 ) -> pl.DataFrame:
     """Return the canary test of reply digests."""
-    keys = [*JUDGE, "item", "outcome"]
-    old = texts.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
-    new = texts.join(bases, on=[*JUDGE, "wave"])
+    keys = [*SERIES, "item", "outcome"]
+    old = texts.rename({"wave": "old"}).join(pool, on=[*SERIES, "old"])
+    new = texts.join(bases, on=[*SERIES, "wave"])
     counts = pl.concat(
         [
             old.select(*keys, base="votes", new=pl.lit(0)),
             new.select(*keys, base=pl.lit(0), new="votes"),
         ],
         how="vertical_relaxed",
-    ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
+    ).join(new.select(*SERIES, "item").unique(), on=[*SERIES, "item"], how="semi")
     sums = counts.group_by(keys, maintain_order=True).agg(pl.col("base", "new").sum())
     found = canary(sums.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
     return _of_replies("text_drift", found, bases, seed)
@@ -214,19 +214,19 @@ def _tokens(
     tokens: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
 ) -> pl.DataFrame:
     """Return the canary test of first tokens."""
-    keys = [*JUDGE, "item", "first_token", "first_probability"]
-    old = tokens.rename({"wave": "old"}).join(pool, on=[*JUDGE, "old"])
-    new = tokens.join(bases, on=[*JUDGE, "wave"])
+    keys = [*SERIES, "item", "first_token", "first_probability"]
+    old = tokens.rename({"wave": "old"}).join(pool, on=[*SERIES, "old"])
+    new = tokens.join(bases, on=[*SERIES, "wave"])
     replies = pl.concat(
         [old.select(*keys, new=pl.lit(value=False)), new.select(*keys, new=pl.lit(value=True))]
-    ).join(new.select(*JUDGE, "item").unique(), on=[*JUDGE, "item"], how="semi")
+    ).join(new.select(*SERIES, "item").unique(), on=[*SERIES, "item"], how="semi")
     found = first_token_canary(replies.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
     return _of_replies("token_drift", found, bases, seed)
 
 
 def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Add the columns that make a canary of replies a row of a wave."""
-    return found.join(bases.select(*JUDGE, subgroup="base"), on=JUDGE).with_columns(
+    return found.join(bases.select(*SERIES, subgroup="base"), on=SERIES).with_columns(
         statistic=pl.lit(name),
         mode=pl.lit("any"),
         seed=pl.lit(seed, pl.Int64),
@@ -305,4 +305,4 @@ def _pending(rows: pl.DataFrame, before: pl.DataFrame, alerted: pl.DataFrame) ->
     settled = rows.filter(pl.col("state") != "not measured").select(CELL)
     kept = before.join(settled, on=CELL, how="anti", nulls_equal=True)
     both = pl.concat([kept, suspects], how="vertical_relaxed")
-    return both.join(alerted, on=JUDGE, how="anti")
+    return both.join(alerted, on=SERIES, how="anti")

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.keys import JUDGE
 from tasks.inference.permutation import EXHAUSTIVE, drawn_p_value
 from tasks.kit.defaults import PERMUTATIONS
 
@@ -29,8 +30,6 @@ PLAIN = 200
 
 SLACK = 1e-9
 """Tolerance for rounding: equal values summed in another order differ in the last digits."""
-
-CANARY = ("dataset", "judge", "prompt", "wave")
 
 
 class Null(NamedTuple):
@@ -49,7 +48,7 @@ def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl
     there are few, else ``draws`` seeded ones, ``(1 + #) / (1 + draws)``.
     """
     items = (
-        counts.group_by(*CANARY, "item", maintain_order=True)
+        counts.group_by(*JUDGE, "item", maintain_order=True)
         .agg(
             n_base=pl.col("base").sum().cast(pl.Int64),
             n_new=pl.col("new").sum().cast(pl.Int64),
@@ -58,7 +57,7 @@ def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl
             across=(pl.col("base") * pl.col("new")).sum(),
             pooled=(pl.col("base") + pl.col("new")).sort(),
         )
-        .with_columns(told=(pl.col("n_base") >= 2) & (pl.col("n_new") >= 2))
+        .with_columns(repeated=(pl.col("n_base") >= 2) & (pl.col("n_new") >= 2))
     )
     n, k = pl.col("n_base"), pl.col("n_new")
     m = (
@@ -66,27 +65,27 @@ def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl
         + pl.col("new_pairs") / (k * (k - 1))
         - 2 * pl.col("across") / (n * k)
     )
-    told = items.filter("told").with_columns(m=m)
-    kinds = told.group_by(*CANARY, "pooled", "n_new", maintain_order=True).agg(number=pl.len())
+    repeated = items.filter("repeated").with_columns(m=m)
+    kinds = repeated.group_by(*JUDGE, "pooled", "n_new", maintain_order=True).agg(number=pl.len())
     chances = [
-        {**dict(zip(CANARY, cell, strict=True)), **_test(cell, told, kinds, seed, draws)}
-        for cell in told.select(CANARY).unique(maintain_order=True).iter_rows()
+        {**dict(zip(JUDGE, cell, strict=True)), **_test(cell, repeated, kinds, seed, draws)}
+        for cell in repeated.select(JUDGE).unique(maintain_order=True).iter_rows()
     ]
-    schema = {**told.select(CANARY).schema, "p_value": pl.Float64(), "method": pl.String()}
-    sums = items.group_by(CANARY, maintain_order=True).agg(
-        n=pl.col("told").sum(), dropped=(~pl.col("told")).sum()
+    schema = {**repeated.select(JUDGE).schema, "p_value": pl.Float64(), "method": pl.String()}
+    sums = items.group_by(JUDGE, maintain_order=True).agg(
+        n=pl.col("repeated").sum(), dropped=(~pl.col("repeated")).sum()
     )
-    means = told.group_by(CANARY, maintain_order=True).agg(estimate=pl.col("m").mean())
-    return sums.join(means, on=CANARY, how="left").join(
-        pl.DataFrame(chances, schema=schema), on=CANARY, how="left"
+    means = repeated.group_by(JUDGE, maintain_order=True).agg(estimate=pl.col("m").mean())
+    return sums.join(means, on=JUDGE, how="left").join(
+        pl.DataFrame(chances, schema=schema), on=JUDGE, how="left"
     )
 
 
 def _test(
-    cell: tuple[str, ...], told: pl.DataFrame, kinds: pl.DataFrame, seed: int, draws: int
+    cell: tuple[str, ...], repeated: pl.DataFrame, kinds: pl.DataFrame, seed: int, draws: int
 ) -> dict[str, float | str]:
-    mine = pl.all_horizontal(pl.col(c) == value for c, value in zip(CANARY, cell, strict=True))
-    total = float(told.filter(mine).select(pl.col("m").sum()).item())
+    mine = pl.all_horizontal(pl.col(c) == value for c, value in zip(JUDGE, cell, strict=True))
+    total = float(repeated.filter(mine).select(pl.col("m").sum()).item())
     nulls = [
         (null_of(tuple(pooled), n_new), number)
         for pooled, n_new, number in kinds.filter(mine)
@@ -182,7 +181,7 @@ def first_token_canary(
     Parameters
     ----------
     replies
-        One row per reply: the columns of ``CANARY``, ``item`` (the fixed prompt), ``first_token``,
+        One row per reply: the columns of ``JUDGE``, ``item`` (the fixed prompt), ``first_token``,
         ``first_probability`` in [0, 1], and ``new``: true for the new wave, false for the baseline.
     seed, draws
         For permutations of replies within prompts, unless all are enumerated:
@@ -191,7 +190,7 @@ def first_token_canary(
     Returns
     -------
     DataFrame
-        Columns of ``CANARY``, ``n`` prompts, ``dropped`` (those without two replies on both sides),
+        Columns of ``JUDGE``, ``n`` prompts, ``dropped`` (those without two replies on both sides),
         ``estimate``, ``p_value`` and ``method``.
 
     References
@@ -203,7 +202,7 @@ def first_token_canary(
     The same token at .9, .9 and then .5, .5: W = 1, 1, X = .6, M = .8.
     """
     schema = {
-        **dict.fromkeys(CANARY, pl.String()),
+        **dict.fromkeys(JUDGE, pl.String()),
         "n": pl.Int64(),
         "dropped": pl.Int64(),
         "estimate": pl.Float64(),
@@ -211,9 +210,9 @@ def first_token_canary(
         "method": pl.String(),
     }
     rows = [
-        {**dict(zip(CANARY, key, strict=True)), **_cell(cell, seed, draws)}
-        for key, cell in replies.sort(*CANARY, "item", "new", "first_token", "first_probability")
-        .partition_by(CANARY, as_dict=True, maintain_order=True)
+        {**dict(zip(JUDGE, key, strict=True)), **_cell(cell, seed, draws)}
+        for key, cell in replies.sort(*JUDGE, "item", "new", "first_token", "first_probability")
+        .partition_by(JUDGE, as_dict=True, maintain_order=True)
         .items()
     ]
     return pl.DataFrame(rows, schema=schema)
@@ -260,11 +259,11 @@ def _cell(cell: pl.DataFrame, seed: int, draws: int) -> dict[str, float | int | 
         )
         observed += float(excess(alike, new[None])[0])
         nulls.append((alike, int(new.sum())))
-    told = {"n": len(nulls), "dropped": dropped}
+    counts = {"n": len(nulls), "dropped": dropped}
     if not nulls:
-        return {**told, "estimate": None, "p_value": None, "method": None}
+        return {**counts, "estimate": None, "p_value": None, "method": None}
     return {
-        **told,
+        **counts,
         "estimate": observed / len(nulls),
         **_test_tokens(nulls, observed, random, draws),
     }

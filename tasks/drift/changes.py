@@ -4,14 +4,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.keys import CELL, JUDGE
 from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.question_order import LARGEST, evidence, places
 from tasks.counting.reasons import explained
 from tasks.counting.verdicts import may_win, wins
-from tasks.drift.canary import CANARY, canary
+from tasks.drift.canary import canary
 from tasks.inference.bootstrap import boot_ends, bounds_of
-from tasks.inference.cluster_sums import CELL, Groups, grouped
+from tasks.inference.cluster_sums import Groups, grouped
 from tasks.inference.intervals import (
     EMPTY,
     LEVEL,
@@ -25,9 +26,11 @@ from tasks.inference.linearised_errors import over, ratio_difference
 from tasks.inference.permutation import sign_test
 from tasks.kit.defaults import PERMUTATIONS
 
-JUDGE = ("dataset", "judge", "prompt")
+SERIES = ("dataset", "judge", "prompt")
+"""A judge in all its waves."""
+
 Floats = NDArray[np.float64]
-TWICE = "no prompt was asked twice on both sides"
+TWICE = "no prompt has two replies in each of the two waves"
 CACHED = "not measured: every vote is from a cache"
 VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
 SUMS = ("num_base", "den_base", "num_new", "den_new")
@@ -51,8 +54,8 @@ def changes(
     ``subgroup``, and an ``e_value`` where there is one.
     """
     if pool is None:
-        pool = bases.select(*JUDGE, old="base").unique()
-    marks = tallies.group_by(*JUDGE, "wave").agg(
+        pool = bases.select(*SERIES, old="base").unique()
+    marks = tallies.group_by(JUDGE).agg(
         # A wave may have more cached than voted, as `fresh_votes` drops the cached votes.
         cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() >= pl.col("voted").sum())
     )
@@ -65,7 +68,9 @@ def changes(
     )
     text = [c for c, dtype in rows.schema.items() if dtype == pl.Categorical]
     marked = rows.with_columns(pl.col(text).cast(pl.String)).join(
-        marks.with_columns(pl.col(*JUDGE, "wave").cast(pl.String)), on=[*JUDGE, "wave"], how="left"
+        marks.with_columns(pl.col(*SERIES, "wave").cast(pl.String)),
+        on=JUDGE,
+        how="left",
     )
     fresh = pl.when(~pl.col("cached").fill_null(value=False))
     return (
@@ -164,7 +169,7 @@ def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
     measured with noise, so for an unchanged judge its mean is 0 whatever the noise of the baseline
     (methods, section 10). Bets are those of ``e_process``, in the same order of questions.
     """
-    asked = _paired(items, bases).filter("told")
+    asked = _paired(items, bases).filter("in_both")
     if asked.is_empty():
         return pl.DataFrame(schema={c: asked.schema[c] for c in CELL} | {"e_value": pl.Float64})
     clusters = (
@@ -208,13 +213,16 @@ def contrast(
         uneven |= pl.col("uneven")
     pairs = (
         _paired(items, bases)
-        .with_columns(told=pl.col("told") & ~uneven, uneven=uneven)
+        .with_columns(in_both=pl.col("in_both") & ~uneven, uneven=uneven)
         .with_columns(
-            pl.when("told").then(pl.col(SUMS)).otherwise(0.0), told=pl.col("told").cast(pl.Int64)
+            pl.when("in_both").then(pl.col(SUMS)).otherwise(0.0),
+            in_both=pl.col("in_both").cast(pl.Int64),
         )
         .with_columns(
             # A sample in which nothing counts has no shift.
-            counted=(pl.col("told") * (pl.col("den_new") + pl.col("den_base") > 0)).cast(pl.Int64),
+            counted=(pl.col("in_both") * (pl.col("den_new") + pl.col("den_base") > 0)).cast(
+                pl.Int64
+            ),
             rose=(pl.col("num_new") > pl.col("num_base")).cast(pl.Int64),
             fell=(pl.col("num_new") < pl.col("num_base")).cast(pl.Int64),
         )
@@ -222,18 +230,18 @@ def contrast(
     pairs = pairs.rename({"base": "subgroup"})
     groups = grouped(pairs)
     sums = {name: groups.by_cluster(pairs[name]) for name in (*SUMS, "counted")}
-    counts = ("told", "rose", "fell", "uneven")
+    counts = ("in_both", "rose", "fell", "uneven")
     totals = {name: groups.by_cell(pairs[name]).astype(np.int64) for name in counts}
     found = groups.cells.with_columns(
         *_t(groups, sums, widest),
         *boot_ends(_bounds(groups, sums)),
         statistic=pl.lit(name),
-        n=pl.Series(totals["told"]),
-        dropped=pl.Series(groups.by_cell(1 - pairs["told"]).astype(np.int64)),
+        n=pl.Series(totals["in_both"]),
+        dropped=pl.Series(groups.by_cell(1 - pairs["in_both"]).astype(np.int64)),
         rose=pl.Series(totals["rose"]),
         fell=pl.Series(totals["fell"]),
     )
-    unequal = pl.Series((totals["told"] == 0) & (totals["uneven"] > 0))
+    unequal = pl.Series((totals["in_both"] == 0) & (totals["uneven"] > 0))
     return found.with_columns(reason=pl.when(unequal).then(pl.lit(UNEQUAL)).otherwise("reason"))
 
 
@@ -308,14 +316,14 @@ def _equal_changes(
 
 
 def _paired(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
-    """Join each item of a wave with the same item in the base; ``told`` if both have values."""
+    """Join each item of a wave with the same item in the base; ``in_both`` if both have values."""
     keys = [*(c for c in CELL if c != "wave"), "sample"]
-    new = items.join(bases, on=[*JUDGE, "wave"])
+    new = items.join(bases, on=JUDGE)
     old = items.select(*keys, base="wave", num_base="num", den_base="den", votes_base="votes")
     pairs = new.join(old, on=[*keys, "base"], nulls_equal=True, how="left").rename(
         {"num": "num_new", "den": "den_new"}
     )
-    return pairs.with_columns(told=pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS))
+    return pairs.with_columns(in_both=pl.all_horizontal(pl.col(c).is_not_null() for c in SUMS))
 
 
 def _verdicts(
@@ -324,11 +332,11 @@ def _verdicts(
     """Return the canary test of verdicts: each pair in each order is a fixed prompt."""
     keys = ["dataset", "judge", "prompt", "sample", "arm", "perturbation"]
     new = tallies.select(*keys, "wave", "cluster", "simulated", "planned", *VOTES).join(
-        bases, on=[*JUDGE, "wave"]
+        bases, on=JUDGE
     )
     old = (
         tallies.select(*keys, *VOTES, old="wave")
-        .join(pool, on=[*JUDGE, "old"])
+        .join(pool, on=[*SERIES, "old"])
         .group_by(keys)
         .agg(pl.col(column).sum().alias(f"{column}_base") for column in VOTES)
     )
@@ -338,7 +346,7 @@ def _verdicts(
     )
     counts = pl.concat(
         both.select(
-            *CANARY,
+            *JUDGE,
             item=pl.concat_str(item, pl.lit(f"\x1f{column[-2:]}")),
             outcome=pl.lit(column[:-3]),
             base=pl.col(f"{column}_base").cast(pl.Int64),
@@ -346,13 +354,13 @@ def _verdicts(
         )
         for column in VOTES
     )
-    about = both.group_by(CANARY, maintain_order=True).agg(
+    about = both.group_by(JUDGE, maintain_order=True).agg(
         pl.col("simulated").first(),
         clusters=pl.col("cluster").n_unique(),
         votes_per_pair=pl.col("planned").mode().max(),
         subgroup=pl.col("base").first(),
     )
-    found = canary(counts, seed, draws).join(about, on=CANARY)
+    found = canary(counts, seed, draws).join(about, on=JUDGE)
     return found.with_columns(
         statistic=pl.lit("verdict_drift"),
         mode=pl.lit("any"),

@@ -5,9 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import Waves
 from schemas.judging import Tallies
+from schemas.keys import JUDGE
 from schemas.results import Drifts
-
-JUDGE = ("dataset", "judge", "prompt", "wave")
 
 
 def waves_of(tallies: DataFrame[Tallies], drifts: DataFrame[Drifts]) -> DataFrame[Waves]:

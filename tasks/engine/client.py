@@ -102,6 +102,9 @@ def request_of(
         "messages": messages,
         "num_retries": 0,
         "max_retries": 0,
+        # Given, although empty, it keeps litellm from making a log record of each call for
+        # callbacks, of which we have none: a sixth of the CPU time of a call.
+        "fallbacks": [],
     }
     return request, dropped
 
@@ -197,14 +200,12 @@ cost, which takes a third of the CPU time of a call. With 0 it would compute the
 ACCEPTED = "gzip, deflate"
 """Encodings that can be decompressed piece by piece."""
 
-WINDOWS = {
-    "": None,
-    "identity": None,
-    "gzip": zlib.MAX_WBITS | 16,
-    "x-gzip": zlib.MAX_WBITS | 16,
-    "deflate": zlib.MAX_WBITS,
-}
-"""Content encoding -> window of zlib."""
+GZIP = zlib.MAX_WBITS | 16
+WINDOWS = {"": 0, "identity": 0, "gzip": GZIP, "x-gzip": GZIP, "deflate": zlib.MAX_WBITS}
+"""Content encoding -> window of zlib; 0: not compressed."""
+
+ZLIB_METHOD = 8
+"""The last four bits of the first byte of zlib's header."""
 
 current_slot: ContextVar[RequestSlot | None] = ContextVar("current_slot", default=None)
 max_bytes_without_slot: ContextVar[int] = ContextVar("max_bytes_without_slot", default=MAX_BYTES)
@@ -272,46 +273,22 @@ async def read_bounded(response: Any, max_bytes: int) -> bytes:
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise _too_large(max_bytes)
-    body = _Body(WINDOWS[encoding], max_bytes)
+    content, received = bytearray(), 0
+    decompressor = WINDOWS[encoding] and zlib.decompressobj(WINDOWS[encoding])
     try:
         async for part in response.aiter_raw():
-            body.add(part)
+            if encoding == "deflate" and not received and part[0] % 16 != ZLIB_METHOD:
+                # Some servers send deflate without its zlib header.
+                decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
+            # Bytes after the end of a compressed body count too.
+            received += len(part)
+            room = max_bytes - len(content) + 1
+            content += decompressor.decompress(part, room) if decompressor else part
+            if max(len(content), received) > max_bytes:
+                raise _too_large(max_bytes)
     except zlib.error as error:
         raise _invalid(f"the reply cannot be decompressed: {error}") from error
-    return bytes(body.content)
-
-
-class _Body:
-    """A response body, decompressed as far as it has arrived."""
-
-    def __init__(self, window: int | None, max_bytes: int) -> None:
-        self.content = bytearray()
-        self._window, self._max_bytes = window, max_bytes
-        self._decompressor = None if window is None else zlib.decompressobj(window)
-        self._received = 0
-
-    def add(self, part: bytes) -> None:
-        """Add a part; stop soon after the limit is reached."""
-        # Bytes after the end of a compressed body count too.
-        self._received += len(part)
-        if self._decompressor is None:
-            self.content += part
-        while self._decompressor and part and not self._decompressor.eof:
-            room = self._max_bytes - len(self.content) + 1
-            try:
-                self.content += self._decompressor.decompress(part, room)
-            except zlib.error:
-                if self._window != zlib.MAX_WBITS or self._received > len(part):
-                    raise
-                # Some servers send deflate without its zlib header.
-                self._window = -zlib.MAX_WBITS
-                self._decompressor = zlib.decompressobj(self._window)
-                continue
-            part = self._decompressor.unconsumed_tail
-            if len(self.content) > self._max_bytes:
-                break
-        if max(len(self.content), self._received) > self._max_bytes:
-            raise _too_large(self._max_bytes)
+    return bytes(content)
 
 
 def _too_large(max_bytes: int) -> CallError:

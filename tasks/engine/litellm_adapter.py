@@ -278,7 +278,7 @@ def _refused_in_process(asked: str) -> list[list[str]]:
     if done.returncode:
         last = (done.stderr.splitlines() or ["it printed nothing"])[-1]
         raise RuntimeError(
-            'the process that finds which parameters unsupported = "drop" leaves out failed: '
+            'looking up the parameters that unsupported = "drop" leaves out failed: '
             f"{redact(last)[:500]}. Nothing was asked."
         )
     found: list[list[str]] = json.loads(done.stdout.splitlines()[-1])

@@ -57,16 +57,10 @@ class BatchSteps:
 
     async def run(self, judge: Judge, step: str, arguments: Json) -> Json:
         """Run a step. If it fails, return the error; stop the judge if it cannot be asked."""
-        steps: dict[str, Callable[..., Awaitable[Json]]] = {
-            "draft": self.draft,
-            "pack": self.pack,
-            "create": self.create,
-            "find": self.find,
-            "status": self.status,
-            "collect": self.collect,
-        }
+        steps = (self.draft, self.pack, self.create, self.find, self.status, self.collect)
+        named: dict[str, Callable[..., Awaitable[Json]]] = {s.__name__: s for s in steps}
         try:
-            return await steps[step](judge, **arguments)
+            return await named[step](judge, **arguments)
         except CallError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - otherwise the flow would wait for ever

@@ -162,7 +162,8 @@ class Session:
                 raise WorkerError(
                     f"{reason}. It was restarted {self._restarts} times, the last "
                     f"{self._in_a_row} without an answer. Earlier results stand, and every reply "
-                    "received is kept. Find the cause (memory?) and run again"
+                    "received is kept. Code -9 usually means that memory ran out (see the "
+                    "system log); otherwise correct the error named first. Then run again"
                 )
             await asyncio.sleep(FIRST_WAIT_SECONDS * 2**self._in_a_row)
             self._in_a_row += 1

@@ -236,6 +236,11 @@ def boot_ends(ends: Sums) -> list[pl.Series]:
     ]
 
 
+def seed_of_bounds() -> pl.Expr:
+    """Return the seed of a row's bootstrap bounds; null without such bounds."""
+    return pl.when(pl.col(BOOT[0]).is_not_null()).then(pl.lit(SEED, pl.Int64))
+
+
 def _bounds(sums: Mapping[str, Sums], clusters: Sums, value: Value) -> Sums:
     point = value({name: values.sum(axis=0) for name, values in sums.items()})
     drawn = value({name: resampled(values) for name, values in sums.items()})
@@ -290,9 +295,9 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -
 
 
 def _acceleration(without: Sums) -> Sums:
-    told = np.isfinite(without)
-    mean = np.where(told, without, 0.0).sum(axis=0) / np.maximum(told.sum(axis=0), 1)
-    off = np.where(told, mean - without, 0.0)
+    finite = np.isfinite(without)
+    mean = np.where(finite, without, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
+    off = np.where(finite, mean - without, 0.0)
     scale = 6 * (off**2).sum(axis=0) ** 1.5
     skew: Sums = np.divide((off**3).sum(axis=0), scale, out=np.zeros_like(scale), where=scale > 0)
     return skew

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.keys import CELL
+
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
-CELL = ("dataset", "judge", "prompt", "wave", "mode", "perturbation")
 PART = (*CELL, "subgroup")
 LARGEST = 4_000_000
 """Codes up to this size use a lookup table instead of a sort."""

@@ -114,8 +114,8 @@ def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estima
     sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
     linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
     rows = cells.with_columns(*_intervals(cells, linear), statistic=pl.lit(name))
-    told = [pl.when(pl.col("low").is_not_null()).then(end).alias(end) for end in BOOT]
-    return Estimates.draft(rows.with_columns(told) if BOOT[0] in cells.columns else rows)
+    ends = [pl.when(pl.col("low").is_not_null()).then(end).alias(end) for end in BOOT]
+    return Estimates.draft(rows.with_columns(ends) if BOOT[0] in cells.columns else rows)
 
 
 def _error(cells: pl.DataFrame, linear: Linear) -> Sums:
@@ -135,16 +135,16 @@ def _error(cells: pl.DataFrame, linear: Linear) -> Sums:
 
 def _intervals(cells: pl.DataFrame, linear: Linear) -> list[pl.Series]:
     estimate, clusters = linear.estimate, cells["clusters"].to_numpy()
-    freedom, told = cells["freedom"].to_numpy(), np.isfinite(estimate)
-    several = told & (clusters > 1)
-    error = np.where(told, _error(cells, linear), 0.0)
+    freedom, finite = cells["freedom"].to_numpy(), np.isfinite(estimate)
+    several = finite & (clusters > 1)
+    error = np.where(finite, _error(cells, linear), 0.0)
     known = several & (error > 0)
     low, high, p_value = t_interval(estimate, error, freedom)
     flag = np.full(estimate.shape, "") if linear.flag is None else linear.flag
     untested = np.where(known, "", np.where(clusters > 1, ALIKE, SINGLE))
-    why = np.where(told, untested, linear.reason)
+    why = np.where(finite, untested, linear.reason)
     return [
-        _float("estimate", told, estimate),
+        _float("estimate", finite, estimate),
         _float("low", known, low),
         _float("high", known, high),
         _float("level", known, np.full(estimate.shape, LEVEL)),

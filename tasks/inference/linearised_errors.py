@@ -201,9 +201,9 @@ def too_few(clusters: int, df: float | None) -> str | None:
 
 
 def says_too_few(reason: str) -> pl.Expr:
-    """Tell which reasons are those of :func:`why_not_enough`, for any limit."""
-    told = pl.col(reason)
-    return (told == TOO_UNEVEN) | told.str.contains(f"^{FEW.format('[0-9]+')}$")
+    """Tell which reasons come from :func:`why_not_enough`, for any limit."""
+    text = pl.col(reason)
+    return (text == TOO_UNEVEN) | text.str.contains(f"^{FEW.format('[0-9]+')}$")
 
 
 def least_df() -> float:

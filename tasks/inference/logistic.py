@@ -161,6 +161,7 @@ def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:
         "boot_high": float(tails[1]),
         "level": LEVEL,
         "method": METHOD,
+        "seed": SEED,
     }
 
 

@@ -48,17 +48,17 @@ def rejected_by_e_values(e_values: pl.Series, alpha: float) -> pl.Series:
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha ({alpha}) must lie in (0, 1).")
-    told = e_values.drop_nulls().cast(pl.Float64).sort(descending=True).to_numpy()
-    ranks = np.arange(1, told.size + 1)
-    reached = ranks[told * alpha * ranks >= told.size]
-    least = told[reached[-1] - 1] if reached.size else np.inf
+    values = e_values.drop_nulls().cast(pl.Float64).sort(descending=True).to_numpy()
+    ranks = np.arange(1, values.size + 1)
+    reached = ranks[values * alpha * ranks >= values.size]
+    least = values[reached[-1] - 1] if reached.size else np.inf
     return (e_values.cast(pl.Float64) >= least).alias(e_values.name)
 
 
 def _adjusted(p_values: pl.Series, adjust: Adjust) -> pl.Series:
     values = p_values.cast(pl.Float64).to_numpy(writable=True)
-    told = np.flatnonzero(p_values.is_not_null().to_numpy())
-    order = told[np.argsort(values[told], kind="stable")]
+    present = np.flatnonzero(p_values.is_not_null().to_numpy())
+    order = present[np.argsort(values[present], kind="stable")]
     adjusted = np.full(values.size, np.nan)
     adjusted[order] = np.minimum(1.0, adjust(values[order], np.arange(1, order.size + 1)))
     return pl.Series(p_values.name, adjusted, pl.Float64).fill_nan(None)
@@ -127,8 +127,8 @@ def _between() -> pl.Expr:
     scale = weight.sum() - (weight**2).sum() / weight.sum()
     tau2 = ((q - (weight.count() - 1)) / scale).clip(0.0)
     # If one weight dwarfs all others, the scale is nothing but rounding error.
-    told = (weight.count() >= FEWEST) & (scale > 1e-9 * weight.sum())
-    return pl.when(told).then(tau2)
+    enough = (weight.count() >= FEWEST) & (scale > 1e-9 * weight.sum())
+    return pl.when(enough).then(tau2)
 
 
 def _weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:

@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.inference.bootstrap import MOST_CLUSTERS
-from tasks.inference.cluster_sums import CELL
 from tasks.kit.defaults import PERMUTATIONS
 
 EXHAUSTIVE = 4096
@@ -109,7 +109,7 @@ class _Flipped:
             found += self.by_pair[chosen] @ block[whole:]
         return found
 
-    def apart(self, pair: int) -> Floats:
+    def differences(self, pair: int) -> Floats:
         """Return a pair's difference in each cluster."""
         first, second = self.pairs.first[pair], self.pairs.second[pair]
         whole = self.by_judge[first] - self.by_judge[second]
@@ -138,7 +138,7 @@ def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
         return np.asarray(np.count_nonzero(total >= bound[chosen, None], axis=1))
 
     def alone(pair: int, some: NDArray[np.bool_]) -> Tested:
-        return swap_sums(ONE, _of_one(flipped.apart(pair)[some]), seed)
+        return swap_sums(ONE, _of_one(flipped.differences(pair)[some]), seed)
 
     tested = _test(beyond, flipped.clusters, len(pairs.first), seed)
     return _enumerate_small(tested, [flipped], alone)
@@ -158,10 +158,10 @@ def swap_rates(
     both = np.maximum(totals[1], 1.0)
     rate = totals[0] / both
     k, v = flipped_k.observed, flipped_v.observed
-    apart = 2 * np.abs(k - rate * v) * both / np.maximum(both**2 - v**2, 1.0)
+    gap = 2 * np.abs(k - rate * v) * both / np.maximum(both**2 - v**2, 1.0)
     # Divided by 2 V: |k - rate v| + slope v^2 >= T V / 2, minus the error of single precision.
-    slope = (apart / (2 * both)).astype(np.float32)[:, None]
-    bound = (apart * both / 2 * (1 - 1e-5) - 1e-4).astype(np.float32)[:, None]
+    slope = (gap / (2 * both)).astype(np.float32)[:, None]
+    bound = (gap * both / 2 * (1 - 1e-5) - 1e-4).astype(np.float32)[:, None]
     share = rate.astype(np.float32)[:, None]
 
     def beyond(block: Singles, chosen: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -174,7 +174,7 @@ def swap_rates(
         return np.asarray(np.count_nonzero(k >= bound[chosen], axis=1))
 
     def alone(pair: int, some: NDArray[np.bool_]) -> Tested:
-        k, v = (_of_one(flipped.apart(pair)[some]) for flipped in (flipped_k, flipped_v))
+        k, v = (_of_one(flipped.differences(pair)[some]) for flipped in (flipped_k, flipped_v))
         return swap_rates(ONE, k, v, (totals[0][[pair]], totals[1][[pair]]), seed)
 
     tested = _test(beyond, flipped_k.clusters, len(pairs.first), seed)
@@ -184,8 +184,8 @@ def swap_rates(
 ONE = Pairs(np.array([0]), np.array([0]))
 
 
-def _of_one(apart: Floats) -> Sums:
-    return Sums(np.empty((0, 1)), apart[:, None])
+def _of_one(differences: Floats) -> Sums:
+    return Sums(np.empty((0, 1)), differences[:, None])
 
 
 def _enumerate_small(
@@ -195,12 +195,12 @@ def _enumerate_small(
 ) -> Tested:
     """Enumerate all swaps of pairs that differ in few clusters: other clusters change nothing."""
     for pair in np.flatnonzero(~tested.exhaustive).tolist():
-        some = np.any([each.apart(pair) != 0 for each in flipped], axis=0)
+        some = np.any([each.differences(pair) != 0 for each in flipped], axis=0)
         if not 1 < 2 ** int(some.sum()) <= EXHAUSTIVE:
             continue
         own = alone(pair, some)
-        for told, one in zip(tested, own, strict=True):
-            told[pair] = one[0]
+        for row, one in zip(tested, own, strict=True):
+            row[pair] = one[0]
     return tested
 
 
@@ -312,5 +312,5 @@ def with_sign_test(
     sides = (counts[side].cast(pl.Float64).to_numpy() for side in ("one", "other"))
     keys = counts.select(pl.col(CELL).cast(pl.String), tested=pl.Series(sign_test(*sides)))
     joined = rows.join(keys, on=CELL, how="left", nulls_equal=True)
-    told = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
-    return Estimates.draft(joined.with_columns(p_value=pl.when(told).then(pl.col("tested"))))
+    testable = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
+    return Estimates.draft(joined.with_columns(p_value=pl.when(testable).then(pl.col("tested"))))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import Voters
 from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
 from schemas.keys import PEOPLE, content_key
 from schemas.results import Findings
@@ -24,7 +25,7 @@ COUNTED = ("first", "second", "tie")
 
 QUESTION = "Which answer is better?"
 CHOSEN = {"Answer 1": "first", "Answer 2": "second", "Tie": "tie", "Not familiar": "abstain"}
-"""What a button says, and the choice that it is."""
+"""The label of a button, and its choice."""
 
 PROMPT = {
     "prompt": "booth_v1",
@@ -37,7 +38,7 @@ PROMPT = {
 """What a person is asked, as a judge prompt."""
 
 TIMED, UNTIMED = "timed", "untimed"
-"""How a vote came (its ``finish_reason``): after so many seconds, or nobody knows when."""
+"""Value of ``finish_reason``: the vote's seconds were measured, or not."""
 
 
 class Programme(NamedTuple):
@@ -167,7 +168,7 @@ def log_people(
     wave: str,
     too_fast_seconds: float,
 ) -> DataFrame[VoteLog]:
-    """Lay the votes of people beside their pairs, under the prompt and wave of the judges.
+    """Join the votes of people to their pairs, under the prompt and wave of the judges.
 
     So they stand in one table with the judges of a study. Who was faster than ``too_fast_seconds``
     has not read: that vote is invalid, unless it says that the subject is not familiar, which a
@@ -190,10 +191,44 @@ def log_people(
     return VoteLog.of(log)
 
 
+def voters(
+    log: DataFrame[VoteLog],
+    pairs: DataFrame[Pairs],
+    ballots: DataFrame[Ballots],
+    votes: DataFrame[Votes],
+) -> DataFrame[Voters]:
+    """Count the votes of people by arm and perturbation, with those left out and why.
+
+    An invalid vote whose time the page measured was too fast. A file of votes has neither ballots
+    nor times, so nobody knows why one of its votes is invalid.
+    """
+    item = ("dataset", "sample", "arm", "perturbation", "judge", "shown_first")
+    measured = pl.when(pl.col("finish_reason") == TIMED).then("seconds")
+    timed = (
+        ballots.join(votes.select("ballot_id", "seconds", "finish_reason"), on="ballot_id")
+        .join(pairs, on="pair_id")
+        .select(*item, measured.alias("seconds"), cast=pl.lit(value=True))
+        .unique()
+    )
+    choice = pl.col("choice")
+    too_fast = ((choice == "invalid") & pl.col("seconds").is_not_null()).sum()
+    return Voters.of(
+        log.join(timed, on=item, how="left", nulls_equal=True)
+        .group_by("dataset", "judge", "arm", "perturbation")
+        .agg(
+            votes=pl.len(),
+            counted=choice.is_in(COUNTED).sum(),
+            too_fast=pl.when(pl.col("cast").any()).then(too_fast),
+            not_familiar=(choice == "abstain").sum(),
+            median_seconds=pl.col("seconds").median(),
+        )
+    )
+
+
 def with_open_ballots(
     findings: DataFrame[Findings], open_ballots: pl.DataFrame
 ) -> DataFrame[Findings]:
-    """Put what :func:`open_ballots` says in the place of the reason why a person has no finding."""
+    """Replace the reason why a person has no finding by the result of :func:`open_ballots`."""
     waiting = pl.col("judge").str.starts_with(f"{PEOPLE}/") & pl.col("finding").is_null()
     rows = findings.join(open_ballots, on=["judge", "dataset", "perturbation"], how="left")
     return Findings.of(
@@ -206,7 +241,7 @@ def with_open_ballots(
 def open_ballots(
     pairs: DataFrame[Pairs], log: DataFrame[VoteLog], fewest: int = DEFAULTS.fewest_questions
 ) -> pl.DataFrame:
-    """Say of each person and perturbation how many questions are complete, and what is missing.
+    """Describe how many questions each person has completed per perturbation, and what is missing.
 
     Parameters
     ----------
@@ -327,7 +362,7 @@ def _units(
 
 
 def _spread(chosen: list[dict[str, Any]], judge: str, seed: int) -> list[str]:
-    """Order pairs so that those of one sample lie far apart; each voter's order is another."""
+    """Order pairs so that pairs of one sample are far apart, differently for each voter."""
     by_sample: dict[str, list[str]] = {}
     for row in chosen:
         by_sample.setdefault(row["sample"], []).append(row["pair_id"])

@@ -6,12 +6,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import VALID, Ballots, Votes
+from tasks.kit.defaults import PROBE_AGREEMENT
 
 PAIR = ("pair_id", "judge", "prompt", "wave")
 KEY = (*PAIR, "shown_first", "repeat")
 PROBES = 100
-AGREEMENT = 0.99
-"""Share of probes that must agree (methods, section 4)."""
 
 
 class Schedule(NamedTuple):
@@ -32,7 +31,7 @@ class Schedule(NamedTuple):
 def mark_stops(
     ballots: DataFrame[Ballots], votes: DataFrame[Votes], schedule: Schedule
 ) -> pl.DataFrame:
-    """Say of each ballot why it is not needed (``stopped``), and whether it is next (``open``).
+    """Mark the ballots that are not needed (``stopped``: the reason) and the next ones (``open``).
 
     Looks are taken after complete pairs of orders only. ``lossless`` stops when the votes that
     remain cannot change the sign of the sum; ``pair`` when two votes more are for one answer than
@@ -99,7 +98,7 @@ def probes(ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
 def deterministic_judges(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> list[str]:
     """Return the judges whose repeats agree in at least 99 % of 100 probes."""
     probes_by_judge = probed(ballots, votes)
-    enough = (pl.col("probes") >= PROBES) & (pl.col("alike") >= AGREEMENT * pl.col("probes"))
+    enough = (pl.col("probes") >= PROBES) & (pl.col("alike") >= PROBE_AGREEMENT * pl.col("probes"))
     return probes_by_judge.filter(enough)["judge"].to_list()
 
 

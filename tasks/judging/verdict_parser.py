@@ -4,7 +4,7 @@ import json
 import re
 import string
 import unicodedata
-from typing import Literal
+from typing import Any, Literal
 
 Choice = Literal["first", "second", "tie", "invalid", "abstain", "ambiguous"]
 
@@ -49,7 +49,7 @@ def parse(reply: str) -> Choice:
     for last in TAG.finditer(reply):
         found.add(MEANING[last[1].lower()])
     if last is None:
-        return "abstain" if _refuses(reply) else "invalid"
+        return "abstain" if refuses(reply) else "invalid"
     if len(found) == 1:
         return found.pop()
     return MEANING[last[1].lower()] if _ends(reply, last.end()) else "ambiguous"
@@ -60,10 +60,9 @@ def parse_json(reply: str, *, reason: bool = True) -> Choice:
 
     It holds a ``verdict`` and, if asked for, a ``reason``; each once, and nothing else.
     """
-    try:
-        found = json.loads(FENCE.sub("", reply.strip()), object_pairs_hook=_once)
-    except (ValueError, RecursionError):
-        return "abstain" if _refuses(reply) else "invalid"
+    found = parsed_object(reply)
+    if found is None:
+        return "abstain" if refuses(reply) else "invalid"
     names = {"reason", "verdict"} if reason else {"verdict"}
     whole = isinstance(found, dict) and found.keys() == names
     if not whole or not all(isinstance(text, str) for text in found.values()):
@@ -71,8 +70,16 @@ def parse_json(reply: str, *, reason: bool = True) -> Choice:
     return VERDICTS.get(found["verdict"], "invalid")
 
 
+def parsed_object(reply: str) -> Any:
+    """Return what a reply is as JSON, fenced or not; None if it is no JSON."""
+    try:
+        return json.loads(FENCE.sub("", reply.strip()), object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the object, or an empty one if a name stands in it twice."""
+    """Return the object, or an empty one if a name occurs twice in it."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else {}
 
@@ -89,5 +96,6 @@ def _is_punctuation(character: str) -> bool:
     )
 
 
-def _refuses(reply: str) -> bool:
+def refuses(reply: str) -> bool:
+    """Tell whether a reply begins with a refusal."""
     return REFUSAL.search(reply[:OPENING].replace("\u2019", "'")) is not None

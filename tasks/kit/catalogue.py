@@ -2,14 +2,28 @@
 
 import difflib
 import importlib
+import importlib.util
+import sys
 import tomllib
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 Entry = TypeVar("Entry")
+Accept = Callable[[Entry, "Catalogue[Entry]"], None]
+OwnFolder = Callable[[], Path | None]
+
+OWN_PACKAGE = "own"
+"""First part of the module names of the user's own files; there is no such package."""
+
+
+def _no_folder() -> None:
+    """Return no folder, for catalogues to which a user adds nothing."""
 
 
 class UnknownNameError(LookupError):
@@ -37,22 +51,75 @@ class Catalogue(Mapping[str, Entry]):
     def __init__(
         self,
         what: str,
-        names: Mapping[str, Path],
-        load: Callable[[str], Entry],
-        unusable: Mapping[str, str] | None = None,
-        loaded: Mapping[str, Entry] | None = None,
+        bundled: Mapping[str, Path],
+        load: Callable[[str, Path], Entry],
+        own: Callable[[], Mapping[str, Path]] = dict,
+        accept: Accept[Entry] | None = None,
     ) -> None:
-        self._what = what
-        self.files = names
-        self.unusable = unusable or {}
-        """The user's own entries that cannot be used -> the error message."""
+        self.what = what
+        self._files = dict(bundled)
         self._load = load
-        self._loaded = dict(loaded or {})
+        self._loaded: dict[str, Entry] = {}
+        self._find_own = own
+        self._accept = accept
+        self._own: dict[str, Path] | None = None
+        self.ignored: dict[str, str] = {}
+        """The user's own files that were read and cannot be used, with the error of each."""
+
+    def read_own(self) -> None:
+        """Read the user's own files, as they are now; this is done on first use, and then kept.
+
+        An invalid file is ignored; only using its name raises the error.
+        """
+        for name in self._own or ():
+            del self._files[name], self._loaded[name]
+        self._own, self.ignored = {}, {}
+        for name, file in sorted(self._find_own().items()):
+            try:
+                entry = self._usable(name, file)
+            except OSError as error:
+                problem = f"{error.strerror or error}."
+            except ValueError as error:
+                problem = str(error)
+            else:
+                self._files[name] = self._own[name] = file
+                self._loaded[name] = entry
+                continue
+            self.ignored[name] = f"the {self.what} {name!r} of {file} cannot be used: {problem}"
+
+    def _usable(self, name: str, file: Path) -> Entry:
+        """Load one of the user's own files, if it clashes with no other entry."""
+        if name in self._files:
+            raise ValueError(f"there is a bundled {self.what} of this name. Rename the file.")
+        entry = self._load(name, file)
+        if self._accept:
+            self._accept(entry, self)
+        return entry
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The file of each name."""
+        if self._own is None:
+            self.read_own()
+        return self._files
+
+    @property
+    def own(self) -> dict[str, Path]:
+        """The files of the user's own entries."""
+        files = self.files
+        return {name: files[name] for name in self._own or ()}
+
+    @property
+    def unusable(self) -> dict[str, str]:
+        """The user's own files that cannot be used, with the error message of each."""
+        if self._own is None:
+            self.read_own()
+        return self.ignored
 
     def __getitem__(self, name: str) -> Entry:
         self.require(name)
         if name not in self._loaded:
-            self._loaded[name] = self._load(name)
+            self._loaded[name] = self._load(name, self._files[name])
         return self._loaded[name]
 
     def require(self, name: str) -> None:
@@ -61,7 +128,7 @@ class Catalogue(Mapping[str, Entry]):
             return
         if name in self.unusable:
             raise UnknownNameError(self.unusable[name])
-        raise unknown(self._what, name, sorted(self.files))
+        raise unknown(self.what, name, sorted(self.files))
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self.files))
@@ -73,64 +140,105 @@ class Catalogue(Mapping[str, Entry]):
         return name in self.files
 
 
-def modules(what: str, package: str, folder: Path, kind: type[Entry]) -> Catalogue[Entry]:
-    """Return the catalogue of ``folder/NAME.py``, each defining a ``kind`` called ``NAME``."""
+def modules(
+    what: str,
+    package: str,
+    folder: Path,
+    kind: type[Entry],
+    *,
+    own: OwnFolder = _no_folder,
+    accept: Accept[Entry] | None = None,
+    others: Mapping[str, Callable[[str, Path], Entry]] | None = None,
+) -> Catalogue[Entry]:
+    """Return the catalogue of ``folder/NAME.py``, each defining a ``kind`` called ``NAME``.
 
-    def load(name: str) -> Entry:
-        entry = getattr(importlib.import_module(f"{package}.{name}"), name, None)
+    The user's ``own`` files are imported when the catalogue is first used, as they import the
+    package that makes it. ``accept`` raises an error for an entry that clashes with others.
+    ``others`` are suffixes of further own files, with the function that makes an entry of one.
+    """
+    others = others or {}
+    bundled = _files(folder, ".py")
+
+    def load(name: str, file: Path) -> Entry:
+        if make := others.get(file.suffix):
+            return make(name, file)
+        if bundled.get(name) == file:
+            source, module = f"{package}.{name}", importlib.import_module(f"{package}.{name}")
+        else:
+            source, module = file.name, _import_file(f"{OWN_PACKAGE}.{package}.{name}", file)
+        entry = getattr(module, name, None)
         if not isinstance(entry, kind):
-            raise TypeError(f"{package}.{name} must define {name!r} as a {kind.__name__}.")
+            raise ValueError(f"{source} must define {name!r} as a {kind.__name__}.")  # noqa: TRY004
         return entry
 
-    return Catalogue(what, _files(folder, "py"), load)
+    return Catalogue(what, bundled, load, lambda: _files(own(), ".py", *others), accept)
+
+
+class _Uncached(SourceFileLoader):
+    """Compiles the source each time: bytecode would be stale for a file edited within a second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def _import_file(module: str, file: Path) -> ModuleType:
+    """Import a file of the user's own folder under a name that no other module has.
+
+    Raises
+    ------
+    ValueError
+        For whatever its code raises, with the line.
+    """
+    loader = _Uncached(module, str(file))
+    spec = importlib.util.spec_from_file_location(module, file, loader=loader)
+    if spec is None or spec.loader is None:
+        raise ValueError("it is not a Python module.")
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[module] = made
+    try:
+        spec.loader.exec_module(made)
+    except OSError:
+        del sys.modules[module]
+        raise
+    except Exception as error:
+        del sys.modules[module]
+        steps = traceback.extract_tb(error.__traceback__)
+        lines = [step.lineno for step in steps if step.filename == str(file)]
+        place = f" in line {lines[-1]}" if lines else ""
+        raise ValueError(f"{type(error).__name__}{place}: {error}.") from error
+    return made
 
 
 def tables(
     what: str,
     folders: Path | Sequence[Path],
     parse: Callable[[str, dict[str, Any]], Entry],
-    own: Path | None = None,
+    own: OwnFolder = _no_folder,
 ) -> Catalogue[Entry]:
     """Return the catalogue of ``NAME.toml`` files in the folders; names must be unique.
 
-    Files of the user's ``own`` folder are read once, immediately, as they may change or vanish at
-    any time. An invalid one is left out; only using its name raises the error.
+    Files of the user's ``own`` folder are read immediately.
     """
     files: dict[str, Path] = {}
     for folder in [folders] if isinstance(folders, Path) else folders:
         if not folder.is_dir():
             raise FileNotFoundError(f"the folder {folder} of {what} files is not there.")
-        for name, file in _files(folder, "toml").items():
+        for name, file in _files(folder, ".toml").items():
             if name in files:
                 raise ValueError(f"the {what} {name!r} is in {files[name]} and in {file}.")
             files[name] = file
 
-    def load(name: str) -> Entry:
-        return read(name, files[name])
-
-    def read(name: str, path: Path) -> Entry:
+    def load(name: str, path: Path) -> Entry:
         data = read_toml(path)
         try:
             return parse(name, data)
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{path.name} is not a {what}: {error}") from error
 
-    unusable: dict[str, str] = {}
-    loaded: dict[str, Entry] = {}
-    for name, file in (_files(own, "toml") if own else {}).items():
-        problem = f"the {what} {name!r} of {file} cannot be used: "
-        if name in files:
-            unusable[name] = f"{problem}there is a bundled {what} of this name. Rename the file."
-            continue
-        try:
-            loaded[name] = read(name, file)
-        except OSError as error:
-            unusable[name] = f"{problem}{error.strerror or error}."
-        except ValueError as error:
-            unusable[name] = f"{problem}{error}"
-        else:
-            files[name] = file
-    return Catalogue(what, files, load, unusable, loaded)
+    catalogue = Catalogue(what, files, load, lambda: _files(own(), ".toml"))
+    catalogue.read_own()
+    return catalogue
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -141,8 +249,23 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path.name} is not valid TOML: {error}.") from error
 
 
-def _files(folder: Path, suffix: str) -> dict[str, Path]:
-    return {p.stem: p for p in folder.glob(f"*.{suffix}") if not p.stem.startswith("_")}
+def _files(folder: Path | None, *suffixes: str) -> dict[str, Path]:
+    """Return the entries' files by name; a leading underscore marks a file that is no entry.
+
+    Raises
+    ------
+    ValueError
+        If two files have the same name but for their suffix.
+    """
+    files: dict[str, Path] = {}
+    for file in sorted(folder.iterdir()) if folder else ():
+        if file.suffix in suffixes and not file.stem.startswith("_"):
+            if file.stem in files:
+                raise ValueError(
+                    f"{files[file.stem]} and {file.name} have the same name. Rename one of them."
+                )
+            files[file.stem] = file
+    return files
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from tasks.kit.home import home, own_folder
+
 ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows", "booth")
 RESULTS = ("schemas", "tasks")
 """Packages that results depend on."""
 
 ROOMS = Path(__file__).parents[2]
+CODE = ("prompts", "providers", "datasets", "perturbations", "statistics", "metrics")
+"""Catalogues of the user's own folder whose files change results."""
 DATA = {".toml", ".j2", ".sql"}
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)|import[ \t]+([\w.]+))",
@@ -20,11 +24,14 @@ IMPORT = re.compile(
 
 @cache
 def code_digest(rooms: tuple[str, ...] = RESULTS) -> str:
-    """Return a digest of all files in ``rooms``, by default the packages that results depend on."""
+    """Return a digest of all files in ``rooms``, by default the packages that results depend on.
+
+    With the packages go the catalogues in the user's own folder.
+    """
     return _digest(
         file
-        for room in rooms
-        for file in (ROOMS / room).rglob("*")
+        for folder in (*(ROOMS / room for room in rooms), *filter(None, map(own_folder, CODE)))
+        for file in folder.rglob("*")
         if file.suffix in {".py", *DATA}
     )
 
@@ -34,8 +41,8 @@ def reachable_digest(module: str) -> str:
     """Return a digest of the files that a module's functions can use.
 
     These are the modules that it imports, anywhere in the text and transitively, all entries of a
-    catalogue that it imports, and the data files next to each module. A module of another package
-    is assumed to reach everything that results depend on.
+    catalogue that it imports, the user's own ones too, and the data files next to each module. A
+    module of another package is assumed to reach everything that results depend on.
     """
     found = set(_files_of(module))
     if not found:
@@ -51,16 +58,21 @@ def reachable_digest(module: str) -> str:
 
 def _digest(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(str(file.relative_to(ROOMS)).encode() + file.read_bytes())
+    for name, file in sorted((_name(file), file) for file in files if file.is_file()):
+        digest.update(name.encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def _name(file: Path) -> str:
+    """Return a file's path inside the rooms or the user's own folder, wherever these are."""
+    return str(file.relative_to(ROOMS if file.is_relative_to(ROOMS) else home()))
 
 
 @cache
 def _imported(file: Path) -> set[Path]:
     """Return the files of the modules that a file imports."""
     found: set[Path] = set()
-    for package, names, plain in IMPORT.findall(file.read_text(encoding="utf-8")):
+    for package, names, plain in IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")):
         # A name imported from a package may be one of its modules.
         inside = (f"{package}.{name}" for name in re.findall(r"\w+", names))
         found.update(*(_files_of(module) for module in (plain or package, *inside)))
@@ -80,6 +92,8 @@ def _files_of(module: str) -> set[Path]:
             found.add(init)
             if "Catalogue[" in init.read_text(encoding="utf-8"):
                 found.update(place.glob("*.py"))
+                if own := own_folder(parts[depth - 1]):
+                    found.update(own.rglob("*.py"))
         elif place.with_suffix(".py").is_file():
             found.add(place.with_suffix(".py"))
     return found

@@ -22,6 +22,21 @@ TOO_FAST_SECONDS = 3.0
 TARGET_HALF_WIDTH = 0.05
 """Half-width of a win rate's interval at which human labelling aims."""
 
+MINIMUM_RATE_BIAS = 0.05
+"""Smallest relevant bias of a judge's pass rate, against the labels of people."""
+
+MINIMUM_GRADE_BIAS = 0.25
+"""Smallest relevant bias of a judge's grades, in standard deviations of its grades."""
+
+LEAST_WINNING_RATE = 0.5
+"""A judge passes the alternative annotator test at this winning rate."""
+
+LEAST_EXCESS = 0.1
+"""An answer counts as longer if it has more than a tenth more characters."""
+
+PROBE_AGREEMENT = 0.99
+"""Share of probes that must agree before repeats are left out (methods, section 4)."""
+
 BOOTSTRAPS = 2000
 PERMUTATIONS = 9999
 
@@ -62,6 +77,16 @@ class Thresholds(BaseModel):
     )
     least_floor: float = _limit(
         0.10, "Below this sham floor, the share of flaws detected is computed from mean scores."
+    )
+    least_informedness: float = _limit(
+        0.20,
+        "Below this sensitivity plus specificity minus one of a judge, win rates are not corrected "
+        "by its error rates, which would only amplify noise.",
+    )
+    order_alpha: float = _limit(
+        0.001,
+        "If each pair was seen in one order, and the p-value of its dependence on the models or "
+        "the correct verdict is below this, the order was not random and nothing is estimated.",
     )
     minimum_lost: float = _limit(
         0.05, "Smallest relevant difference between arms in the share of unreadable votes."

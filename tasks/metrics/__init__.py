@@ -7,13 +7,15 @@ better than the human left out: above 0, below 0, or 0 for a tie.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tasks.calibration.label_values import Codes, Floats, Kind, Panel
 from tasks.kit.catalogue import Catalogue, modules
+from tasks.kit.home import own_folder
 
 Gaps = Callable[[Codes], Floats]
-"""From a judge's label per item (all are there) to a gap per row of the panel's table."""
+"""Function from a judge's label per item (none missing) to a gap per row of the panel's table."""
 
 
 @dataclass(frozen=True)
@@ -38,4 +40,6 @@ def metric(*, labels: Kind, source: str) -> Callable[[Callable[[Panel], Gaps]], 
     return declare
 
 
-METRICS: Catalogue[Metric] = modules("metric", __name__, Path(__file__).parent, Metric)
+METRICS: Catalogue[Metric] = modules(
+    "metric", __name__, Path(__file__).parent, Metric, own=partial(own_folder, "metrics")
+)

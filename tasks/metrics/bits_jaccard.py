@@ -1,4 +1,4 @@
-"""How much two sets have in common, and how much what they lack has."""
+"""Mean Jaccard index of present and absent labels."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tasks.metrics import Gaps, metric
 
 @metric(labels="set", source="https://scikit-learn.org/stable/modules/model_evaluation.html")
 def bits_jaccard(panel: Panel) -> Gaps:
-    """Mean of the Jaccard of what two sets hold and of what they lack: for comparison only.
+    """Mean of two Jaccard indices: of the labels that sets contain, and of those that they lack.
 
     Notes
     -----

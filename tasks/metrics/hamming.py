@@ -1,4 +1,4 @@
-"""Of how many labels two sets say the same."""
+"""Hamming similarity of label sets."""
 
 from tasks.calibration.label_values import Codes, Floats, Panel, Sets
 from tasks.calibration.similarity import mean_similarity

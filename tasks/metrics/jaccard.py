@@ -9,7 +9,7 @@ from tasks.metrics import Gaps, metric
 
 @metric(labels="set", source="Jaccard (1912), New Phytologist 11")
 def jaccard(panel: Panel) -> Gaps:
-    """Mean of labels in both sets over labels in either; two empty sets are alike.
+    """Mean share of labels in both sets among labels in either; two empty sets are equal.
 
     Examples
     --------

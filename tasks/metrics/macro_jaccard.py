@@ -43,7 +43,7 @@ def macro_jaccard(panel: Panel) -> Gaps:
 
 
 def _held(panel: Panel, human: Bits) -> tuple[Bits, Bits]:
-    """Return, per item, the labels that anyone holds and those that one person alone holds."""
+    """Return, per item, the labels of anyone and the labels of exactly one person."""
     starts = panel.starts
     held: Bits = np.zeros((panel.size.size, human.shape[1]), np.uint64)
     twice = held.copy()

@@ -1,4 +1,4 @@
-"""How far off numbers are."""
+"""Negative root mean squared error."""
 
 import numpy as np
 
@@ -11,11 +11,11 @@ ROUNDING = 1e-13
 
 @metric(labels="number", source="https://arxiv.org/abs/2501.10970")
 def neg_rmse(panel: Panel) -> Gaps:
-    """Minus the root of the mean squared distance from the others' numbers.
+    """Negative root mean squared error against the others' numbers.
 
     Notes
     -----
-    The root is monotone and both are held against the same people, so sums of squares are compared:
+    The root is monotone and both are compared with the same people, so sums of squares suffice:
     of whole numbers exactly, of others up to one in 1e9, which is a tie.
 
     Examples

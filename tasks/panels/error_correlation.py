@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.counting.annotations import ALIKE_OR_FEW
-from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, resampled, widened_percentiles
+from tasks.inference.bootstrap import (
+    DRAWS,
+    FORMULAS,
+    SEED,
+    by_chance,
+    resampled,
+    widened_percentiles,
+)
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
 from tasks.inference.linearised_errors import correction
 
@@ -16,7 +23,7 @@ UNBOUNDED = "errors of the members may cancel out: the interval has no upper end
 Floats = NDArray[np.float64]
 
 
-class Told(NamedTuple):
+class Estimated(NamedTuple):
     """An estimate and its interval, or the reason why one of them is missing."""
 
     estimate: float | None
@@ -26,9 +33,9 @@ class Told(NamedTuple):
     df: float | None = None
 
 
-def untold(reason: str) -> Told:
+def missing(reason: str) -> Estimated:
     """Return a missing estimate with its reason."""
-    return Told(None, reason=reason)
+    return Estimated(None, reason=reason)
 
 
 def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
@@ -48,7 +55,7 @@ def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
     )
 
 
-def correlation(sums: Floats, members: int, unvaried: str) -> Told:
+def correlation(sums: Floats, members: int, unvaried: str) -> Estimated:
     """Return the mean correlation of pairs of members with widened bootstrap percentiles.
 
     Parameters
@@ -62,21 +69,21 @@ def correlation(sums: Floats, members: int, unvaried: str) -> Told:
     """
     clusters = int((sums[:, 0] > 0).sum())
     if not clusters:
-        return untold(EMPTY)
+        return missing(EMPTY)
     r = float(_mean_correlation(sums.sum(axis=0)[None], members)[0])
     if np.isnan(r):
-        return untold(unvaried)
+        return missing(unvaried)
     if clusters < 2:
-        return Told(r, reason=SINGLE)
+        return Estimated(r, reason=SINGLE)
     df = float(correction(sums[:, 0]).df)
     if not by_chance():
-        return Told(r, reason=FORMULAS, df=df)
+        return Estimated(r, reason=FORMULAS, df=df)
     drawn = _mean_correlation(resampled(sums), members)
     ends = widened_percentiles(np.array([r]), drawn[:, None], 1 + df)
     low, high = (float(end[0]) for end in ends)
     if not high - low >= 1e-12:  # or NaN
-        return Told(r, reason=ALIKE_OR_FEW, df=df)
-    return Told(r, low, high, df=df)
+        return Estimated(r, reason=ALIKE_OR_FEW, df=df)
+    return Estimated(r, low, high, df=df)
 
 
 def effective_size(r: float | None, members: int) -> float | None:
@@ -94,7 +101,7 @@ def effective_size(r: float | None, members: int) -> float | None:
 def size_rows(
     names: tuple[str, str],
     row: Mapping[str, Any],
-    told: Told,
+    estimated: Estimated,
     members: int,
     used: tuple[int, int],
 ) -> Iterator[dict[str, Any]]:
@@ -102,31 +109,34 @@ def size_rows(
 
     ``used`` are the numbers of items and clusters that they are based on.
     """
-    yield {**row, **_numbers(names[0], told, used)}
-    size, least, most = (effective_size(r, members) for r in (told.estimate, told.high, told.low))
-    reason = told.reason
-    if told.estimate is not None and size is None:
+    yield {**row, **_numbers(names[0], estimated, used)}
+    size, least, most = (
+        effective_size(r, members) for r in (estimated.estimate, estimated.high, estimated.low)
+    )
+    reason = estimated.reason
+    if estimated.estimate is not None and size is None:
         reason = OPPOSED
-    elif told.low is not None and most is None:
+    elif estimated.low is not None and most is None:
         reason = UNBOUNDED
-    yield {**row, **_numbers(names[1], Told(size, least, most, reason, told.df), used)}
+    yield {**row, **_numbers(names[1], Estimated(size, least, most, reason, estimated.df), used)}
 
 
-def _numbers(name: str, told: Told, used: tuple[int, int]) -> dict[str, Any]:
+def _numbers(name: str, estimated: Estimated, used: tuple[int, int]) -> dict[str, Any]:
     """Return the columns of a row; an interval needs both ends, and n is 0 without an estimate."""
-    known = None not in told[:3]
-    n, clusters = (0, 0) if told.estimate is None else used
+    known = None not in estimated[:3]
+    n, clusters = (0, 0) if estimated.estimate is None else used
     return {
         "statistic": name,
-        "estimate": told.estimate,
-        "low": told.low if known else None,
-        "high": told.high if known else None,
+        "estimate": estimated.estimate,
+        "low": estimated.low if known else None,
+        "high": estimated.high if known else None,
         "level": LEVEL if known else None,
         "n": n,
         "clusters": clusters,
-        "df": told.df if clusters else None,
-        "reason": told.reason,
+        "df": estimated.df if clusters else None,
+        "reason": estimated.reason,
         "method": f"cluster bootstrap, {DRAWS} draws" if known else "none",
+        "seed": SEED if known else None,
     }
 
 
@@ -139,8 +149,8 @@ def _mean_correlation(sums: Floats, members: int) -> Floats:
     spread = np.sqrt(np.where(variance > 1e-12, variance, 0.0))
     scale = spread[:, first] * spread[:, second]
     shared = product - mean[:, first] * mean[:, second]
-    told = scale > 0
-    r = np.divide(shared, scale, out=np.zeros_like(shared), where=told)
-    many = told.sum(axis=1)
+    vary = scale > 0
+    r = np.divide(shared, scale, out=np.zeros_like(shared), where=vary)
+    many = vary.sum(axis=1)
     found: Floats = np.where(many > 0, r.sum(axis=1) / np.maximum(many, 1), np.nan)
     return found

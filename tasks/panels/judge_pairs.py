@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.keys import PANEL
 from tasks.counting.cells import UNEQUAL
 from tasks.inference.bootstrap import (
     BOOT,
@@ -15,13 +16,14 @@ from tasks.inference.bootstrap import (
     boot_ends,
     is_resampled,
     resampled,
+    seed_of_bounds,
     weights,
     widened_percentiles,
 )
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.permutation import Pairs, Sums
-from tasks.panels.panels import GROUP, Panel
+from tasks.panels.panels import Panel
 
 Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]
@@ -51,8 +53,8 @@ class Duel(NamedTuple):
 
     def shared(self, name: str) -> NDArray[np.bool_]:
         """Tell which items have a value of both judges of each pair."""
-        told = ~np.isnan(self.panel.values[name])
-        both: NDArray[np.bool_] = told[:, self.pairs.first] & told[:, self.pairs.second]
+        known = ~np.isnan(self.panel.values[name])
+        both: NDArray[np.bool_] = known[:, self.pairs.first] & known[:, self.pairs.second]
         return both
 
     def of_pairs(self, name: str, both: NDArray[np.bool_]) -> Sides:
@@ -128,6 +130,15 @@ class Duel(NamedTuple):
 BARE = "no interval"
 
 
+class Test(NamedTuple):
+    """A test of some pairs."""
+
+    p_value: Floats
+    name: pl.Series
+    seed: pl.Series
+    """Seed of its random draws; null where it draws none."""
+
+
 class Part(NamedTuple):
     """One statistic of all pairs of one panel."""
 
@@ -137,8 +148,8 @@ class Part(NamedTuple):
     """The judges of each pair, and the counts."""
     found: pl.DataFrame
     """The estimates, or the moments that they are computed from."""
-    test: tuple[Floats, pl.Series] | None = None
-    """p-values and the name of their test; None if ``found`` has them."""
+    test: Test | None = None
+    """None if ``found`` has the p-values."""
     ends: Floats | None = None
     """Bootstrap interval, shape (2, pairs)."""
 
@@ -155,7 +166,7 @@ def part_of(
     used: NDArray[np.bool_],
     found: pl.DataFrame,
     *,
-    test: tuple[Floats, pl.Series] | None = None,
+    test: Test | None = None,
     ends: Floats | None = None,
     lost: NDArray[np.int64] | None = None,
 ) -> Part:
@@ -169,7 +180,7 @@ def part_of(
     simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
     control = panel.votes_of("control")
     n = used.sum(axis=0)
-    cell = {"statistic": name, **{key: panel.cell[key] for key in (*GROUP, "kind")}}
+    cell = {"statistic": name, **{key: panel.cell[key] for key in (*PANEL, "kind")}}
     rows = pl.DataFrame(
         {
             "judge": judges.gather(first),
@@ -190,7 +201,8 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
     own = [part.test for part in parts if part.test]
     test = _by_formula(found)
     if own:
-        test = np.concatenate([p for p, _ in own]), pl.concat([names for _, names in own])
+        p_values, *about = zip(*own, strict=True)
+        test = Test(np.concatenate(p_values), *(pl.concat(series) for series in about))
     drawn = [part.ends for part in parts if part.ends is not None]
     ends = np.concatenate(drawn, axis=1) if drawn else np.full((2, found.height), np.nan)
     cells = pl.DataFrame([part.cell for part in parts], dict.fromkeys(parts[0].cell, pl.String))
@@ -199,8 +211,9 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
         *cells[each],
         *found.drop("p_value", "clusters", strict=False),
         *boot_ends(ends),
-        p_value=pl.Series(test[0]),
-        test=test[1],
+        p_value=pl.Series(test.p_value),
+        test=test.name,
+        seed=test.seed,
     )
     estimated = pl.col("estimate").is_not_null()
     silent = ~estimated | (pl.col("clusters") < 2)
@@ -225,9 +238,14 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
             pl.when(estimated).then(pl.col("n", "clusters")).otherwise(0),
             pl.when(pl.col("low").is_not_null()).then(pl.col(*BOOT)),
         )
+        .with_columns(
+            seed=pl.coalesce(
+                seed_of_bounds(), pl.when(pl.col("p_value").is_not_null()).then("seed")
+            )
+        )
         .select(
             "statistic",
-            *GROUP,
+            *PANEL,
             "kind",
             "judge",
             "subgroup",
@@ -237,6 +255,7 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
             "dropped",
             "votes_per_pair",
             "method",
+            "seed",
             "reason",
             "simulated",
             level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
@@ -244,9 +263,15 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
     )
 
 
-def _by_formula(found: pl.DataFrame) -> tuple[Floats, pl.Series]:
+def _by_formula(found: pl.DataFrame) -> Test:
     test = pl.when(pl.col("method") == "Newcombe").then(pl.lit("all sign flips"))
-    return numbers_of(found["p_value"]), found.select(test.otherwise(pl.lit("t test"))).to_series()
+    names = found.select(test.otherwise(pl.lit("t test"))).to_series()
+    return Test(numbers_of(found["p_value"]), names, none_drawn(found.height))
+
+
+def none_drawn(pairs: int) -> pl.Series:
+    """Return the seeds of a test that draws nothing."""
+    return pl.repeat(None, pairs, dtype=pl.Int64, eager=True)
 
 
 def numbers_of(values: pl.Series) -> Floats:

@@ -1,6 +1,6 @@
 """Panels: values of several judges on the same items, as arrays of items by judges."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
+from schemas.keys import PANEL
 from tasks.counting.cells import stopped_early
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
@@ -18,7 +19,6 @@ from tasks.inference.cluster_sums import Numbers, combined, first_of, most_commo
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import limits
 
-GROUP = ("dataset", "prompt", "wave", "mode", "perturbation")
 Floats = NDArray[np.float64]
 
 
@@ -27,7 +27,9 @@ class Panel:
     """Values of items (rows, sorted by cluster) by judges (columns, sorted by name)."""
 
     cell: dict[str, Any]
-    """Columns common to all rows, and ``has_sham``: whether shifts are over the sham."""
+    """Columns common to all rows."""
+    over_sham: bool
+    """Whether shifts are over the sham."""
     shammed: bool
     """Whether any sample has a sham."""
     judges: list[str]
@@ -41,17 +43,22 @@ class Panel:
 
     def votes_of(self, arm: str) -> NDArray[np.int64]:
         """Return each judge's most common number of votes per pair in ``arm``."""
-        told = self.values[f"{arm}_votes"]
+        numbers = self.values[f"{arm}_votes"]
         found = self.votes.copy()
-        some = ~np.isnan(told)
+        some = ~np.isnan(numbers)
         many = some.any(axis=0)
-        most = np.where(some, told, -1).max(axis=0, initial=-1)
+        most = np.where(some, numbers, -1).max(axis=0, initial=-1)
         found[many] = most[many]
         # Usually all pairs of a judge have the same number.
-        for judge in np.flatnonzero((some & (told != most)).any(axis=0)):
-            values, counts = np.unique(told[some[:, judge], judge], return_counts=True)
+        for judge in np.flatnonzero((some & (numbers != most)).any(axis=0)):
+            values, counts = np.unique(numbers[some[:, judge], judge], return_counts=True)
             found[judge] = int(values[counts == counts.max()].max())
         return found
+
+    def simulated_of(self, judges: Sequence[int]) -> bool | None:
+        """Tell whether one of these judges is simulated; null if that is unknown."""
+        marks = {self.simulated[j] for j in judges}
+        return True if True in marks else None if None in marks else False
 
     @property
     def clusters(self) -> int:
@@ -71,6 +78,7 @@ class Panel:
         cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
         return Panel(
             self.cell,
+            self.over_sham,
             self.shammed,
             [self.judges[j] for j in judges],
             [self.simulated[j] for j in judges],
@@ -94,7 +102,7 @@ def with_primary(shifts: pl.DataFrame) -> pl.DataFrame:
 def _over_sham(plans: Iterable["_Plan"], rows: int) -> pl.Series:
     over = np.zeros(rows, np.bool_)
     for plan in plans:
-        if plan.cell["has_sham"]:
+        if plan.over_sham:
             over[plan.at] = True
     return pl.Series(over, dtype=pl.Boolean)
 
@@ -103,6 +111,7 @@ class _Plan(NamedTuple):
     """The layout of a panel, without its values."""
 
     cell: dict[str, Any]
+    over_sham: bool
     shammed: bool
     judges: list[str]
     simulated: list[bool | None]
@@ -130,18 +139,16 @@ def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Pane
         return
     plans = _plans(shifts)
     known = shifts.with_columns(over_sham=_over_sham(plans, shifts.height))
-    told = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
+    columns = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
     for plan in plans:
-        table = {column.name: plan.filled(column) for column in told}
-        yield Panel(
-            plan.cell, plan.shammed, plan.judges, plan.simulated, plan.votes, table, plan.starts
-        )
+        table = {column.name: plan.filled(column) for column in columns}
+        yield Panel(*plan[:6], table, plan.starts)
 
 
 def _plans(shifts: pl.DataFrame) -> list[_Plan]:
-    numbers = {name: numbered(shifts[name]) for name in (*GROUP, "judge", "sample", "cluster")}
-    group, present = combined([numbers[name] for name in GROUP])
-    rows = shifts.select(*GROUP, "judge", "kind", "has_sham", "simulated", "votes")
+    numbers = {name: numbered(shifts[name]) for name in (*PANEL, "judge", "sample", "cluster")}
+    group, present = combined([numbers[name] for name in PANEL])
+    rows = shifts.select(*PANEL, "judge", "kind", "has_sham", "simulated", "votes")
     if rows["has_sham"].any():
         rows = rows.hstack(shifts.select(has_shift(base).alias(base) for base in BASES))
     # Smaller integer types sort faster.
@@ -158,10 +165,11 @@ def _plan(
     _, column = np.unique(judge, return_inverse=True)
     seen = first_of(column)
     row, starts = _places(sample, cluster)
-    cell = rows[0].select(pl.col(*GROUP, "kind").cast(pl.String)).to_dicts()[0]
+    cell = rows[0].select(pl.col(*PANEL, "kind").cast(pl.String)).to_dicts()[0]
     shammed = bool(rows["has_sham"].any())
     return _Plan(
-        {**cell, "has_sham": shammed and _over_shams(rows, sample, cluster)},
+        cell,
+        shammed and _over_shams(rows, sample, cluster),
         shammed,
         rows["judge"][seen].cast(pl.String).to_list(),
         rows["simulated"][seen].to_list(),
@@ -211,9 +219,9 @@ def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
     judges were asked about it, and null in ``simulated`` becomes false.
     """
     scored = _scores(tallies).with_columns(pl.col("simulated").fill_null(value=False))
-    told = pl.col("score").is_not_null()
+    voted = pl.col("score").is_not_null()
     speaking = scored.group_by(*JURY, "judge").agg(
-        formula=pl.col("simulated").any(), speaks=told.any()
+        formula=pl.col("simulated").any(), speaks=voted.any()
     )
     members = (
         speaking.filter("speaks")
@@ -267,7 +275,7 @@ def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFra
 
 ALONE = "a single judge: nothing to rank"
 WHOLE = np.zeros(1, np.intp)
-Told = NDArray[np.bool_]
+Known = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 
@@ -277,34 +285,34 @@ def few_shared() -> str:
     return f"shares too few questions with the other judges: fewer than {fewest}"
 
 
-def seen(told: Told, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:
+def seen(measured: Known, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:
     """Count the clusters of each part that have a sample with a value, shape (parts, columns).
 
     Parameters
     ----------
-    told
+    measured
         Which samples have a value, shape (samples, columns), sorted by part and cluster.
     starts
         First sample of each cluster.
     parts
         First cluster of each part, such as a perturbation.
     """
-    some = np.logical_or.reduceat(told, starts, axis=0)
+    some = np.logical_or.reduceat(measured, starts, axis=0)
     counts: NDArray[np.int64] = np.add.reduceat(some.astype(np.int64), parts, axis=0)
     return counts
 
 
-def enough(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
+def enough(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
     """Tell where each part has enough clusters with a value, shape (parts, columns).
 
     For the parameters see :func:`seen`; :mod:`tasks.inference.linearised_errors` defines how many
     are enough.
     """
-    sizes = np.add.reduceat(told.astype(np.float64), starts, axis=0)
+    sizes = np.add.reduceat(measured.astype(np.float64), starts, axis=0)
     return np.array([have_enough(each) for each in np.split(sizes, parts[1:])])
 
 
-def sharing(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
+def sharing(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
     """Tell which judges share enough clusters of every part, shape (judges,).
 
     A judge without enough clusters of its own never does. While the others share too few, drop the
@@ -314,7 +322,7 @@ def sharing(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
 
     Parameters
     ----------
-    told, starts, parts
+    measured, starts, parts
         See :func:`seen`; a column is a judge.
 
     Examples
@@ -322,14 +330,14 @@ def sharing(told: Told, starts: Places, parts: Places = WHOLE) -> Told:
     Of 30 questions, a and b saw all, c ten, d ten others. Dropping c or d leaves ten shared
     questions; both share as many samples with the others, so c, the first, is dropped.
     """
-    kept: Told = np.all(enough(told, starts, parts), axis=0)
-    lacking = (~told[:, kept]).sum(axis=1)
-    together = told.T.astype(np.float64) @ told
+    kept: Known = np.all(enough(measured, starts, parts), axis=0)
+    lacking = (~measured[:, kept]).sum(axis=1)
+    together = measured.T.astype(np.float64) @ measured
     while kept.sum() > 1 and not enough(lacking[:, None] == 0, starts, parts).all():
-        without = seen(lacking[:, None] == ~told, starts, parts).min(axis=0)
+        without = seen(lacking[:, None] == ~measured, starts, parts).min(axis=0)
         common = together[:, kept].sum(axis=1) - together.diagonal()
         worst = np.lexsort((common, -without, ~kept))[0]
         kept[worst] = False
-        lacking = lacking - ~told[:, worst]
-    several: Told = kept & (kept.sum() > 1)
+        lacking = lacking - ~measured[:, worst]
+    several: Known = kept & (kept.sum() > 1)
     return several

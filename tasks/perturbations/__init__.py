@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tasks.kit.catalogue import Catalogue, modules
+from tasks.kit.home import own_folder
 
 
 class Item(NamedTuple):
@@ -40,7 +42,7 @@ class Perturbation:
     check: Check
     summary: str
     second_sham: Sham | None = None
-    """A sham of another kind, so that a liking for one of them is not taken for a bias."""
+    """A sham of another kind, so that a preference about one kind is not mistaken for a bias."""
 
 
 def perturbation(
@@ -66,7 +68,7 @@ def perturbation(
 
 
 SECOND = "/second"
-"""Ends the name of a perturbation that is held against its second sham."""
+"""Suffix of the name of a perturbation that is compared with its second sham."""
 
 
 def perturbation_named(name: str) -> Perturbation:
@@ -91,5 +93,9 @@ def asked_under(names: Iterable[str], sham: str) -> list[str]:
 
 
 PERTURBATIONS: Catalogue[Perturbation] = modules(
-    "perturbation", __name__, Path(__file__).parent, Perturbation
+    "perturbation",
+    __name__,
+    Path(__file__).parent,
+    Perturbation,
+    own=partial(own_folder, "perturbations"),
 )

@@ -14,5 +14,5 @@ from tasks.rewriting.shams import paraphrase, respace
     second_sham=respace,
 )
 def factual_error(_item: Item, _seed: int) -> str | None:
-    """Change facts; only a dataset knows which, so there is no template."""
+    """Change facts; there is no template, because the flawed versions come with a dataset."""
     return None

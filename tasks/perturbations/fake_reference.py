@@ -3,59 +3,14 @@
 from tasks.kit.random_numbers import pick, shuffle, uniform
 from tasks.perturbations import Item, perturbation
 from tasks.rewriting.checks import additive
+from tasks.rewriting.phrases import PRESSES, SURNAMES, TITLES
 from tasks.rewriting.shams import closing, note
 from tasks.rewriting.words import topic_of
 
 MOST_ENTRIES = 3
 FIRST_YEAR, LAST_YEAR = 1987, 2021
 LINK_SHARE = 0.25
-SURNAMES = (
-    "Aldercroft",
-    "Brennhof",
-    "Castelmoor",
-    "Dunvarrow",
-    "Estelmann",
-    "Farrowgate",
-    "Grelling",
-    "Hallamore",
-    "Imberfield",
-    "Jorvalen",
-    "Kestrand",
-    "Lindequarr",
-    "Morvath",
-    "Norrigan",
-    "Ostermeld",
-    "Pellingham",
-    "Quarrender",
-    "Rosenvale",
-    "Stavenger",
-    "Tremolay",
-    "Ulverdal",
-    "Vantorre",
-    "Wexcombe",
-    "Yarrowmond",
-)
 INITIALS = "ABCDEFGHJKLMNPRSTW"
-PRESSES = (
-    "Quillmoor Press",
-    "Larkenfield University Press",
-    "Ostermoor Hill Books",
-    "Fennbridge House",
-    "Silverreed Academic",
-    "Thornwick & Vale",
-    "Morrowgate Publishing",
-    "Bellhaven Institute",
-)
-TITLES = (
-    "Foundations of {}",
-    "The {} Handbook",
-    "Understanding {}",
-    "{}: A Concise Guide",
-    "Principles of {}",
-    "Studies on {}",
-    "{} Explained",
-    "Essays on {}",
-)
 
 
 @perturbation(

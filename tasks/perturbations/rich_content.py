@@ -5,6 +5,7 @@ import re
 from tasks.kit.random_numbers import pick, shuffle, uniform
 from tasks.perturbations import Item, perturbation
 from tasks.rewriting.checks import same_words
+from tasks.rewriting.phrases import COMMON
 from tasks.rewriting.shams import respace, ruled
 from tasks.rewriting.words import sentences
 
@@ -13,61 +14,6 @@ BOLD_SENTENCE = 2
 EMOJI_SHARE = 0.6
 KEY_WORD = re.compile(r"(?<!\S)[^\W\d_]{7,30}(?=[,;:.!?]?(?:\s|$))")
 MARKED = re.compile(r"[*_`|<>\[\]\\~]")
-COMMON = frozenset(
-    {
-        "against",
-        "already",
-        "although",
-        "another",
-        "because",
-        "becomes",
-        "becoming",
-        "before",
-        "between",
-        "besides",
-        "cannot",
-        "certain",
-        "different",
-        "during",
-        "enough",
-        "everything",
-        "exactly",
-        "finally",
-        "following",
-        "further",
-        "general",
-        "generally",
-        "however",
-        "include",
-        "includes",
-        "including",
-        "instead",
-        "mainly",
-        "nothing",
-        "otherwise",
-        "perhaps",
-        "possible",
-        "probably",
-        "rather",
-        "remains",
-        "several",
-        "simply",
-        "something",
-        "sometimes",
-        "somewhat",
-        "therefore",
-        "themselves",
-        "through",
-        "throughout",
-        "together",
-        "towards",
-        "usually",
-        "various",
-        "whereas",
-        "whether",
-        "without",
-    }
-)
 
 
 @perturbation(

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.keys import PEOPLE
 from tasks.kit.catalogue import Catalogue, entry, read_toml, require_tables, tables
+from tasks.kit.home import own_folder
 from tasks.providers._checks import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
@@ -198,30 +200,40 @@ def _require_batches(judge: Judge) -> None:
 
 
 VARIABLE = "VOIRDIRE_PROVIDERS"
-"""Environment variable of a folder with the user's own provider files."""
+"""Environment variable of a folder with the user's own provider files, instead of ``providers``
+in the user's own folder."""
 
 
 def _own_folder() -> Path | None:
-    folder = Path(os.environ.get(VARIABLE) or "")
-    if os.environ.get(VARIABLE) and not folder.is_dir():
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return own_folder("providers")
+    if not Path(named).is_dir():
         raise FileNotFoundError(
-            f"{VARIABLE} is {folder}, which is not a folder. Correct or unset it."
+            f"{VARIABLE} is {named}, which is not a folder. Correct or unset it."
         )
-    return folder if os.environ.get(VARIABLE) else None
+    return Path(named)
 
 
 PROVIDERS: Catalogue[ProviderFile] = tables(
-    "provider", Path(__file__).parent, _parse, own=_own_folder()
+    "provider", Path(__file__).parent, _parse, own=_own_folder
 )
+
+
+def _judges_of(providers: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the file of each judge of these provider files."""
+    return {
+        f"{provider}/{judge}": file
+        for provider, file in providers.items()
+        for judge in _names(file)
+    }
+
 
 JUDGES: Catalogue[Judge] = Catalogue(
     "judge",
-    {
-        f"{provider}/{judge}": file
-        for provider, file in PROVIDERS.files.items()
-        for judge in _names(file)
-    },
-    lambda name: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],
+    _judges_of({name: file for name, file in PROVIDERS.files.items() if name not in PROVIDERS.own}),
+    lambda name, _: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],
+    lambda: _judges_of(PROVIDERS.own),
 )
 
 

@@ -117,7 +117,7 @@ def _is_json(value: Any) -> bool:
 
 
 def refuse_secrets(address: str, name: str) -> str:
-    """Return a web address if it holds no user, password or key; ``name`` says where it is from.
+    """Return a web address if it contains no user, password or key; ``name`` is its source.
 
     Raises
     ------

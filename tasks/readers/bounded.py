@@ -34,6 +34,8 @@ TYPES = {
 SPLIT = "Split it into several files."
 RESAVE = "Save it as UTF-8 and try again."
 SHORTEN = "Shorten the text or leave the question out."
+QUOTES = "Quote texts with double quotes and double the quotes inside them."
+UNCLOSED = "a double quote that opens here is never closed"
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 60
 
@@ -277,14 +279,21 @@ def _records(reader: Any, source: "_Lines", problems: Problems) -> Iterator[tupl
         except StopIteration:
             return
         except csv.Error as error:
-            problems.add(
-                f"line {number}",
-                f"is not CSV ({error})",
-                "Quote texts with double quotes and double the quotes inside them.",
-            )
+            problems.add(f"line {number}", f"is not CSV ({_csv_fault(error)})", QUOTES)
             return
         if cells:
             yield number, cells
+
+
+def _csv_fault(error: csv.Error) -> str:
+    return UNCLOSED if str(error) == "unexpected end of data" else str(error)
+
+
+def repeated_columns(columns: list[str], problems: Problems) -> None:
+    """Report columns of a header that occur more than once."""
+    for column in [name for name, many in Counter(columns).items() if many > 1][:SHOWN]:
+        what = f"column {clip(column)} occurs more than once"
+        problems.add("header", what, "Rename or remove one of them.")
 
 
 class _Lines:

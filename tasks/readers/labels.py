@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.bounded import Limits, Problems, known_suffix
+from tasks.readers.parquet import parquet_frame
 
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
@@ -151,17 +152,14 @@ def _from_csv(path: Path) -> pl.DataFrame:
 
 def _from_parquet(path: Path) -> pl.DataFrame:
     try:
-        lazy = pl.scan_parquet(path)
-        schema = lazy.collect_schema()
-        _check_columns(path.name, schema.names())
-        rows = lazy.select(pl.len()).collect().item()
-        table = lazy.select(COLUMNS).head(MOST + 1).collect() if rows <= MOST else None
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(
-            f"{path.name} cannot be read as Parquet: {str(error).splitlines()[0]:.200}. {LIKE}"
-        ) from error
-    if table is None:
-        raise ValueError(f"{path.name} has {rows} labels; the maximum is {MOST}.")
+        header = parquet_frame(path, most=0).columns
+    except ValueError as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
+    _check_columns(path.name, header)
+    try:
+        table = parquet_frame(path, COLUMNS, MOST + 1)
+    except ValueError as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
     for column in ("annotator", "item"):
         if not (_is_text(table[column].dtype) or table[column].dtype.is_integer()):
             _refuse_type(path.name, table[column], "text or whole numbers")
@@ -200,13 +198,13 @@ def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFram
             raise ValueError(f"{name}: row {broken[0] + 1} has no {column}. {LIKE}")
     labels = table["label"]
     known = labels.drop_nulls().unique()
-    read = [as_json(_listed(each) if as_list else each) for each in known.to_list()]
+    read = [as_json(from_list_text(each) if as_list else each) for each in known.to_list()]
     readable = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
     joined = names.join(readable, on="label", how="left", maintain_order="left")
     return joined.select("annotator", "item", label="json")
 
 
-def _listed(text: str) -> Any:
+def from_list_text(text: str) -> Any:
     """Parse text that is a JSON list; return other text unchanged."""
     if not (text.startswith("[") and text.endswith("]")):
         return text

@@ -1,9 +1,11 @@
 """Read Parquet a few rows at a time, text columns only."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+
+import polars as pl
 
 from tasks.readers.bounded import (
     MAX_FILE,
@@ -28,20 +30,22 @@ CHUNKS = """
     select path_in_schema, row_group_num_rows, total_uncompressed_size
     from parquet_metadata($file)
 """
+NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
 COUNT = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
 ROWS = "from read_parquet($file)"
 BOUNDS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory_limit": "2GB"}
 
 
-def parquet_table(path: Path, problems: Problems) -> Table:
+def parquet_table(path: Path, problems: Problems, numbers: Collection[str] = ()) -> Table:
     """Open a Parquet file whose columns are all text; a null is a missing value.
+
+    ``numbers`` are columns that may hold numbers instead.
 
     DuckDB reads it: a broken file ends in its errors, where Polars' reader ends the process.
     """
     import duckdb
 
-    # DuckDB takes a name for a pattern.
-    file = {"file": re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))}
+    file = _literal_name(path)
     with closing(duckdb.connect(config=BOUNDS)) as connection:
         try:
             columns = connection.execute(COLUMNS, file).fetchall()
@@ -52,12 +56,48 @@ def parquet_table(path: Path, problems: Problems) -> Table:
             problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
             return Table([], iter(()))
     _check_sizes(number, chunks, problems)
-    others = [(c, kind) for c, kind in columns if kind != "VARCHAR" and c not in nulls]
+    others = [
+        (name, kind)
+        for name, kind in columns
+        if kind != "VARCHAR" and name not in nulls and not (name in numbers and kind in NUMBERS)
+    ]
     for name, kind in others:
         what = f"has the type {clip(kind)}; it must be text (VARCHAR)"
         problems.add(f"column {clip(name)}", what, "Cast it to text or drop it.")
     names = [name for name, _ in columns]
     return Table(names, iter(()) if others else _rows(file, names, problems))
+
+
+def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = None) -> pl.DataFrame:
+    """Read a Parquet file as a frame, or some columns and at most so many rows of it.
+
+    DuckDB reads it: a broken file ends in its errors, where Polars' reader panics. A column that
+    was written without a type has the type Null.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read: the first line of the error.
+    """
+    import duckdb
+
+    file = _literal_name(path)
+    try:
+        with closing(duckdb.connect()) as connection:
+            nulls = {name for (name,) in connection.execute(NULLS, file).fetchall()}
+            rows = connection.sql(ROWS, params=file)
+            if columns:
+                rows = rows.select(*map(duckdb.ColumnExpression, columns))
+            frame = pl.DataFrame(rows if most is None else rows.limit(most))
+    except (duckdb.Error, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        raise ValueError(_first_line(error)) from error
+    empty = [pl.lit(None).alias(name) for name in frame.columns if name in nulls]
+    return frame.with_columns(empty)
+
+
+def _literal_name(path: Path) -> dict[str, str]:
+    """Return the parameter of a query that names a file, which DuckDB takes for a pattern."""
+    return {"file": re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))}
 
 
 def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Problems) -> None:
@@ -82,7 +122,7 @@ def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterato
             while batch := found.fetchmany(BATCH):
                 for values in batch:
                     number += 1
-                    size += sum(len(value) for value in values if value)
+                    size += sum(len(value) for value in values if isinstance(value, str))
                     fields = zip(names, values, strict=True)
                     yield Row(f"row {number}", {k: v for k, v in fields if v is not None})
                 if size > MAX_FILE:

@@ -1,11 +1,12 @@
 """Read the user's own questions: JSON Lines, CSV or Parquet."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from schemas.curation import VERDICTS
 from tasks.datasets import DATASETS, Imported
 from tasks.kit.catalogue import nearest
 from tasks.perturbations import PERTURBATIONS
@@ -20,15 +21,18 @@ from tasks.readers.bounded import (
     csv_table,
     json_lines,
     open_table,
+    repeated_columns,
     text_fault,
 )
 from tasks.readers.parquet import parquet_table
 from tasks.readers.samples import Sample, Version, imported
 
 REQUIRED = ["question_id", "question", "anchor", "target"]
-OPTIONAL = ["category", "reference", "author"]
-LABELS = {"question_id", "category", "author"}
-"""Columns that stand in ids and tables, so short and on one line."""
+AUTHORS = ["author", "anchor_author", "target_author"]
+SHARES = ["human_score", "label_chance"]
+OPTIONAL = ["category", "reference", *AUTHORS, "label", *SHARES]
+LABELS = {"question_id", "category", *AUTHORS}
+"""Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -36,7 +40,7 @@ READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
     ".csv": csv_table,
-    ".parquet": parquet_table,
+    ".parquet": partial(parquet_table, numbers=SHARES),
 }
 """Suffix -> what opens such a file."""
 
@@ -44,9 +48,9 @@ READERS: dict[str, Reader] = {
 def load_own(path: Path) -> Imported:
     """Import the questions of a file, under the file's name.
 
-    A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have ``category``,
-    ``reference`` and ``author``; and brings the perturbed target in a column named like the
-    perturbation. Missing values are a null, an empty CSV cell or no field at all.
+    A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have those of
+    ``OPTIONAL``; and brings the perturbed target in a column named like the perturbation. Missing
+    values are a null, an empty CSV cell or no field at all. ``author`` is that of both answers.
 
     Raises
     ------
@@ -73,7 +77,7 @@ def _dataset_name(name: str) -> str:
             f"the dataset name {clip(name)} is not allowed: use only letters A to Z, digits, '_', "
             "'.' and '-'. Rename the file."
         )
-    if name in DATASETS:
+    if name in DATASETS and name not in DATASETS.own:
         raise ValueError(
             f"the dataset name {name!r} belongs to a built-in dataset. Rename the file."
         )
@@ -81,10 +85,7 @@ def _dataset_name(name: str) -> str:
 
 
 def _check_columns(columns: list[str], problems: Problems) -> None:
-    twice = [column for column, count in Counter(columns).items() if count > 1]
-    for column in twice[:SHOWN]:
-        what = f"column {clip(column)} occurs more than once"
-        problems.add("header", what, "Rename or remove one of them.")
+    repeated_columns(columns, problems)
     meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set())
     missing = [column for column in REQUIRED if column not in columns and column not in meant]
     if missing:
@@ -148,9 +149,33 @@ def _fault(field: str, value: object) -> Fault | None:
     if value is None:
         missing = Fault("is missing, but required", "Add it.")
         return missing if field in REQUIRED else None
+    if field == "label" and value not in VERDICTS:
+        what = f"is {clip(value)}; it must be one of {', '.join(VERDICTS)}"
+        return Fault(what, "Write which answer is right, or leave it out.")
+    if field in SHARES:
+        return _share_fault(field, value)
     if field not in LABELS:
         return text_fault(value)
     return text_fault(value, MAX_LABEL) or _label_fault(str(value))
+
+
+def _share_fault(field: str, value: object) -> Fault | None:
+    number = _number(value)
+    if number is not None and 0 <= number <= 1 and (number or field != "label_chance"):
+        return None
+    least = "above 0" if field == "label_chance" else "0"
+    what = f"is {clip(value)}; it must be a number from {least} to 1"
+    return Fault(what, "Correct it, or leave it out.")
+
+
+def _number(value: object) -> float | None:
+    """Return a number, or a text that is one."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _label_fault(value: str) -> Fault | None:
@@ -170,5 +195,11 @@ def _sample(fields: dict[str, Any]) -> Sample:
         ),
         category=fields.get("category"),
         reference=fields.get("reference"),
-        author=fields.get("author"),
+        authors=(
+            fields.get("anchor_author") or fields.get("author"),
+            fields.get("target_author") or fields.get("author"),
+        ),
+        label=fields.get("label"),
+        human_score=_number(fields.get("human_score")),
+        label_chance=_number(fields.get("label_chance")),
     )

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.curation import KINDS
+from schemas.curation import KINDS, VERDICTS
 from schemas.frame import FrameError
-from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERDICTS, VERSUS, VoteLog
+from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERSUS, VoteLog
 from tasks.readers.bounded import (
     SURROGATE,
     Limits,
@@ -22,6 +22,7 @@ from tasks.readers.bounded import (
     known_suffix,
     open_table,
 )
+from tasks.readers.parquet import parquet_frame
 
 COLUMNS = (
     "judge",
@@ -79,6 +80,18 @@ ALLOWED = {
 }
 RESERVED = ("jury/all", "judges/all", "judges", "humans")
 PAIR = ("dataset", "sample", "arm", "perturbation")
+SAME = {
+    "on a perturbation must have the same kind": ("kind", ("perturbation",)),
+    "on a sample must have the same cluster": ("cluster", ("dataset", "sample")),
+    "on a question must have the same category": ("category", ("dataset", "cluster")),
+    "on a pair must have the same label, for all judges (the correct one, or null)": (
+        "label",
+        PAIR,
+    ),
+    "of a judge must have the same value of human": ("human", ("dataset", "judge")),
+    **{f"on a pair must have the same {column}": (column, PAIR) for column in MODELS},
+}
+"""Rule -> the column that must be equal in all votes with the same values of these columns."""
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}
@@ -173,8 +186,8 @@ def _value(column: str, text: str) -> object:
 
 def _parquet(path: Path) -> pl.DataFrame:
     try:
-        votes = pl.read_parquet(path)
-    except pl.exceptions.PolarsError as error:
+        votes = parquet_frame(path)
+    except ValueError as error:
         raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
     _check_columns(path.name, votes.columns, votes=votes.height)
     fits: dict[type, Callable[[Any], bool]] = {
@@ -276,7 +289,6 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     control = pl.col("arm").is_in(["control", "replicate"])
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
-    pair = ("dataset", "sample", "arm", "perturbation")
     optional = [c for c in ("label", "human", "simulated", "category") if c not in votes.columns]
     votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
     rules = {
@@ -285,31 +297,14 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         "an experimental or sham vote must name its perturbation and kind": (
             ~control & ~(named & kind)
         ),
-        "all votes on a perturbation must have the same kind": (
-            named & (pl.col("kind").n_unique().over("perturbation") > 1)
-        ),
-        "all votes on a sample must have the same cluster": (
-            pl.col("cluster").n_unique().over("dataset", "sample") > 1
-        ),
-        "all votes on a question must have the same category": (
-            pl.col("category").n_unique().over("dataset", "cluster") > 1
-        ),
-        "all votes on a pair must have the same label, for all judges (the correct one, or null)": (
-            pl.col("label").n_unique().over(pair) > 1
-        ),
-        "all votes of a judge must have the same value of human": pl.col("human")
-        .n_unique()
-        .over("dataset", "judge")
-        > 1,
+        **{
+            f"all votes {rule}": pl.col(column).n_unique().over(by) > 1
+            for rule, (column, by) in SAME.items()
+            if column in votes.columns
+        },
         "all votes of a judge must have the same value of simulated": (
             pl.col("simulated").drop_nulls().n_unique().over("judge") > 1
         ),
-        **{
-            f"all votes on a pair must have the same {column}": pl.col(column).n_unique().over(PAIR)
-            > 1
-            for column in MODELS
-            if column in votes.columns
-        },
         **{
             f"{side}_markup counts all markup, so it must be at least {' + '.join(parts)}": (
                 pl.col(f"{side}_markup") < pl.sum_horizontal(pl.col(parts).cast(pl.Float64))

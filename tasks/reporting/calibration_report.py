@@ -8,6 +8,15 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages, AltTests
 from schemas.results import Estimates
+from tasks.agreement.compare import Comparison
+from tasks.reporting.agreement_rows import (
+    MOST_IN_REPORT,
+    JudgeView,
+    Part,
+    columns_of,
+    judge_views,
+    overview,
+)
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import Judged, Text, said
 from tasks.reporting.summary import simulated_sentence
@@ -25,6 +34,7 @@ from tasks.reporting.wording import (
 
 TEMPLATE = "calibration.html.j2"
 VERDICTS = {None: "not testable", True: "passes", False: "fails"}
+NONE = Text("none")
 NAMED = 6
 """Maximum number of judges that a sentence names."""
 
@@ -61,8 +71,10 @@ def calibration_report(
     alt_tests: DataFrame[AltTests],
     advantages: DataFrame[Advantages],
     agreement: DataFrame[Estimates],
+    comparison: Comparison,
 ) -> str:
     """Write the report as one HTML file that loads nothing from elsewhere."""
+    views = judge_views(comparison)
     frames: dict[str, pl.DataFrame] = {
         "alt_tests": alt_tests,
         "advantages": advantages,
@@ -75,9 +87,13 @@ def calibration_report(
     return page(
         TEMPLATE,
         facts=facts,
-        under=_under(judges),
+        views=views,
+        slice_columns=columns_of,
+        overviews=_overviews(views, comparison),
+        most_listed=MOST_IN_REPORT,
+        under=_under(judges, views),
         simulated=simulated_sentence({*alt_tests["judge"]}, formulas(alt_tests)),
-        lead=_lead(judges),
+        lead=_lead(judges) if judges else _compared(views),
         judges=[_judge(row) for row in judges],
         charts=drawings(**frames),
         people=about_people(agreement),
@@ -88,7 +104,31 @@ def calibration_report(
     )
 
 
-def _under(judges: Sequence[Row]) -> str:
+def _overviews(
+    views: Sequence[JudgeView], comparison: Comparison
+) -> list[tuple[list[str], list[Part]]]:
+    """Return a table per kind of labels, if there are several judges or criteria."""
+    if len(views) < 2:
+        return []
+    parts = list(zip(views, overview(list(views), comparison), strict=True))
+    kinds = dict.fromkeys(view.kind for view in views)
+    return [(columns_of(kind), [p for v, p in parts if v.kind == kind]) for kind in kinds]
+
+
+def _compared(views: Sequence[JudgeView]) -> list[str]:
+    """Summarise the agreement of the first judges in a sentence each."""
+    return [
+        f"{view.title}: {first.name} {first.estimate} {first.interval}, {first.note}.".replace(
+            ", .", "."
+        )
+        for view in views[:NAMED]
+        for first in view.measures[:1]
+    ]
+
+
+def _under(judges: Sequence[Row], views: Sequence[JudgeView]) -> str:
+    if not judges:
+        return f"{count(len(views), 'comparison')} of judges with people"
     first = judges[0]
     return (
         f"Metric {first['metric']}, {first['epsilon_kind']} epsilon {number(first['epsilon'])}, "
@@ -101,18 +141,14 @@ def _lead(judges: Sequence[Row]) -> list[str]:
     doubtful = [row for row in judges if row["passed"] and row["reason"]]
     failed = [row for row in judges if row["passed"] is False]
     unknown = [row for row in judges if row["passed"] is None]
-    told = []
-    if passed:
-        told.append(f"May replace people: {_names(passed)}.")
-    else:
-        told.append("No judge has been shown to be able to replace people.")
-    if doubtful:
-        told.append(f"Pass, but with doubts (see the note below the verdict): {_names(doubtful)}.")
-    if failed:
-        told.append(f"Not shown to be able to replace people: {_names(failed)}.")
-    if unknown:
-        told.append(f"Could not be tested: {_names(unknown)}.")
-    return told
+    none = [] if passed else ["No judge has been shown to be able to replace people."]
+    named = (
+        ("May replace people", passed),
+        ("Pass, but with doubts (see the note below the verdict)", doubtful),
+        ("Not shown to be able to replace people", failed),
+        ("Could not be tested", unknown),
+    )
+    return none + [f"{what}: {_names(rows)}." for what, rows in named if rows]
 
 
 def _names(rows: Sequence[Row]) -> str:
@@ -128,12 +164,9 @@ def _judge(row: Row) -> Judged:
         if row[column]
     ]
     texts = [
-        Text("none" if row["winning_rate"] is None else number(row["winning_rate"])),
-        ap if row["advantage_probability"] is not None else Text("none"),
-        *(
-            Text("none" if row[c] is None else number(row[c]))
-            for c in ("human_advantage_probability", "tied")
-        ),
+        _rate(row["winning_rate"]),
+        ap if row["advantage_probability"] is not None else NONE,
+        *(_rate(row[c]) for c in ("human_advantage_probability", "tied")),
         Text(thousands(row["annotators"])),
         Text(thousands(row["n"])),
         Text(listing(left) or "none"),
@@ -143,6 +176,10 @@ def _judge(row: Row) -> Judged:
     return Judged(row["who"], bool(row["simulated"]), texts, finding)
 
 
+def _rate(value: float | None) -> Text:
+    return NONE if value is None else Text(number(value))
+
+
 def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
     parts = advantages.sort("annotator").partition_by("who", as_dict=True)
     found = []
@@ -150,9 +187,9 @@ def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
         rows = parts[judge["who"],].to_dicts() if (judge["who"],) in parts else []
         replaced = sum(bool(row["rejected"]) for row in rows)
         tested = sum(row["rejected"] is not None for row in rows)
-        told = f"may replace {thousands(replaced)} of {count(tested, 'person', 'people')}"
+        lead = f"may replace {thousands(replaced)} of {count(tested, 'person', 'people')}"
         each = [_person(row) for row in rows]
-        found.append(Group(judge["who"], bool(judge["simulated"]), told, each))
+        found.append(Group(judge["who"], bool(judge["simulated"]), lead, each))
     return found
 
 
@@ -165,11 +202,8 @@ def _person(row: Row) -> Judged:
         if row[column] is not None
     ]
     texts = [
-        said({**row, "estimate": row["advantage_probability"]}) if known else Text("none"),
-        *(
-            Text(number(row[c]) if known else "none")
-            for c in ("human_advantage_probability", "tied")
-        ),
+        said({**row, "estimate": row["advantage_probability"]}) if known else NONE,
+        *(_rate(row[c] if known else None) for c in ("human_advantage_probability", "tied")),
         Text(p_value(row["p_adjusted"])),
         Text(p_value(row["p_value"]), ", ".join(raw)),
         Text(
@@ -183,11 +217,25 @@ def _person(row: Row) -> Judged:
 
 
 def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str]:
-    first = judges[0]
-    return {
+    labels = {
         "name": facts.name,
         "labels of people": facts.people,
         "labels of judges": facts.judges,
+    }
+    run = {
+        "run": facts.run,
+        "code version": facts.code_version,
+        "run begun": facts.when,
+        "warehouse": facts.warehouse,
+    }
+    compared = {
+        "judges against people": "several people: the most frequent label, or the mean grade;"
+        " p-values of all criteria and slices adjusted together (Benjamini-Hochberg)",
+    }
+    if not judges:
+        return labels | compared | run
+    first = judges[0]
+    return labels | {
         "metric": first["metric"],
         "epsilon": f"{number(first['epsilon'])}, {first['epsilon_kind']}: "
         + (
@@ -201,16 +249,14 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
         "intervals": "level .95; advantage probabilities: Wilson at the effective size of"
         " independent items; agreement: cluster-adjusted Wilson, else cluster bootstrap"
         " (2 000 draws, seeded)",
-        "run": facts.run,
-        "code version": facts.code_version,
-        "run begun": facts.when,
-        "warehouse": facts.warehouse,
+        **compared,
+        **run,
     }
 
 
 HUMANS = "humans"
 ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")
-"""Of numbers, of names."""
+"""Columns by kind of label."""
 KAPPAS = ("label_kappa", "cohen_kappa_quadratic", "cohen_kappa")
 PAIR = (
     "agreement",
@@ -225,10 +271,10 @@ NUMBERS = ("estimate", "low", "high", "n", "reason")
 
 
 class Agreement:
-    """Estimates of a calibration, told apart by whom they are about."""
+    """Estimates of a calibration: about judges, groups and people."""
 
     def __init__(self, agreement: DataFrame[Estimates], dataset: str | None = None) -> None:
-        """Tell apart what is of one dataset, or of all; names of judges are those among all."""
+        """Split the estimates of one dataset, or of all; names of judges are unique among all."""
         ceiling = agreement.filter(pl.col("statistic") == "noise_ceiling")
         self.models = ceiling["judge"].unique().to_list()
         self.known = {*agreement.drop_nulls("estimate")["statistic"]}
@@ -237,7 +283,7 @@ class Agreement:
         own = pl.lit(value=True) if dataset is None else pl.col("dataset") == dataset
         self.judges = judges.filter(own)
         self.groups = agreement.filter(own, pl.col("judge") == HUMANS)
-        """What is of all people."""
+        """Estimates of all people together."""
         of_people = ~pl.col("subgroup").is_in(["", HUMANS])
         self.people = agreement.filter(own, ~is_model, of_people)
 
@@ -276,7 +322,7 @@ def judge_rows(agreement: DataFrame[Estimates]) -> list[Judged]:
 
 
 def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> Text:
-    """Write the mean over people, and from where to where it goes."""
+    """Write the mean over people, and the range."""
     values = people.filter(statistic=statistic)["estimate"].drop_nulls().to_list()
     if not values:
         return Text("none", (of_all.get("cohen_kappa") or {}).get("reason") or "")
@@ -285,7 +331,7 @@ def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> Text
 
 
 def datasets_of(agreement: DataFrame[Estimates]) -> list[str]:
-    """Return the datasets, whose people and items are each other's strangers."""
+    """Return the datasets, which share neither people nor items."""
     return agreement["dataset"].unique().sort().to_list()
 
 
@@ -310,8 +356,8 @@ def _about(found: Agreement) -> str:
     if kappas:
         parts.append(f"mean kappa {_mean(kappas)}")
     if alpha:
-        told = said(alpha[0])
-        parts.append(f"Krippendorff's alpha {told.text} {told.note}".strip())
+        text = said(alpha[0])
+        parts.append(f"Krippendorff's alpha {text.text} {text.note}".strip())
     if not parts:
         return "The labels do not suffice to measure how well people agree with each other."
     return f"Agreement among people: {'; '.join(parts)}."
@@ -322,7 +368,7 @@ def _mean(values: Sequence[float]) -> str:
 
 
 def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[str, Any]:
-    """Return what one judge shares with people, and people with each other, as plain values."""
+    """Return the agreement of one judge with people, and of people, as plain values."""
     found = Agreement(agreement, dataset)
     own = found.judges.filter(who=who)
     of_all = own.filter(subgroup=HUMANS)

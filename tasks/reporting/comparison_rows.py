@@ -23,6 +23,7 @@ from tasks.reporting.wording import (
     clean,
     count,
     formulas,
+    in_report_order,
     interval,
     listing,
     number,
@@ -38,7 +39,7 @@ CELL = ("dataset", "prompt", "wave")
 
 
 class Pair(NamedTuple):
-    """Two judges' row: each is marked if it is a formula, whatever the other is."""
+    """A row about two judges; each is marked if it is simulated."""
 
     one: Judged
     other: Judged
@@ -58,7 +59,7 @@ class Contrasted(NamedTuple):
 def contrast_groups(
     found: DataFrame[Contrasts], estimates: DataFrame[Estimates]
 ) -> list[Contrasted]:
-    """Return the pairs of judges by perturbation, those told apart first."""
+    """Return the pairs of judges by perturbation, those that differ first."""
     simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other"]
@@ -97,7 +98,7 @@ def contrast_groups(
 
 
 def _names(found: pl.DataFrame) -> pl.Expr:
-    """Name a judge with whatever else of the cell differs within the frame."""
+    """Name a judge with the columns of the cell that differ within the frame."""
     differing = [c for c in CELL if found[c].n_unique() > 1]
     return pl.concat_str("judge", *differing, separator=" / ").alias("who")
 
@@ -160,10 +161,7 @@ HALF = float(normal_quantile(0.975))
 
 def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     """Return per cell each p-value, evidence, the shrunk estimate and the spread of shifts."""
-    ordered = with_who(findings).sort(
-        pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
-    )
-    return [_adjustment_row(row) for row in ordered.to_dicts()]
+    return [_adjustment_row(row) for row in in_report_order(findings).to_dicts()]
 
 
 def _adjustment_row(row: Row) -> Judged:
@@ -200,7 +198,7 @@ def _shrunk(row: Row) -> Text:
 
 
 def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> list[Judged]:
-    """Return every estimate, or row of ``mart.numbers``, with what it rests on."""
+    """Return every estimate, or row of ``mart.numbers``, with its provenance."""
     if estimates.is_empty():
         return []
     marks = marks_of(estimates, persons)
@@ -235,7 +233,7 @@ def _rests_on(row: Row) -> str:
     """Say what of a row of ``mart.numbers`` has no column of its own."""
     votes, invalid = row.get("votes"), row.get("invalid_rate")
     adjusted, found = row.get("adjustment"), row.get("finding")
-    told = [
+    notes = [
         f"adjusted by {adjusted}" if adjusted else "",
         f"finding: {found}" if found else "",
         f"{row['design']} orders" if row.get("design") else "",
@@ -248,7 +246,7 @@ def _rests_on(row: Row) -> str:
         f"prompt {row['prompt']} {row['prompt_digest']}" if row.get("prompt_digest") else "",
         f"code {row['code_version']}" if row.get("code_version") else "",
     ]
-    return "; ".join(filter(None, told))
+    return "; ".join(filter(None, notes))
 
 
 COLUMNS = {
@@ -276,15 +274,15 @@ def position_table(
     estimates: DataFrame[Estimates],
     persons: Collection[str] = NO_NAMES,
 ) -> PositionTable:
-    """Return a row per judge; people of whom nothing can be told are counted, not listed."""
+    """Return a row per judge; people without a result are counted, not listed."""
     whole = estimates.filter(pl.col("perturbation").is_null(), pl.col("subgroup") == "")
     known = {*whole.filter(pl.col("estimate").is_not_null())["statistic"]}
     shown = {name: statistic for name, statistic in COLUMNS.items() if statistic in known}
     lookup = Lookup(whole)
     every = with_who(findings).sort(-pl.col("estimate").abs(), "who", nulls_last=True).to_dicts()
     rows = [row for row in every if row["finding"] or not is_person(row["judge"], persons)]
-    told_of = names(rows)
-    others = [row for row in every if row["judge"] not in told_of]
+    listed = names(rows)
+    others = [row for row in every if row["judge"] not in listed]
     return PositionTable(
         list(shown),
         [
@@ -305,7 +303,7 @@ def position_table(
 
 
 def _without_result(rows: Sequence[Row]) -> str:
-    """Count the people of whom nothing can be told, with the reasons; empty if there are none."""
+    """Count the people without a result, with the reasons; empty if there are none."""
     if not rows:
         return ""
     reasons = listing(sorted({clean(row["reason"] or "") for row in rows} - {""}))

@@ -5,11 +5,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates, Exclusions, Findings
-from tasks.conclude import conclude, endpoints
-from tasks.conclusions.exclusions import kept
-from tasks.conclusions.rules import detects_at_of
-from tasks.kit.defaults import DEFAULTS, Thresholds
+from schemas.results import Exclusions, KeptFindings
 from tasks.reporting.rows import Without, judge_of
 from tasks.reporting.wording import interval, listing, number, tagged, with_who
 
@@ -21,28 +17,19 @@ Row = dict[str, Any]
 
 
 class Rule(NamedTuple):
-    """The rule and whom it leaves out, in words; all empty if it was not applied."""
+    """The exclusion rule and the excluded judges, as texts; all empty if it was not applied."""
 
     limits: str = ""
     left_out: str = ""
     undecided: str = ""
 
 
-def without(
-    estimates: DataFrame[Estimates],
-    exclusions: DataFrame[Exclusions],
-    findings: DataFrame[Findings],
-    thresholds: Thresholds = DEFAULTS,
-) -> Without:
-    """Conclude again without the judges that are left out, by what ``findings`` went by."""
+def without(exclusions: DataFrame[Exclusions], kept_findings: DataFrame[KeptFindings]) -> Without:
+    """Return why judges are excluded, and the findings without them."""
     out = exclusions.filter(pl.col("excluded")).to_dicts()
-    if not out:
-        return Without({}, {})
-    rest = endpoints(Estimates.of(kept(estimates, exclusions)))
-    found = conclude(rest, detects_at_of(findings), thresholds)
     return Without(
         {judge_of(row): _why(row) for row in out},
-        {(*judge_of(row), row["perturbation"]): row for row in found.to_dicts()},
+        {(*judge_of(row), row["perturbation"]): row for row in kept_findings.to_dicts()},
     )
 
 
@@ -59,11 +46,11 @@ def rule(exclusions: DataFrame[Exclusions]) -> Rule:
 
 def _why(row: Row) -> str:
     """Write each rule that is broken: the value, its interval and the limit."""
-    told = []
+    reasons = []
     for name in row["reasons"].split(", "):
         column = RULES[name]
         value, limit = number(row[column]), number(row[f"{column}_limit"])
         ends = interval(row[f"{column}_low"], row[f"{column}_high"])
         beyond = f"beyond \N{PLUS-MINUS SIGN}{limit}" if name == SIGNED else f"above {limit}"
-        told.append(f"{name} {value} {ends}, {beyond}")
-    return listing(told)
+        reasons.append(f"{name} {value} {ends}, {beyond}")
+    return listing(reasons)

@@ -7,8 +7,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
+from schemas.keys import JUDGE
 from schemas.results import Estimates
-from tasks.reporting.rows import JUDGE, Judged, Row, Text, said
+from tasks.reporting.rows import Judged, Row, Text, said
 from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who
 
 ASKED = ("dataset", "prompt", "wave")
@@ -21,9 +22,9 @@ def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates
         return ""
     ordered = whole.sort(*ASKED, pl.col("kind") != "promote", "perturbation")
     differing = [column for column in ASKED if whole[column].n_unique() > 1]
-    told = [_told(row, differing) for row in ordered.to_dicts()]
+    sentences = [_finding_of(row, differing) for row in ordered.to_dicts()]
     return (
-        f"All judges as one jury: {listing(told)}. p is adjusted over these perturbations only"
+        f"All judges as one jury: {listing(sentences)}. p is adjusted over these perturbations only"
         " (Benjamini-Hochberg), as the jury is derived from its members."
         f"{_worth(estimates)}"
     )
@@ -37,18 +38,18 @@ def _worth(estimates: DataFrame[Estimates]) -> str:
     if sizes.is_empty():
         return ""
     differing = [column for column in ASKED if sizes[column].n_unique() > 1]
-    told = []
+    texts = []
     for row in sizes.to_dicts():
         bounds = f" {interval(row['low'], row['high'])}" if row["low"] is not None else ""
         of = "".join(f" / {row[column]}" for column in differing)
-        told.append(f"{number(row['estimate'])}{bounds}{of}")
+        texts.append(f"{number(row['estimate'])}{bounds}{of}")
     return (
         " Judged by their errors where the correct verdict is known, its members are worth"
-        f" {listing(told)} independent judges."
+        f" {listing(texts)} independent judges."
     )
 
 
-def _told(row: dict[str, Any], differing: list[str]) -> str:
+def _finding_of(row: dict[str, Any], differing: list[str]) -> str:
     name = " / ".join([row["perturbation"], *(str(row[column]) for column in differing)])
     if row["finding"] is None:
         return f"{name} no finding ({row['reason']})"
@@ -118,11 +119,11 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
             return f"no conclusion: {check['too_few']}"
     biases = [check for check in checks if check is not own]
     if fragile := [check for check in biases if check["robust"] is False]:
-        told = [
+        changes = [
             f"{check['perturbation']} (a shift of {number(check['tipping_shift'])} reverses it)"
             for check in fragile
         ]
-        return f"conclusion not robust to {listing(told)}"
+        return f"conclusion not robust to {listing(changes)}"
     if not biases:
         return "no perturbation was measured"
     bounded = sum(check["bias_bound"] is not None for check in biases)

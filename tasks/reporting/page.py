@@ -49,5 +49,5 @@ def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _harmless(value: object) -> object:
-    """Take unseen characters out of texts; drawings are ours and stay."""
+    """Remove invisible characters from texts, but not from our own drawings."""
     return clean(value) if type(value) is str else value

@@ -8,12 +8,20 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
+from schemas.keys import JUDGE
 from schemas.results import Estimates, Findings
 from tasks.reporting.summary import NO_NAMES, finding_words, is_person
-from tasks.reporting.wording import count, interval, number, p_value, thousands, with_who
+from tasks.reporting.wording import (
+    count,
+    in_report_order,
+    interval,
+    number,
+    p_value,
+    thousands,
+    with_who,
+)
 from tasks.statistics.judge_mean import ALL, KEPT
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 ALIKE = ("dataset", "prompt", "wave")
 UNKNOWN = "not estimable"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -24,7 +32,7 @@ Row = dict[str, Any]
 
 
 class Text(NamedTuple):
-    """What a place in a table says; the note stands below, smaller."""
+    """The text of a table cell, with a smaller note below."""
 
     text: str
     note: str = ""
@@ -101,10 +109,9 @@ def result_groups(
 ) -> list[Group]:
     """Return the results by perturbation, promote first, the largest shift first."""
     lookup = Lookup(estimates)
-    ordered = with_who(findings).sort(
-        pl.col("kind") != "promote", "perturbation", -pl.col("estimate"), "who", nulls_last=True
+    groups = in_report_order(findings).partition_by(
+        "kind", "perturbation", maintain_order=True, as_dict=True
     )
-    groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
     return [
         _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without, persons=persons)
         for (kind, perturbation), rows in groups.items()
@@ -130,7 +137,7 @@ def _group(
 
 
 def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
-    """Return the means over judges, with and without those left out; none if nobody is.
+    """Return the means over judges, with and without excluded judges; none if nobody is excluded.
 
     People have no part in them, and formulas only where all are (``judge_mean``). Waves, and
     whatever else a judge was asked under, are not averaged.
@@ -238,12 +245,12 @@ def _over_control(row: Row) -> Text:
         return over
     known = row["sham_shift_low"] is not None and row["sham_shift_high"] is not None
     ends = f" {interval(row['sham_shift_low'], row['sham_shift_high'], 3)}" if known else ""
-    told = f"sham {number(row['sham_shift'], 3)}{ends}"
-    return Text(over.text, "; ".join(filter(None, [over.note, told])))
+    sham = f"sham {number(row['sham_shift'], 3)}{ends}"
+    return Text(over.text, "; ".join(filter(None, [over.note, sham])))
 
 
 def _with_bounds(rate: Text, bounds: Row | None, lookup: Lookup, row: Row) -> Text:
-    """Add what the rate of complete votes may be, whatever the unreadable ones would have said."""
+    """Add the range of the rate over all values that the unreadable votes could have had."""
     if bounds is None or bounds["low"] is None or bounds["high"] is None:
         return rate
     arms = (
@@ -254,19 +261,21 @@ def _with_bounds(rate: Text, bounds: Row | None, lookup: Lookup, row: Row) -> Te
     if not lost:
         return rate
     ends = [number(bounds[end]) for end in ("low", "high")]
-    told = (
+    floor = (
         f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
         f"{' to '.join(ends)}"
     )
-    return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
+    return Text(rate.text, "; ".join(filter(None, [rate.note, floor])))
 
 
 def _other_ps(row: Row, alone: Row | None) -> str:
     """Write the raw p-value, and the one adjusted over the judges that are not left out."""
     if row["p_value"] is None:
         return ""
-    told, kept = p_value(row["p_adjusted"]), p_value(alone["p_adjusted"]) if alone else ""
-    return f"raw {p_value(row['p_value'])}" + (f"; kept {kept}" if kept not in {"", told} else "")
+    adjusted, kept = p_value(row["p_adjusted"]), p_value(alone["p_adjusted"]) if alone else ""
+    return f"raw {p_value(row['p_value'])}" + (
+        f"; kept {kept}" if kept not in {"", adjusted} else ""
+    )
 
 
 def _questions(row: Row | None) -> Text:
@@ -280,7 +289,7 @@ def _questions(row: Row | None) -> Text:
 
 
 def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
-    """Return the gates, and per judge what became of each; a dash where there is none."""
+    """Return the gates, and each judge's verdicts on them."""
     if gates.is_empty():
         return [], []
     named = with_who(gates).with_columns(gate=pl.coalesce("perturbation", "gate"))
@@ -297,12 +306,12 @@ def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
 
 
 def _once(texts: Sequence[Text]) -> list[Text]:
-    """Shorten a reason that stands in the row already."""
-    told: set[str] = set()
+    """Shorten a reason that is already in the row."""
+    seen: set[str] = set()
     found = []
     for text in texts:
-        known = text.note in told
-        told.add(text.note)
+        known = text.note in seen
+        seen.add(text.note)
         found.append(Text(text.text, text.note.partition(": ")[0]) if known else text)
     return found
 
@@ -346,7 +355,7 @@ def _outcome(row: Row | None) -> Text:
 
 
 def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
-    """Return perturbation, made, dropped, what is missing and why, most frequent first."""
+    """Return perturbation, number made and dropped, and reasons, most frequent first."""
     rows = []
     for (perturbation,), group in perturbed.partition_by(
         "perturbation", maintain_order=True, as_dict=True
@@ -368,7 +377,7 @@ def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
 
 
 def reasons(texts: pl.Series) -> list[tuple[int, str]]:
-    """Count reasons; those that differ in numbers alone are one, with the numbers' range."""
+    """Count reasons; those that differ only in numbers are merged, with the numbers' range."""
     alike: dict[str, list[str]] = {}
     for text in texts:
         alike.setdefault(NUMBER.sub("#", text), []).append(text)

@@ -160,7 +160,8 @@ def finding_words(row: Row) -> tuple[str, str]:
     if row["finding"] is None:
         return REFUSED, str(row["reason"] or "no reason was recorded")
     if row["finding"] == "biased" and row["estimate"]:
-        return "biased", favoured(row) or ("toward it" if row["estimate"] > 0 else "against it")
+        way = "toward" if row["estimate"] > 0 else "away from"
+        return "biased", favoured(row) or f"{way} the changed answer"
     return str(row["finding"]), detected(row)
 
 
@@ -348,7 +349,7 @@ def share_of(some: Collection[str], of: Collection[str], persons: Collection[str
 
 
 def names(rows: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the judges of rows, however often and under whatever prompt they judged."""
+    """Return the distinct judges of rows."""
     return {row["judge"] for row in rows}
 
 

@@ -13,10 +13,10 @@ MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 CELL = ("dataset", "judge", "prompt", "wave")
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
-"""What rows are about that is not one judge."""
+"""Names of groups of judges."""
 
 NOT_KNOWN = "not known"
-"""What stands for a number that is null: rows may lack any number but those of their key."""
+"""Text for a number that is null: rows may lack any number except those of their key."""
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -71,7 +71,7 @@ def columns(text: str) -> float:
 
 
 def clip(text: str, width: float, tail: float = 1 / 3) -> str:
-    """Cut a text wider than ``width`` columns, in its middle: both ends tell names apart.
+    """Cut a text wider than ``width`` columns, in its middle, because names differ at either end.
 
     ``tail`` is the share of the width that the end keeps.
     """
@@ -104,7 +104,7 @@ def short_names(names: Iterable[str], width: float) -> dict[str, str]:
 
 
 def with_who(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add ``who``: the judge, and whatever else of the cell differs within the frame.
+    """Add ``who``: the judge, and the columns of the cell that differ within the frame.
 
     ``simulated`` becomes true in all rows of a judge that is a formula (:func:`formulas`), and in
     no others: a row of two judges is marked by the first alone.
@@ -114,6 +114,13 @@ def with_who(frame: pl.DataFrame) -> pl.DataFrame:
         who=pl.concat_str("judge", *differing, separator=" / "),
         simulated=pl.col("judge").cast(pl.String).is_in(sorted(formulas(frame))),
     )
+
+
+def in_report_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add ``who`` and sort: promote first, then the largest estimate first, those without last."""
+    largest = -pl.col("estimate")
+    promote_first = pl.col("kind") != "promote"
+    return with_who(frame).sort(promote_first, "perturbation", largest, "who", nulls_last=True)
 
 
 def formulas(rows: pl.DataFrame) -> frozenset[str]:

@@ -6,58 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tasks.kit.random_numbers import shuffle
-from tasks.rewriting.phrases import NEUTRAL_LEADS, SAFE_AFTER, SAFE_BEFORE, SWAPS
+from tasks.rewriting.phrases import LINKING, NEUTRAL_LEADS, SAFE_AFTER, SAFE_BEFORE, SWAPS
 from tasks.rewriting.sentences import chosen_lead, led
 from tasks.rewriting.words import spans, words
 
 MOST_LEADS = 2
-LINKING = frozenset(
-    {
-        "afterwards",
-        "also",
-        "and",
-        "as",
-        "but",
-        "consequently",
-        "finally",
-        "first",
-        "firstly",
-        "further",
-        "furthermore",
-        "hence",
-        "here",
-        "however",
-        "indeed",
-        "instead",
-        "lastly",
-        "moreover",
-        "nevertheless",
-        "next",
-        "no",
-        "now",
-        "once",
-        "or",
-        "overall",
-        "perhaps",
-        "put",
-        "second",
-        "secondly",
-        "similarly",
-        "simply",
-        "so",
-        "still",
-        "sure",
-        "then",
-        "therefore",
-        "third",
-        "thirdly",
-        "thus",
-        "to",
-        "yes",
-        "yet",
-    }
-)
-"""First words of sentences before which no lead-in fits."""
 
 
 class Edit(NamedTuple):

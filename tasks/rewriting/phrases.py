@@ -1,207 +1,24 @@
-"""Phrases without content: neutral sentences, lead-ins, phrase swaps."""
+"""Phrases without content, phrase swaps and lists of words, from ``phrases.toml``."""
 
+import tomllib
+from pathlib import Path
+from typing import Any
 
-# ruff: noqa: E501 - a list of sentences reads best with one to a line
-
-NEUTRAL = (
-    "Thanks for asking.",
-    "I hope this helps.",
-    "That is my reply.",
-    "So much for that.",
-    "Thank you for reading.",
-    "That is where I will stop.",
-    "Let me leave it at that for now.",
-    "Those are my thoughts on the matter.",
-    "This brings the answer to its end.",
-    "With that, the reply is complete.",
-    "I will end my explanation at this point.",
-    "Thank you for taking the time to read this.",
-    "I am glad that I was able to take up this question.",
-    "It was a pleasure to think about this question.",
-    "Please take all the time you need to read it.",
-    "This is a topic that many people like to talk about.",
-    "Questions like this come up again and again in class.",
-    "It is nice to have a moment to think about such things.",
-    "Feel free to go through the text above at your own pace.",
-    "Reading it slowly, perhaps with a cup of tea, does no harm.",
-    "You are welcome to come back to this text whenever you like.",
-    "Some readers will want to pause here before they carry on.",
-    "As with most topics, there are many ways to put it into words.",
-    "Everyone has their own way of putting such things into words.",
-    "It is up to you how you would like to go on from this point.",
-    "This reply was written in plain sentences, much like a short letter.",
-    "A text like this can be read in one sitting or in several sittings.",
-    "With these words I would like to bring my reply to a gentle close.",
-    "Nothing more needs to be said here, so the text can end at this point.",
-    "People read such texts for all sorts of reasons, and all of them are fine.",
-    "Whether you read this in the morning or in the evening makes no difference.",
-    "That said, it is always pleasant to spend some time on a question like this.",
-    "I have tried to write it down in the same order in which it came to my mind.",
-    "You may want to read the question again and then look at the text once more.",
-    "A quiet place and a little time are all that is needed to read such a text.",
-    "It goes without saying that the same thing could be said in many other words.",
-    "Anyone who enjoys this kind of question is likely to meet many more like it.",
-    "If you have read this far, thank you for your patience and your kind attention.",
-    "Every question has to be answered in some words, and these are the words used here.",
-    "There is no hurry at all, and the text will still be the same whenever you return to it.",
-    "Some people like to talk about such a topic with friends, others like to read on their own.",
-    "Having arrived at the end of the text, the reader may now turn to whatever comes next today.",
-    "As is often the case with such texts, the ending is mostly there to say a friendly goodbye.",
-    "It is perfectly fine to look away for a while and to continue with the text at a later time.",
-    "With the text now coming to its end, all that remains is to wish the reader a pleasant day.",
-    "Whoever asked this question had a reason to ask it, and whoever reads this has a reason as well.",
-    "A closing sentence such as this one is there so that the text does not come to an end too abruptly.",
-    "The order of the sentences is a matter of taste, and so is the way in which the text was put together.",
-    "Before moving on to something else, it can be pleasant to sit back for a moment and let the text rest.",
-    "Texts of this kind usually end with a few words to the reader, and this particular text is no exception.",
-    "This is the place where a text of this kind normally ends, so a few friendly words to the reader may follow.",
-    "However long or short a text may be, there always comes a point at which it is time to put the pen aside.",
-    "Should you wish to read the text again, you can simply go back to its beginning and start from there once more.",
-    "Some readers prefer a text that comes to an end at once, while others like it when the ending takes a little longer.",
-    "Writing an answer is a little like taking a walk, since one sets out, looks around for a while and then comes home.",
-    "Now that the text has run its course, it only remains to thank everyone who has followed it all the way to this line.",
-    "Let me also say that it is a good habit to take a short break after reading, whatever the text happened to be about.",
-    "There are days on which one reads a lot and days on which one reads very little, and either kind of day is quite all right.",
+DATA: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
-"""Closing sentences without names, digits, links or claims about the answer."""
 
+NEUTRAL: tuple[str, ...] = tuple(DATA["neutral"])
+NOTES: tuple[str, ...] = tuple(DATA["notes"])
 NOTE_HEAD = "A note on"
-NOTES = (
-    "So much for {}.",
-    "This is about {}.",
-    "The subject is {}.",
-    "The note ends here: {}.",
-    "The word for it is {}.",
-    "It is known as {} to many.",
-    "The question speaks of {}.",
-    "The answer above is on {}.",
-    "Other texts are about {} too.",
-    "Some lists have an entry for {}.",
-    "One may call it {} or describe it.",
-    "The word {} stands in many titles.",
-    "Schools and books have room for {}.",
-    "People come across {} in many places.",
-    "A library has a shelf on which {} stands.",
-    "Those who look for {} know where to look.",
-    "There are long and short texts about {}.",
-    "The name of the subject, which is {}, is repeated here.",
-    "Whoever asks about {} is not the first to do so.",
-    "This note names the subject, {}, and adds nothing to what is said above.",
-    "As in other notes of this kind the subject, in this case {}, is named once more.",
-    "The letters of the word {} are the same in this note as they are in the rest of the text.",
-    "Notes such as this one are found below many texts, be it on {} or on something else entirely.",
-    "Anyone may write such a note about {}, and it would look much like this one does, word for word.",
+PADDING_LEADS: tuple[str, ...] = tuple(DATA["padding_leads"])
+NEUTRAL_LEADS: tuple[str, ...] = tuple(DATA["neutral_leads"])
+SWAPS: dict[str, str] = DATA["swaps"]
+SAFE_BEFORE: dict[str, str] = DATA["safe_before"]
+SAFE_AFTER: dict[str, str] = DATA["safe_after"]
+OPENERS, LINKING, ASKING, COMMON = (
+    frozenset(DATA[name].split()) for name in ("openers", "linking", "asking", "common")
 )
-"""Sentences for a note that names the subject and says nothing about it."""
-
-PADDING_LEADS = (
-    "To repeat",
-    "Once again",
-    "In other words",
-    "As stated above",
-    "To say it again",
-    "As already mentioned",
-    "To put it another way",
-    "As noted before",
-    "To come back to this point",
-    "To underline this once more",
-)
-"""Lead-ins for sentences that padding repeats."""
-
-NEUTRAL_LEADS = (
-    "In short",
-    "Put simply",
-    "Simply put",
-    "In plain words",
-    "Put briefly",
-    "To put it simply",
-    "To put it plainly",
-    "Put in plain words",
-)
-"""Lead-ins that fit any statement."""
-
-SWAPS = {
-    "because of": "due to",
-    ", because": ", since",
-    "for instance": "for example",
-    "does not": "doesn't",
-    "do not": "don't",
-    "did not": "didn't",
-    "is not": "isn't",
-    "are not": "aren't",
-    "was not": "wasn't",
-    "were not": "weren't",
-    "has not": "hasn't",
-    "have not": "haven't",
-    "had not": "hadn't",
-    "will not": "won't",
-    "would not": "wouldn't",
-    "could not": "couldn't",
-    "should not": "shouldn't",
-    "cannot": "can't",
-    "nevertheless,": "however,",
-    "therefore": "thus",
-    "moreover,": "furthermore,",
-    "in addition,": "furthermore,",
-    "consequently,": "as a result,",
-    "although": "though",
-    "until": "till",
-    "whereas": "while",
-    "whilst": "while",
-    "amongst": "among",
-    "towards": "toward",
-    "afterwards": "afterward",
-    "depends upon": "depends on",
-    "depend upon": "depend on",
-    "based upon": "based on",
-    "all of the": "all the",
-    "is able to": "can",
-    "are able to": "can",
-    "prior to": "before",
-    "instead of": "rather than",
-    "the entire": "the whole",
-    "approximately": "roughly",
-    "frequently": "often",
-    "simultaneously": "at the same time",
-    "perhaps": "maybe",
-    "entirely": "completely",
-    "rapidly": "quickly",
-    "primarily": "mainly",
-    "mostly": "mainly",
-    "begins": "starts",
-    "began": "started",
-    "and so forth": "and so on",
-    "that is why": "this is why",
-    "in fact": "indeed",
-    "receives": "gets",
-    "nearly": "almost",
-    "such as": "like",
-    "kinds of": "types of",
-    "the biggest": "the largest",
-    "says that": "states that",
-    "requires": "needs",
-    "consists of": "is made up of",
-    "is called": "is known as",
-    "are called": "are known as",
-    "together with": "along with",
-    "more than": "over",
-    "less than": "under",
-    "about": "around",
-}
-"""Phrase -> synonym in any context; one direction only, so that repeated swaps terminate."""
-
-SAFE_BEFORE = {"nearly": r"(?<!\bnot )", "because of": r"(?<!\bonly )"}
-"""Phrase -> pattern that must precede it, where the swap is not safe everywhere."""
-
-SAFE_AFTER = {
-    ", because": r"(?! of\b)",
-    "until": r"(?! now\b)",
-    "such as": r"(?! (?:to|it|they|he|she)\b)",
-    "requires": r"(?! that\b)",
-    "is called": r"(?! (?:by|for|in|into|off|on|out|to|up|upon)\b)",
-    "are called": r"(?! (?:by|for|in|into|off|on|out|to|up|upon)\b)",
-    "more than": r"(?= \d)",
-    "less than": r"(?= \d)",
-    "about": r"(?= \d)",
-}
-"""Phrase -> pattern that must follow it, where the swap is not safe everywhere."""
+SURNAMES: tuple[str, ...] = tuple(DATA["surnames"].split())
+PRESSES: tuple[str, ...] = tuple(DATA["presses"])
+TITLES: tuple[str, ...] = tuple(DATA["titles"])

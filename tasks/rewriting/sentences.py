@@ -1,75 +1,10 @@
 """Building sentences: lead-ins, and neutral sentences that fill a given length."""
 
 from tasks.kit.random_numbers import pick, shuffle
-from tasks.rewriting.phrases import NEUTRAL, NOTE_HEAD, NOTES
-
-OPENERS = frozenset(
-    {
-        "a",
-        "all",
-        "an",
-        "any",
-        "are",
-        "as",
-        "at",
-        "both",
-        "by",
-        "each",
-        "every",
-        "for",
-        "from",
-        "here",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "many",
-        "most",
-        "no",
-        "of",
-        "on",
-        "one",
-        "other",
-        "our",
-        "she",
-        "he",
-        "since",
-        "some",
-        "such",
-        "that",
-        "the",
-        "their",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "under",
-        "we",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "with",
-        "without",
-        "you",
-        "your",
-    }
-)
-
-
-"""Words that are capitalised only because they begin a sentence."""
-
+from tasks.rewriting.phrases import NEUTRAL, NOTE_HEAD, NOTES, OPENERS
 
 SHORTEST = min(map(len, NEUTRAL))
-
-
 ROOM = 60
-
-
 """Number of characters that one or two neutral sentences can always fill closely."""
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tasks.kit.random_numbers import pick
+from tasks.rewriting.phrases import ASKING
 
 WORD = re.compile(r"[^\W_]+")
 EMOJI = re.compile(
@@ -77,74 +78,6 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 NOUN = re.compile(r"[^\W\d_]{5,24}")
 NOUN_CHOICES = 3
-ASKING = frozenset(
-    {
-        "about",
-        "after",
-        "analyze",
-        "answer",
-        "apply",
-        "assess",
-        "before",
-        "between",
-        "choose",
-        "compare",
-        "could",
-        "create",
-        "decide",
-        "define",
-        "demonstrate",
-        "describe",
-        "design",
-        "determine",
-        "differ",
-        "difference",
-        "different",
-        "discuss",
-        "equal",
-        "evaluate",
-        "every",
-        "example",
-        "explain",
-        "first",
-        "following",
-        "given",
-        "happen",
-        "happens",
-        "identify",
-        "illustrate",
-        "imagine",
-        "judge",
-        "might",
-        "other",
-        "people",
-        "please",
-        "propose",
-        "reason",
-        "should",
-        "shows",
-        "since",
-        "state",
-        "steps",
-        "suggest",
-        "their",
-        "there",
-        "these",
-        "things",
-        "think",
-        "those",
-        "three",
-        "under",
-        "using",
-        "what",
-        "whether",
-        "which",
-        "while",
-        "would",
-        "write",
-    }
-)
-"""Words of instruction, which name no topic."""
 
 
 def topic_of(question: str, *key: object) -> str:

@@ -1,8 +1,8 @@
-"""An OpenAI-compatible provider that fails on purpose: for tests, benchmarks and dry runs.
+"""An OpenAI-compatible provider that fails on purpose, to try faults without paying.
 
 ``python -m tasks.simulation.emulator --port 8080 --latency .2 --fault error=.1`` serves it on
-loopback. It replies by formula (a hash of the request), so it is no model; and it counts what it
-was asked: ``GET /stats``. Which request meets which fault depends on the seed and its number only.
+loopback. It replies by formula (a hash of the request), so it is no model, and it counts its
+requests: ``GET /stats``. Which request meets which fault depends on the seed and its number only.
 """
 
 import asyncio
@@ -16,10 +16,9 @@ from typing import Any
 
 import click
 from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.kit.random_numbers import pick, uniform
-from tasks.simulation.emulated_batches import Batches, Manners
-from tasks.simulation.judge import answer
 
 REPLIES = ("Emulated: the first. [[A]]", "Emulated: the second. [[B]]", "Emulated: equal. [[C]]")
 HOST = "127.0.0.1"
@@ -27,77 +26,93 @@ PORT, AMOUNT, SECONDS = click.IntRange(0, 65535), click.IntRange(min=0), click.F
 FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute", "endless", "bomb")
 PART = b" " * 2**20
 PARTS = 1024
-"""Of an endless body, which has an end in case that nobody breaks it off."""
+"""Chunks of the oversized body (1 GiB limit)."""
+
+
+class Behaviour(BaseModel):
+    """How the provider behaves."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seed: int = 0
+    latency: float = Field(default=0.0, ge=0)
+    """Seconds until a reply."""
+    faults: dict[str, float] = {}
+    """Chance of each: ``busy`` is 429, ``error`` 500, ``hang`` no reply for ``hang_seconds``,
+    ``reset`` a dropped connection, ``truncated`` half a body, ``garbage`` a body that is no JSON,
+    ``mute`` a good reply without a verdict, ``endless`` a body that does not end (before a
+    gigabyte), ``bomb`` one that inflates to a gigabyte."""
+    retry_after: float = Field(default=0.2, ge=0)
+    """Seconds named in ``Retry-After`` of a 429."""
+    hang_seconds: float = Field(default=30.0, ge=0)
+    requests_per_minute: int = Field(default=0, ge=0)
+    """More get 429; 0: no limit."""
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """Words of prompts; more get 429; 0: no limit."""
+    refused: tuple[str, ...] = ()
+    """Parameters that the model does not accept: 400."""
 
 
 class Minute:
-    """What was let in within the last minute."""
+    """The amounts of the last minute."""
 
     def __init__(self) -> None:
         self._past: deque[tuple[float, int]] = deque()
         self._sum = 0
 
     def holds(self, amount: int, limit: int) -> bool:
-        """Tell whether so much more is within the limit; 0: there is none."""
+        """Tell whether the amount fits the limit (0: unlimited)."""
         while self._past and self._past[0][0] < time.monotonic() - 60:
             self._sum -= self._past.popleft()[1]
         return not limit or self._sum + amount <= limit
 
     def add(self, amount: int) -> None:
-        """Let so much in."""
+        """Count an amount."""
         self._past.append((time.monotonic(), amount))
         self._sum += amount
 
 
 class Emulator:
-    """The provider and what it remembers."""
+    """The provider and its counts."""
 
-    def __init__(self, manners: Manners) -> None:
-        self.manners = manners
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
         self.counts: Counter[str] = Counter()
         self.prompts: Counter[int] = Counter()
         self.in_flight = self.most_in_flight = self.number = 0
         self.minute = {"requests": Minute(), "tokens": Minute()}
         self.asked_at: list[float] = []
         self.tokens: Counter[str] = Counter()
-        self.batches = Batches(lambda: self.manners, self._answer)
 
     def app(self) -> web.Application:
         """Return the routes."""
         app = web.Application(client_max_size=2**30)
         app.router.add_post("/v1/chat/completions", self.chat)
-        self.batches.add_routes(app.router)
         app.router.add_get("/stats", self.stats)
-        app.router.add_post("/manners", self.change)
         return app
 
     async def stats(self, _: web.Request) -> web.Response:
-        """Tell what was asked: requests, replies, faults, and prompts answered more than once."""
-        spans = self.asked_at or [0.0]
-        return web.json_response(
-            {
-                **self.counts,
-                "requests": self.number,
-                "most_in_flight": self.most_in_flight,
-                "prompts": len(self.prompts),
-                "most_replies_to_a_prompt": max(self.prompts.values(), default=0),
-                "seconds": max(spans) - min(spans),
-                # On the machine's monotonic clock, which its other processes have too.
-                "first_at": min(spans),
-                "last_at": max(spans),
-                **self.tokens,
-                **self.batches.counts,
-            }
-        )
+        """Return the counts: requests, replies, faults, prompts answered more than once."""
+        return web.json_response(self.all_counts())
 
-    async def change(self, request: web.Request) -> web.Response:
-        """Take new manners."""
-        changes = await request.json()
-        self.manners = Manners(**{**self.manners.model_dump(), **changes})
-        return web.json_response(self.manners.model_dump())
+    def all_counts(self) -> dict[str, Any]:
+        """Return the counts since the start."""
+        spans = self.asked_at or [0.0]
+        return {
+            **self.counts,
+            "requests": self.number,
+            "most_in_flight": self.most_in_flight,
+            "prompts": len(self.prompts),
+            "most_replies_to_a_prompt": max(self.prompts.values(), default=0),
+            "seconds": max(spans) - min(spans),
+            # On the machine's monotonic clock, which its other processes have too.
+            "first_at": min(spans),
+            "last_at": max(spans),
+            **self.tokens,
+        }
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        """Answer one chat completion, or fail as told."""
+        """Answer one chat completion, or fail."""
         self.number += 1
         number = self.number
         self.asked_at = [*self.asked_at[:1], time.monotonic()]
@@ -107,7 +122,7 @@ class Emulator:
             body = await request.read()
             response = self._refuse(request, json.loads(body)) or await self._fail(request, number)
             if response is None:
-                await asyncio.sleep(self.manners.latency)
+                await asyncio.sleep(self.behaviour.latency)
                 mute = self._fault(number) == "mute"
                 response = web.json_response(self._reply(json.loads(body), mute=mute))
             self.asked_at = [*self.asked_at[:1], time.monotonic()]
@@ -115,31 +130,18 @@ class Emulator:
         finally:
             self.in_flight -= 1
 
-    def _refuse(self, request: web.Request, body: dict[str, Any]) -> web.Response | None:
-        rules = self.manners
-        if rules.key and request.headers.get("Authorization") != f"Bearer {rules.key}":
-            return self._error(401, "Incorrect API key provided.", "invalid_api_key")
+    def _refuse(self, _: web.Request, body: dict[str, Any]) -> web.Response | None:
         if refusal := self._refusal(body):
             return web.json_response(refusal[1], status=refusal[0])
-        crowded = 0 < rules.concurrency < self.in_flight
-        return self._busy() if crowded or self._too_many(body) else None
+        return self._busy() if self._too_many(body) else None
 
     def _refusal(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
-        """Return status and error of a request that the model does not take."""
-        rules = self.manners
-        text = " ".join(str(message["content"]) for message in body["messages"])
-        if name := next((name for name in rules.refused if name in body), None):
-            message = f"Unsupported parameter: '{name}' is not supported with this model."
-            return 400, _error(message, "unsupported_parameter", name)
-        if rules.models and body["model"] not in rules.models:
-            message = f"The model {body['model']} does not exist."
-            return 404, _error(message, "model_not_found")
-        if rules.forbidden and rules.forbidden in text:
-            return 400, _error("Flagged by the content policy.", "content_policy_violation")
-        if rules.context and len(text.split()) > rules.context:
-            message = f"This model's maximum context length is {rules.context} tokens."
-            return 400, _error(message, "context_length_exceeded")
-        return None
+        """Return status and error of a request that the model does not accept."""
+        name = next((name for name in self.behaviour.refused if name in body), None)
+        if name is None:
+            return None
+        message = f"Unsupported parameter: '{name}' is not supported with this model."
+        return 400, error_body(message, "unsupported_parameter", name)
 
     async def _fail(self, request: web.Request, number: int) -> web.StreamResponse | None:
         fault = self._fault(number)
@@ -155,7 +157,7 @@ class Emulator:
         if fault in {"endless", "bomb"}:
             return await self._pour(request, fault)
         if fault == "hang":
-            await asyncio.sleep(self.manners.hang_seconds)
+            await asyncio.sleep(self.behaviour.hang_seconds)
         if fault == "truncated":
             response = web.StreamResponse(headers={"Content-Length": "4000"})
             await response.prepare(request)
@@ -177,8 +179,8 @@ class Emulator:
         return response
 
     def _fault(self, number: int) -> str | None:
-        drawn = uniform(self.manners.seed, "fault", number)
-        for fault, chance in self.manners.faults.items():
+        drawn = uniform(self.behaviour.seed, "fault", number)
+        for fault, chance in self.behaviour.faults.items():
             if drawn < chance:
                 return fault
             drawn -= chance
@@ -186,8 +188,8 @@ class Emulator:
 
     def _too_many(self, body: dict[str, Any]) -> bool:
         amounts = {
-            "requests": (1, self.manners.requests_per_minute),
-            "tokens": (_prompt_tokens(body), self.manners.tokens_per_minute),
+            "requests": (1, self.behaviour.requests_per_minute),
+            "tokens": (_prompt_tokens(body), self.behaviour.tokens_per_minute),
         }
         if not all(self.minute[what].holds(*amount) for what, amount in amounts.items()):
             return True
@@ -197,13 +199,13 @@ class Emulator:
 
     def _busy(self) -> web.Response:
         self.counts["refused_as_busy"] += 1
-        headers = {"Retry-After": f"{self.manners.retry_after:g}"}
+        headers = {"Retry-After": f"{self.behaviour.retry_after:g}"}
         return self._error(429, "Rate limit reached.", "rate_limit_exceeded", headers)
 
     def _error(
         self, status: int, message: str, code: str, headers: dict[str, str] | None = None
     ) -> web.Response:
-        return web.json_response(_error(message, code), status=status, headers=headers)
+        return web.json_response(error_body(message, code), status=status, headers=headers)
 
     def _reply(self, request: dict[str, Any], *, mute: bool = False) -> dict[str, Any]:
         # The same request may be written in several ways.
@@ -229,21 +231,8 @@ class Emulator:
             "usage": {**usage, "total_tokens": sum(usage.values())},
         }
 
-    def _verdict(self, request: dict[str, Any], body: str) -> str:
-        traits = self.manners.traits.get(request["model"])
-        if traits is None:
-            return pick(REPLIES, self.manners.seed, body)
-        repeat = request.get("seed", 0)
-        if self.manners.vary:
-            repeat += self.manners.seed + self.prompts[hash(body)]
-        return answer(request["messages"], traits, repeat)
-
-    def _answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Answer a line of a batch, by the same rules as a request of its own."""
-        refusal = self._refusal(request)
-        if refusal:
-            return refusal
-        return 200, self._reply(request)
+    def _verdict(self, _: dict[str, Any], body: str) -> str:
+        return pick(REPLIES, self.behaviour.seed, body)
 
 
 @cache
@@ -257,7 +246,8 @@ def _prompt_tokens(request: dict[str, Any]) -> int:
     return sum(len(str(message["content"]).split()) for message in request["messages"])
 
 
-def _error(message: str, code: str, param: str | None = None) -> dict[str, Any]:
+def error_body(message: str, code: str, param: str | None = None) -> dict[str, Any]:
+    """Return an error as OpenAI words it."""
     kind = code if param is None else "invalid_request_error"
     return {"error": {"message": message, "type": kind, "code": code, "param": param}}
 
@@ -270,15 +260,19 @@ def _error(message: str, code: str, param: str | None = None) -> dict[str, Any]:
 @click.option("--requests-per-minute", type=AMOUNT, default=0, help="More get 429; 0: no limit.")
 @click.option("--tokens-per-minute", type=AMOUNT, default=0, help="Words of prompts; more get 429.")
 @click.option("--refuse", "refused", multiple=True, help="Name of a parameter that gets 400.")
-def main(port: int, faults: tuple[str, ...], **manners: Any) -> None:
+def main(port: int, faults: tuple[str, ...], **behaviour: Any) -> None:
     """Serve the emulator on loopback until interrupted."""
-    emulator = Emulator(Manners(faults=dict(map(_chance, faults)), **manners))
+    run(Emulator(Behaviour(faults=dict(map(_chance, faults)), **behaviour)), port)
+
+
+def run(emulator: Emulator, port: int) -> None:
+    """Serve an emulator on loopback until interrupted."""
     try:
         asyncio.run(_serve(emulator, port))
     except OSError as error:
         raise click.ClickException(
-            f"cannot serve on port {port} of {HOST}: {error}. End what serves there, or take "
-            "another port (--port 0: a free one)."
+            f"cannot serve on port {port} of {HOST}: {error}. Stop the program on that port, or "
+            "take another port (--port 0: a free one)."
         ) from error
 
 

@@ -40,7 +40,7 @@ ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender
 """Field of a bundled question -> the feature that its replacements make."""
 
 CACHED_CHARACTERS = 20_000
-"""Longer texts are looked at anew each time, lest the cache grow by the gigabyte."""
+"""Longer texts are not cached, to bound memory."""
 
 QUESTION, START, END = "[Question]\n", "[Start of answer A]\n", "[End of answer B]"
 BETWEEN = re.compile(r"\n?\[End of answer A\]\s*\[Start of answer B\]\n?")
@@ -68,7 +68,7 @@ def _not_tiny(temperature: float) -> float:
 
 
 class Traits(BaseModel):
-    """What a synthetic judge is made of; in logits where nothing else is said."""
+    """Parameters of a simulated judge, in logits unless stated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -108,28 +108,32 @@ class Shares(NamedTuple):
     second: float
 
 
-class Exhibit(NamedTuple):
-    """What a prompt puts before the judge."""
+class PairText(NamedTuple):
+    """The texts of a judge prompt."""
 
     question: str
     first: str
     second: str
 
 
-class _Seen(NamedTuple):
+class _Features(NamedTuple):
     identity: str
     features: tuple[Feature, ...]
     filler: bool
-    """Whether some sentence is filler, or the spacing odd."""
+    """Whether it contains filler sentences or unusual spacing."""
 
 
 def simulated_reply(judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]) -> Reply:
     """Return the reply of a simulated judge to a request; its tokens are words."""
     traits = _traits(json.dumps(params["traits"], sort_keys=True))
-    form = params.get("response_format")
-    names = form["json_schema"]["schema"]["required"] if form else ()
-    asked = messages, traits, params["seed"]
-    text = answer_json(*asked, names) if names else answer(*asked)
+    # A prompt of the user's own comes with the texts that it shows and the replies it asks for.
+    shown = params.get("shown") or {"texts": (), "replies": {}}
+    texts = PairText(*shown["texts"]) if shown["texts"] else None
+    text = answer(messages, traits, params["seed"], texts)
+    if shown["replies"]:
+        text = shown["replies"].get(text.partition(" [[")[2].rstrip("]"), text)
+    elif form := params.get("response_format"):
+        text = _as_object(text, form["json_schema"]["schema"]["required"])
     prompt = sum(len(message["content"].split()) for message in messages)
     completion = len(text.split())
     price = judge.usd_per_million
@@ -152,29 +156,38 @@ def answer_json(
     messages: list[dict[str, str]], traits: Traits, repeat: int, names: Collection[str]
 ) -> str:
     """Reply with the same verdict as an object of ``names``, to a prompt that asks for one."""
-    reason, _, verdict = answer(messages, traits, repeat).partition(" [[")
-    told = {"reason": reason, "verdict": verdict.rstrip("]")}
-    return json.dumps({name: told[name] for name in names})
+    return _as_object(answer(messages, traits, repeat), names)
 
 
-def answer(messages: list[dict[str, str]], traits: Traits, repeat: int) -> str:
-    """Reply to a judge prompt as a model would, reason first and verdict last."""
+def _as_object(reply: str, names: Collection[str]) -> str:
+    reason, _, verdict = reply.partition(" [[")
+    parts = {"reason": reason, "verdict": verdict.rstrip("]")}
+    return json.dumps({name: parts[name] for name in names})
+
+
+def answer(
+    messages: list[dict[str, str]], traits: Traits, repeat: int, texts: PairText | None = None
+) -> str:
+    """Reply to a judge prompt as a model would, reason first and verdict last.
+
+    Without ``texts`` they are taken from the last message.
+    """
     prompt = _digest(*(text for message in messages for text in message.values()))
     seed = traits.seed
     if uniform(seed, "malformed", prompt, repeat) < traits.iota:
         return WHO + pick(MALFORMED, seed, "form", prompt, repeat)
-    chances = shares(messages, traits)
+    chances = shares(messages, traits, texts)
     drawn = uniform(seed, "vote", prompt, repeat)
     tag = "A" if drawn < chances.first else "C" if drawn < 1 - chances.second else "B"
     reason = pick(REASONS[tag], seed, "reason", prompt, repeat)
     return f"{WHO}{reason} [[{tag}]]"
 
 
-def shares(messages: list[dict[str, str]], traits: Traits) -> Shares:
+def shares(messages: list[dict[str, str]], traits: Traits, texts: PairText | None = None) -> Shares:
     """Return the chances of each choice for a judge prompt."""
     if traits.uniform:
         return Shares(1 / 3, 1 / 3, 1 / 3)
-    margin = gap(read_prompt(messages[-1]["content"]), traits) - traits.kappa
+    margin = gap(texts or read_prompt(messages[-1]["content"]), traits) - traits.kappa
     if traits.psi:
         prompt = _digest(*(text for message in messages for text in message.values()))
         margin += traits.psi * normal(traits.seed, "prompt", prompt)
@@ -207,14 +220,14 @@ def probabilities(
     )
 
 
-def gap(exhibit: Exhibit, traits: Traits) -> float:
+def gap(texts: PairText, traits: Traits) -> float:
     """Return how much better the second answer looks, apart from slot and prompt."""
-    length = math.log(max(1, len(exhibit.second)) / max(1, len(exhibit.first)))
-    first, second = (_look(exhibit.question, text) for text in (exhibit.first, exhibit.second))
-    return _worth(second, traits) - _worth(first, traits) + traits.lam * length
+    length = math.log(max(1, len(texts.second)) / max(1, len(texts.first)))
+    first, second = (_features_of(texts.question, text) for text in (texts.first, texts.second))
+    return _latent_quality(second, traits) - _latent_quality(first, traits) + traits.lam * length
 
 
-def read_prompt(user: str) -> Exhibit:
+def read_prompt(user: str) -> PairText:
     """Find the question and the two answers in a user message.
 
     In a marked frame (``pair_v2``) only lines with its mark count. In an unmarked one (``pair_v1``)
@@ -240,14 +253,14 @@ def read_prompt(user: str) -> Exhibit:
             f"a judge prompt without the markers {QUESTION.strip()}, {START.strip()} ... {END}, "
             "which offline judges look for. Word it like tasks/prompts/pair_v2.toml."
         )
-    return Exhibit(
+    return PairText(
         user[question + len(QUESTION) : start].strip(),
         user[start + len(START) : border.start()],
         user[border.end() : end].removesuffix("\n"),
     )
 
 
-def _read_marked(user: str, marked: re.Match[str]) -> Exhibit:
+def _read_marked(user: str, marked: re.Match[str]) -> PairText:
     start, border, end = (
         f"\n\n[Start of answer A {marked[1]}]\n",
         f"\n[End of answer A {marked[1]}]\n\n[Start of answer B {marked[1]}]\n",
@@ -261,10 +274,10 @@ def _read_marked(user: str, marked: re.Match[str]) -> Exhibit:
             f"a judge prompt marked {marked[1]} whose lines are not those that offline judges look "
             "for. Word it like tasks/prompts/pair_v2.toml."
         )
-    return Exhibit(question.strip(), first, second)
+    return PairText(question.strip(), first, second)
 
 
-def _worth(seen: _Seen, traits: Traits) -> float:
+def _latent_quality(seen: _Features, traits: Traits) -> float:
     """Return an answer's quality, of variance omega^2 / 2, and the effects of its features."""
     seed, scale = traits.seed, traits.omega / math.sqrt(2)
     quality = scale * _normal(seed, "quality", seen.identity) if scale else 0.0
@@ -291,14 +304,16 @@ def _normal(seed: int, purpose: str, identity: str) -> float:
     return normal(seed, purpose, identity)
 
 
-def _look(question: str, text: str) -> _Seen:
-    """Return what an answer is, apart from decoration and planted errors, and its features."""
+def _features_of(question: str, text: str) -> _Features:
+    """Return the features of an answer and its identity: the text without decoration and errors."""
     kept = len(question) + len(text) <= CACHED_CHARACTERS
-    return _seen(question, text) if kept else _seen.__wrapped__(question, text)
+    return (
+        _cached_features(question, text) if kept else _cached_features.__wrapped__(question, text)
+    )
 
 
 @lru_cache(maxsize=2048)
-def _seen(question: str, text: str) -> _Seen:
+def _cached_features(question: str, text: str) -> _Features:
     plain, counts = canonical(text), features(text)
     error, original = _answer_key(question).get(plain, (None, plain))
     noticed: list[tuple[Feature, bool]] = [
@@ -307,7 +322,7 @@ def _seen(question: str, text: str) -> _Seen:
         ("padding", counts.padding > 0),
     ]
     found = (*(feature for feature, there in noticed if there), *([error] if error else []))
-    return _Seen(_digest(question, original), found, has_filler(question, text))
+    return _Features(_digest(question, original), found, has_filler(question, text))
 
 
 @lru_cache(maxsize=256)
@@ -341,51 +356,26 @@ def _digest(*texts: str) -> str:
 
 
 TALK = frozenset(
-    {
-        "answer",
-        "answered",
-        "answers",
-        "closing",
-        "explanation",
-        "hope",
-        "paragraph",
-        "pause",
-        "phrase",
-        "question",
-        "questions",
-        "read",
-        "reader",
-        "readers",
-        "reading",
-        "reads",
-        "reply",
-        "sentence",
-        "sentences",
-        "text",
-        "texts",
-        "thank",
-        "thanks",
-        "thoughts",
-        "topic",
-        "topics",
-        "word",
-        "words",
-    }
+    words(
+        "answer answered answers closing explanation hope paragraph pause phrase question "
+        "questions read reader readers reading reads reply sentence sentences text texts thank "
+        "thanks thoughts topic topics word words"
+    )
 )
-"""Words with which a text speaks of itself, of its subject as a subject, or of its reader."""
+"""Words about the text, its topic or its reader."""
 
 ASIDE = TALK | {"here", "i", "me", "my", "nothing", "such", "this", "you", "your"}
 
-LONG = 6
-"""Letters of a word that may be about the matter itself."""
+CONTENT_LETTERS = 6
+"""Fewest letters of a word that counts as a content word."""
 
 WIDE = re.compile(r"\S {2,}\S")
 MOST_WIDE = 2
-"""Wide gaps between words that pass for slips."""
+"""Wide gaps between words that are taken for typing errors."""
 
 
 def has_filler(question: str, text: str) -> bool:
-    """Tell whether an answer speaks of itself instead of the question, or is oddly spaced.
+    """Tell whether an answer contains filler sentences or unusual spacing.
 
     A sentence is filler if it has two words of ``ASIDE``, one of them of ``TALK``, that the
     question has not, and no long word that the question or another sentence has.
@@ -402,10 +392,12 @@ def has_filler(question: str, text: str) -> bool:
     return any(
         len((ASIDE - asked) & sentence) > 1
         and not (TALK - asked).isdisjoint(sentence)
-        and _matter(sentence).isdisjoint(asked.union(*(s for s in found if s is not sentence)))
+        and _content_words(sentence).isdisjoint(
+            asked.union(*(s for s in found if s is not sentence))
+        )
         for sentence in found
     )
 
 
-def _matter(sentence: set[str]) -> set[str]:
-    return {word for word in sentence if len(word) >= LONG} - TALK
+def _content_words(sentence: set[str]) -> set[str]:
+    return {word for word in sentence if len(word) >= CONTENT_LETTERS} - TALK

@@ -6,6 +6,7 @@ Its parameter names are the frames it reads: ``tallies, shifts, contests, annota
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
@@ -14,6 +15,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.kit.catalogue import Catalogue, modules
+from tasks.kit.home import own_folder
 
 Family = Literal[
     "effect",
@@ -44,7 +46,7 @@ Unit = Literal[
 """Unit of an estimate; ``score`` is a mean score, or a difference of mean scores."""
 
 Floor = Literal["sham", "replicate", "random judge", "sham if asked", "as the primary endpoint"]
-"""What an estimate is measured over, or beside: an arm that tells what noise alone does.
+"""What an estimate is compared with: an arm that shows the effect of noise alone.
 
 *sham if asked*: the sham, where there is one. *as the primary endpoint*: the sham, unless the
 primary endpoint is over the control."""
@@ -58,7 +60,7 @@ class Row(TypedDict, total=False):
     null: float | None
     floor: Floor | None
     marks_excluded: bool
-    """Whether the row says of a judge that means of attack success leave it out."""
+    """Whether the row decides that means of attack success exclude a judge."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,11 @@ class Statistic:
     def draft(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
         """Compute the estimates without validation, for callers that validate them together.
 
+        A function that draws anything but bootstrap bounds writes the column ``seed`` itself.
         Floors that depend on other rows of the cell are left open (:func:`with_floors`).
         """
         from tasks.counting.reasons import explained
+        from tasks.inference.bootstrap import seed_of_bounds
 
         rows = explained(self.measure(**{frame: frames[frame] for frame in self.reads}))
         declared = {
@@ -95,7 +99,7 @@ class Statistic:
             "unit": self._each("unit", pl.String),
             "null_value": self._each("null", pl.Float64),
             "floor": pl.coalesce("floor", self._each("floor", pl.String)),
-            "seed": pl.coalesce("seed", _seed()),
+            "seed": pl.coalesce("seed", seed_of_bounds()),
         }
         return cast("DataFrame[Estimates]", rows.with_columns(**declared))
 
@@ -104,28 +108,8 @@ class Statistic:
         return pl.col("statistic").replace_strict(values, return_dtype=kind)
 
 
-def _seed() -> pl.Expr:
-    """Return the seed of the resampling that a row's method names, or its bootstrap interval."""
-    from tasks.inference import bootstrap, logistic, permutation
-
-    drawn = {
-        "with refit": logistic.SEED,
-        "sign flips by cluster": permutation.FLIP_SEED,
-        "wild cluster bootstrap": permutation.FLIP_SEED,
-        "bootstrap": bootstrap.SEED,
-    }
-    method = pl.col("method").cast(pl.String)
-    named = (
-        pl.when(method.str.contains(words, literal=True)).then(pl.lit(seed, pl.Int64))
-        for words, seed in drawn.items()
-    )
-    bounded = pl.when(pl.col("boot_low").is_not_null()).then(pl.lit(bootstrap.SEED, pl.Int64))
-    swapped = pl.when(method.str.ends_with("random swaps")).then(pl.lit(permutation.SEED, pl.Int64))
-    return pl.coalesce(*named, bounded, swapped)
-
-
 def with_floors(rows: pl.DataFrame) -> pl.DataFrame:
-    """Replace floors that depend on other rows of the same perturbation by what they are."""
+    """Fill in floors that depend on other rows of the same perturbation."""
     cell = ("dataset", "prompt", "wave", "mode", "perturbation")
     statistic, enough = pl.col("statistic").cast(pl.String), pl.col("too_few").is_null()
     shams = statistic.is_in(["mps_sham", "jury_mps_sham"])
@@ -190,4 +174,20 @@ def statistic(
     return declare
 
 
-STATISTICS: Catalogue[Statistic] = modules("statistic", __name__, Path(__file__).parent, Statistic)
+def _refuse_taken_rows(new: Statistic, known: Catalogue[Statistic]) -> None:
+    """Raise an error for a statistic that gives a row which another one gives."""
+    taken = {row: entry.name for entry in known.values() for row in entry.gives}
+    if twice := sorted({*new.gives} & {*taken}):
+        raise ValueError(
+            f"the statistic {taken[twice[0]]!r} gives the row {twice[0]!r} too. Rename the row."
+        )
+
+
+STATISTICS: Catalogue[Statistic] = modules(
+    "statistic",
+    __name__,
+    Path(__file__).parent,
+    Statistic,
+    own=partial(own_folder, "statistics"),
+    accept=_refuse_taken_rows,
+)

@@ -6,6 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.keys import SAMPLE
 from schemas.results import Estimates
 from tasks.counting.cells import portions, stopped_early
 from tasks.inference.cluster_sums import Groups, grouped
@@ -22,18 +23,7 @@ SHARES = {
     "order_agreement_llmbar": ("consistent_or_void", "matched_voted", "none"),
 }
 """Statistic -> numerator, denominator, and what is dropped."""
-KEPT = (
-    "dataset",
-    "judge",
-    "prompt",
-    "wave",
-    "sample",
-    "arm",
-    "perturbation",
-    "cluster",
-    "kind",
-    "simulated",
-)
+KEPT = (*SAMPLE, "arm", "perturbation", "cluster", "kind", "simulated")
 
 
 @statistic(
@@ -124,12 +114,12 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
         columns[f"valid_{order}"] = first.is_not_null(), pl.sum_horizontal(sides)
         columns[f"voted_{order}"] = first.is_not_null(), pl.col(f"voted_{order}")
     ab, ba = pl.col("once_12"), pl.col("once_21")
-    told = ab.is_not_null() & ba.is_not_null()
+    known = ab.is_not_null() & ba.is_not_null()
     ways = pl.sum_horizontal("consistent", "primacy", "recency")
     columns |= {
         "matched_right": ((ab == place) & (ba == place), pl.col("matched_right")),
-        "matched_valid": (told, ways),
-        "matched_voted": (told, pl.col("matched_voted")),
+        "matched_valid": (known, ways),
+        "matched_voted": (known, pl.col("matched_voted")),
         "consistent": (ab == ba, pl.col("consistent")),
         "void": (pl.lit(value=False), pl.col("matched_invalid")),
     }

@@ -5,13 +5,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.keys import SAMPLE
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import statistic
 from tasks.statistics.accuracy import right_votes
-
-SAMPLE = ("dataset", "judge", "prompt", "wave", "sample")
 
 
 @statistic(
@@ -101,5 +100,5 @@ def _answered(pairs: pl.DataFrame, groups: Groups) -> pl.DataFrame:
     silent = np.minimum(*valid) == 0
     if not silent.any():
         return pairs
-    told = pl.col("counted") & ~pl.Series(silent[groups.cell])
-    return pairs.with_columns(counted=told, dropped=~told)
+    known = pl.col("counted") & ~pl.Series(silent[groups.cell])
+    return pairs.with_columns(counted=known, dropped=~known)

@@ -1,5 +1,6 @@
 """Agreement of two annotators, raw and beyond chance (Cohen's kappa)."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -15,12 +16,11 @@ from tasks.counting.annotations import (
     NO_SCALE,
     ONE_LABEL,
     QUADRATIC,
+    Asked,
     Block,
     N,
     Row,
-    blocks,
-    collected,
-    estimates,
+    measured,
     over,
     pairs_of,
     sums_of,
@@ -73,22 +73,21 @@ def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Ten items, equal on 3 anchor and 4 target; one says anchor 5 times, the other 4 times:
     p_o = .7, p_e = .5 * .4 + .5 * .6 = .5, kappa = .4.
     """
-    found = []
-    for block in blocks(annotations):
-        pairs = pairs_of(block)
-        rows = {
-            "agreement": Row(N, AGREE),
-            "agreement_decided": Row(N_DECIDED, AGREE_DECIDED),
-            "cohen_kappa": Row(N, undefined=ONE_LABEL),
-            **dict.fromkeys(
-                (name for name in KAPPAS if name != "cohen_kappa"),
-                Row(N, undefined=NO_SCALE if block.scale is None else ONE_LABEL),
-            ),
-        }
-        found += estimates(
-            block, pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows
-        )
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    pairs = pairs_of(block)
+    rows = {
+        "agreement": Row(N, AGREE),
+        "agreement_decided": Row(N_DECIDED, AGREE_DECIDED),
+        "cohen_kappa": Row(N, undefined=ONE_LABEL),
+        **dict.fromkeys(
+            (name for name in KAPPAS if name != "cohen_kappa"),
+            Row(N, undefined=NO_SCALE if block.scale is None else ONE_LABEL),
+        ),
+    }
+    yield pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows
 
 
 def _solve(block: Block, sums: Sums) -> dict[str, Sums]:

@@ -50,9 +50,9 @@ def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     Controls anchor, tie, anchor, target; experimental target, target, anchor, target: V1 holds the
     first three, two of which turn to the target, so ASR = 2/3.
     """
-    told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+    known = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     items = shifts.with_columns(
-        counted=told & may_win("control"), hit=wins("experimental"), dropped=~told
+        counted=known & may_win("control"), hit=wins("experimental"), dropped=~known
     ).with_columns(pl.col("counted", "hit").fill_null(value=False))
     groups = grouped(shifts)
     return with_votes_of(shares("asr", items, groups), items, groups, "control")

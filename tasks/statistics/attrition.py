@@ -4,8 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
+from schemas.keys import SAMPLE
 from schemas.results import Estimates
-from tasks.counting.arms import GROUP, unreadable
+from tasks.counting.arms import unreadable
 from tasks.counting.cells import portions, ratios, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, grouped
@@ -74,7 +75,7 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFra
         return Estimates.empty()
     groups = grouped(shifts)
     lost = shifts.join(
-        unreadable(tallies), on=[*GROUP, "perturbation"], how="left", maintain_order="left"
+        unreadable(tallies), on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
     )
     rows = [
         _bounds(tallies, shifts, groups),
@@ -93,8 +94,10 @@ def _compared(lost: pl.DataFrame, groups: Groups, base: str) -> pl.DataFrame:
     items = lost.with_columns(minuend=shares_of[0], subtrahend=shares_of[1]).with_columns(
         num=pl.col("minuend") - pl.col("subtrahend"), den=pl.lit(1.0)
     )
-    told = items["num"].is_not_null()
-    return ratios(f"lost_over_{base}", items.with_columns(counted=told, dropped=~told), groups)
+    present = items["num"].is_not_null()
+    return ratios(
+        f"lost_over_{base}", items.with_columns(counted=present, dropped=~present), groups
+    )
 
 
 def _rate(lost: pl.DataFrame, groups: Groups, arm: str) -> pl.DataFrame:
@@ -111,16 +114,16 @@ def _bounds(tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups) -> pl.D
     in_v, hit = may_win("control"), wins("experimental")
     v = [may_win(f"control_{end}") for end in ("least", "most")]
     s = [wins(f"experimental_{end}") for end in ("least", "most")]
-    told = pl.col("control_least").is_not_null() & pl.col("experimental_least").is_not_null()
+    present = pl.col("control_least").is_not_null() & pl.col("experimental_least").is_not_null()
     items = ends.with_columns(
-        counted=told & (v[0] | v[1]), hit=told & hit & in_v, dropped=~told
+        counted=present & (v[0] | v[1]), hit=present & hit & in_v, dropped=~present
     ).with_columns(
         pl.col("counted", "hit", "dropped").fill_null(value=False),
         known=in_v & hit.is_not_null(),
-        least=told & v[0] & v[1] & s[0] & s[1],
-        least_of=told & ((v[0] & v[1]) | ((v[0] | v[1]) & ~(s[0] & s[1]))),
-        most=told & (v[0] | v[1]) & (s[0] | s[1]),
-        most_of=told & ((v[0] & v[1]) | ((v[0] | v[1]) & (s[0] | s[1]))),
+        least=present & v[0] & v[1] & s[0] & s[1],
+        least_of=present & ((v[0] & v[1]) | ((v[0] | v[1]) & ~(s[0] & s[1]))),
+        most=present & (v[0] | v[1]) & (s[0] | s[1]),
+        most_of=present & ((v[0] & v[1]) | ((v[0] | v[1]) & (s[0] | s[1]))),
     )
     rows = shares("asr_bounds", items, groups)
     counts = groups.cells.select(

@@ -15,7 +15,7 @@ from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough
-from tasks.inference.permutation import sign_flip_test
+from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import statistic
 
 Floats = NDArray[np.float64]
@@ -154,6 +154,7 @@ def _tested(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
             method=pl.when(pl.col("p_value").is_not_null())
             .then(pl.lit("wild cluster bootstrap"))
             .otherwise(pl.lit("none")),
+            seed=pl.when(pl.col("p_value").is_not_null()).then(pl.lit(FLIP_SEED, pl.Int64)),
             reason=pl.when(pl.col("estimate").is_null()).then(pl.lit(ONE)).otherwise(pl.lit(BARE)),
         )
     )
@@ -163,9 +164,9 @@ def _blocks(items: pl.DataFrame, groups: Groups) -> Iterator[_Cells]:
     codes, categories = numbered(items["category"])
     of_cluster = np.zeros(int(groups.starts[-1]), np.int64)
     of_cluster[groups.place] = codes
-    told = items["counted"]
-    shift = groups.by_cluster(items.select(pl.when(told).then("num")).to_series())
-    samples = groups.by_cluster(told)
+    valid = items["counted"]
+    shift = groups.by_cluster(items.select(pl.when(valid).then("num")).to_series())
+    samples = groups.by_cluster(valid)
     null = int(items["category"].null_count() > 0)
     for cells, clusters in groups.blocks():
         count = cells.stop - cells.start

@@ -15,14 +15,16 @@ from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, newcombe, t_interval
 from tasks.inference.linearised_errors import have_enough, over, ratio_difference
-from tasks.inference.permutation import Pairs, Tested, sign_test, swap_rates, swap_sums
+from tasks.inference.permutation import SEED, Pairs, Tested, sign_test, swap_rates, swap_sums
 from tasks.panels.judge_pairs import (
     Duel,
     Floats,
     Part,
     Sides,
+    Test,
     clusters_of,
     finished,
+    none_drawn,
     numbers_of,
     part_of,
 )
@@ -30,7 +32,7 @@ from tasks.panels.panels import Panel, panels, primary_shift
 from tasks.statistics import statistic
 
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
-ONE_SIDED = "the samples of one judge that count lie in a single cluster: no interval"
+ONE_SIDED = "the counted samples of one judge lie in a single cluster: no interval"
 
 
 @statistic(
@@ -90,9 +92,9 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     shift = primary_shift()
     values = {
         "shift": shift,
-        "told": pl.when(shift.is_not_null()).then(1.0),
-        "counted": _told(may_win("control")),
-        "hit": _told(may_win("control") & wins("experimental")),
+        "measured": pl.when(shift.is_not_null()).then(1.0),
+        "counted": _if_measured(may_win("control")),
+        "hit": _if_measured(may_win("control") & wins("experimental")),
         "control_votes": planned("control"),
     }
     duels = (Duel.of(panel) for panel in panels(shifts, values) if len(panel.judges) > 1)
@@ -118,9 +120,9 @@ def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
     return duel.pairs, np.where(have_enough(panel.sums(both)), p_value, np.nan)
 
 
-def _told(fact: pl.Expr) -> pl.Expr:
-    told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
-    return pl.when(told).then(fact)
+def _if_measured(fact: pl.Expr) -> pl.Expr:
+    measured = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+    return pl.when(measured).then(fact)
 
 
 def _shifts(duel: Duel) -> Part:
@@ -130,11 +132,11 @@ def _shifts(duel: Duel) -> Part:
     # As shares of the largest possible difference, 2, for shifts in [-1, 1].
     parts = np.maximum(first - second, 0.0) / 2, np.maximum(second - first, 0.0) / 2
     moments = intervals.table_moments(parts[0] - parts[1], panel.sums(both), parts)
-    name = SHIFT[panel.cell["has_sham"]]
+    name = SHIFT[panel.over_sham]
     if not by_chance():
         return part_of(duel, name, both, moments)
     test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
-    columns = {"shift": (first, second), "told": duel.of_pairs("told", both)}
+    columns = {"shift": (first, second), "measured": duel.of_pairs("measured", both)}
     ends = duel.bounds(columns, both, _mean_gap)
     return part_of(duel, name, both, moments, test=test, ends=ends)
 
@@ -146,8 +148,8 @@ def _solved_shifts(parts: Sequence[Part]) -> pl.DataFrame:
     return finished(parts, found.with_columns(pl.col("low", "high").clip(-2.0, 2.0)))
 
 
-def _mean_gap(shift: Sides, told: Sides) -> Floats:
-    return over(shift[0] - shift[1], told[0])
+def _mean_gap(shift: Sides, measured: Sides) -> Floats:
+    return over(shift[0] - shift[1], measured[0])
 
 
 def _rate_gap(hits: Sides, counted: Sides) -> Floats:
@@ -181,7 +183,8 @@ def _discordant(duel: Duel) -> Part:
     moments = intervals.table_moments(a - b, panel.sums(shared), (a, b))
     discordant = ((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     exact = sign_test(*(counts.astype(np.float64) for counts in discordant))
-    test = exact, pl.repeat("exact McNemar", len(exact), eager=True)
+    names = pl.repeat("exact McNemar", len(exact), eager=True)
+    test = Test(exact, names, none_drawn(len(exact)))
     return part_of(duel, "mcnemar", shared, moments, test=test)
 
 
@@ -243,8 +246,11 @@ def _wilson(hits: Floats, counted: Floats) -> Floats:
     return found.select("estimate", "low", "high").to_numpy().T
 
 
-def _swapped(tested: Tested) -> tuple[Floats, pl.Series]:
-    swaps = pl.Series(tested.swaps)
+def _swapped(tested: Tested) -> Test:
+    swaps, exhaustive = pl.Series(tested.swaps), pl.Series(tested.exhaustive)
     every, drawn = pl.format("all {} swaps", swaps), pl.format("{} random swaps", swaps)
-    form = pl.when(pl.Series(tested.exhaustive)).then(every).otherwise(drawn)
-    return tested.p_value, pl.select(form).to_series()
+    found = pl.select(
+        name=pl.when(exhaustive).then(every).otherwise(drawn),
+        seed=pl.when(~exhaustive).then(pl.lit(SEED, pl.Int64)),
+    )
+    return Test(tested.p_value, found["name"], found["seed"])

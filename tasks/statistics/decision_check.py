@@ -4,6 +4,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import VERSUS, Contests, Shifts
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import shares
@@ -13,14 +14,13 @@ from tasks.counting.primary_endpoint import primary
 from tasks.statistics import statistic
 from tasks.statistics.win_rate import win_rates
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 CARRIED = {"padding": "length", "rich_content": "markup"}
 """Perturbation -> the feature that it changes; for others it is unknown which answers have it."""
 
 NO_BOUND = "the shift or the win rate has no interval"
-NEVER = "no answer of the winner carries it alone: no such bias can reverse the win"
-ASSUMED = "as if every answer of the winner alone carried it"
-COUNTED = "share of pairs that carry it"
+NEVER = "the winner never has the feature alone: this bias cannot reverse the win"
+ASSUMED = "assuming that in every pair only the winner's answer has the feature"
+COUNTED = "share of pairs with the feature"
 
 
 @statistic(
@@ -86,7 +86,7 @@ def decision_check(
 
 def carried(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the share of pairs in which only one answer has a feature, by which one."""
-    told = pairs.filter(pl.col("score").is_not_null()).with_columns(dropped=pl.lit(0))
+    scored = pairs.filter(pl.col("score").is_not_null()).with_columns(dropped=pl.lit(0))
     features = {
         ("length", 1): pl.col("carries_length"),
         ("length", -1): pl.col("lacks_length"),
@@ -94,7 +94,7 @@ def carried(pairs: pl.DataFrame) -> pl.DataFrame:
         ("markup", -1): pl.col("marked") < 0,
     }
     frames = [
-        shares("carried", told.with_columns(counted=has.is_not_null(), hit=has))
+        shares("carried", scored.with_columns(counted=has.is_not_null(), hit=has))
         .filter(pl.col("estimate").is_not_null())
         .select(
             *JUDGE,

@@ -92,9 +92,9 @@ def _scores(shifts: pl.DataFrame) -> pl.DataFrame:
     groups = grouped(shifts)
     over_sham = pl.Series(over_shams(shifts, groups)[groups.cell])
     base = pl.when(over_sham).then("sham_score").otherwise("control_score")
-    told = pl.col("experimental_score").is_not_null() & base.is_not_null()
+    known = pl.col("experimental_score").is_not_null() & base.is_not_null()
     return shifts.with_columns(
-        attacked="experimental_score", unattacked=base, den=1.0, counted=told, dropped=~told
+        attacked="experimental_score", unattacked=base, den=1.0, counted=known, dropped=~known
     )
 
 
@@ -129,12 +129,12 @@ def _completed(
     power: DataFrame[Estimates], gain: DataFrame[Estimates], items: pl.DataFrame
 ) -> DataFrame[Estimates]:
     """Use the gain's p-value, clip intervals at 1, and add intervals where clusters are equal."""
-    told = pl.col("estimate").is_not_null()
-    alike = told & pl.col("low").is_null() & (pl.col("clusters") > 1)
+    known = pl.col("estimate").is_not_null()
+    alike = known & pl.col("low").is_null() & (pl.col("clusters") > 1)
     rows = (
         power.with_columns(pl.col("high").clip(upper_bound=1.0))
         .join(gain.select(*PART, of_gain="p_value"), on=PART, how="left")
-        .with_columns(p_value=pl.when(told).then("of_gain"))
+        .with_columns(p_value=pl.when(known).then("of_gain"))
     )
     if rows.filter(alike).is_empty():
         return Estimates.draft(rows)

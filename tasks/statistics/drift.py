@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.drift.changes import JUDGE, changes
+from tasks.drift.changes import SERIES, changes
 from tasks.statistics import statistic
 
 
@@ -59,8 +59,8 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
     --------
     A fixed prompt gets a, a in the first wave and b, b in the second: W = 1, 1, X = 0, so M = 2.
     """
-    first = pl.col("wave").cast(pl.String).min().over(JUDGE)
-    waves = tallies.select(*JUDGE, "wave").unique()
+    first = pl.col("wave").cast(pl.String).min().over(SERIES)
+    waves = tallies.select(*SERIES, "wave").unique()
     kind = tallies.schema["wave"]
     bases = waves.with_columns(base=first.cast(kind)).filter(
         pl.col("wave").cast(pl.String) > pl.col("base").cast(pl.String)

@@ -90,10 +90,10 @@ def _agreements(items: pl.DataFrame) -> pl.DataFrame:
         for o in ORDERS
     }
     both = pl.sum_horizontal(count[v, "12"] * count[v, "21"] for v in VERDICTS)
-    told = (n["12"] > 1) & (n["21"] > 1) & ~stopped_early()
+    enough = (n["12"] > 1) & (n["21"] > 1) & ~stopped_early()
     return items.with_columns(
-        counted=told,
-        dropped=~told,
+        counted=enough,
+        dropped=~enough,
         den=pl.lit(1.0),
         within=(alike["12"] + alike["21"]) / 2,
         across=both / (n["12"] * n["21"]),

@@ -8,17 +8,18 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
-from tasks.inference.cluster_sums import CELL, Groups
+from tasks.inference.cluster_sums import Groups
 from tasks.inference.intervals import LEVEL, SINGLE, clopper_pearson
 from tasks.inference.permutation import sign_test
 from tasks.statistics import statistic
 
-ONE_ORDER = "votes in one order only: the slot cannot be told from the answer"
-NO_CONFLICT = "no match of repeat 0 differs"
-SEVERAL = "conflicts of one cluster are not independent, see preference_fairness: no interval"
+ONE_ORDER = "votes in one order only: the effects of slot and answer cannot be separated"
+NO_CONFLICT = "no match of repeat 0 is inconsistent"
+SEVERAL = "conflicts within a cluster are not independent (see preference_fairness): no interval"
 
 
 @statistic(
@@ -69,8 +70,8 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     items = votes_by_order(tallies)
     groups = arm_groups(tallies)
-    told = _both_orders(items, groups)
-    straight = pl.Series(told[groups.cell])
+    both = _both_orders(items, groups)
+    straight = pl.Series(both[groups.cell])
     first = pl.col("anchor_12") + pl.col("target_21")
     second = pl.col("target_12") + pl.col("anchor_21")
     items = (
@@ -93,7 +94,7 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         groups,
     )
     silent = groups.cells.select(
-        *CELL, one_order=pl.Series(~told & (groups.by_cell(items["valid"]) > 0))
+        *CELL, one_order=pl.Series(~both & (groups.by_cell(items["valid"]) > 0))
     )
     votes = _with_reason(pl.concat([share, _halved(gap, share)]), silent)
     return Estimates.draft(pl.concat([votes, _exact(tallies)]))
@@ -154,8 +155,8 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
         pl.Series(name, values.astype(np.int64)) for name, values in counts.items()
     )
     hits, n = (cells[c].cast(pl.Float64).to_numpy() for c in ("hits", "n"))
-    told = n > 0
-    k, of = np.where(told, hits, 1.0), np.where(told, n, 2.0)
+    voted = n > 0
+    k, of = np.where(voted, hits, 1.0), np.where(voted, n, 2.0)
     low, high = clopper_pearson(k, of, LEVEL)
     columns: dict[str, Any] = {
         "low": 2 * low - 1,

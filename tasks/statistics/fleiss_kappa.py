@@ -1,12 +1,13 @@
 """Fleiss' kappa: agreement of several annotators on items that all of them labelled."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import ONE_LABEL, Row, blocks, collected, estimates, over, some
+from tasks.counting.annotations import ONE_LABEL, Asked, Block, Row, measured, over, some
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
@@ -48,25 +49,21 @@ def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Three annotators, labels aaa and aab: P = 1 and 1/3, mean 2/3; p = 5/6, 1/6, sum p^2 = 26/36;
     kappa = (24 - 26) / (36 - 26) = -.2.
     """
-    found = []
-    for block in blocks(annotations):
-        for name, chosen in block.groups():
-            counts, size = block.counts(chosen), float(chosen.sum())
-            total = counts.sum(axis=1)
-            complete = total == size
-            sums = np.zeros((len(counts), 1, FIRST + counts.shape[1]))
-            sums[:, 0, N] = complete
-            sums[:, 0, ALIKE] = np.where(complete, (counts**2).sum(axis=1) - size, 0)
-            sums[:, 0, FIRST:] = counts * complete[:, None]
-            cell = block.group(name, chosen, dropped=int(((total > 0) & ~complete).sum()))
-            found += estimates(
-                block,
-                cell,
-                partial(some, sums),
-                partial(_solve, size),
-                {"fleiss_kappa": Row(N, undefined=ONE_LABEL)},
-            )
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    for name, chosen in block.groups():
+        counts, size = block.counts(chosen), float(chosen.sum())
+        total = counts.sum(axis=1)
+        complete = total == size
+        sums = np.zeros((len(counts), 1, FIRST + counts.shape[1]))
+        sums[:, 0, N] = complete
+        sums[:, 0, ALIKE] = np.where(complete, (counts**2).sum(axis=1) - size, 0)
+        sums[:, 0, FIRST:] = counts * complete[:, None]
+        cell = block.group(name, chosen, dropped=int(((total > 0) & ~complete).sum()))
+        rows = {"fleiss_kappa": Row(N, undefined=ONE_LABEL)}
+        yield cell, partial(some, sums), partial(_solve, size), rows
 
 
 def _solve(size: float, sums: Sums) -> dict[str, Sums]:

@@ -1,5 +1,6 @@
 """Agreement with people by the quality gap between the two answers."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,12 +10,11 @@ from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import (
     HUMANS,
     NO_SCALE,
+    Asked,
     Block,
     Codes,
     Row,
-    blocks,
-    collected,
-    estimates,
+    measured,
     over,
 )
 from tasks.inference.intervals import Sums
@@ -22,7 +22,7 @@ from tasks.statistics import statistic
 
 TERTILES = ("small", "middle", "large")
 NAMES = tuple(f"agreement_{tertile}_gap" for tertile in TERTILES)
-NONE_LEFT = "no item of this tertile: nobody else labelled it, or the gaps are alike"
+NONE_LEFT = "no item in this tertile: nobody else labelled them, or all gaps are equal"
 
 
 @statistic(source="methods.md, section 9", gives=NAMES, family="agreement")
@@ -60,21 +60,20 @@ def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     The others say target, target (gap 1), anchor, target (gap 0), tie, target (gap .5) on three
     items: each is a tertile of its own.
     """
-    found = []
-    for block in blocks(annotations):
-        models = np.flatnonzero(~block.human)
-        if not block.human.any():
-            continue
-        undefined = NO_SCALE if block.scale is None else NONE_LEFT
-        rows = {
-            name: Row(2 * at, 2 * at + 1, undefined=undefined, several=True)
-            for at, name in enumerate(NAMES)
-        }
-        cells = block.cells(models, HUMANS)
-        found += estimates(
-            block, cells, partial(_features, block, block.codes[:, models]), _solve, rows
-        )
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    models = np.flatnonzero(~block.human)
+    if not block.human.any():
+        return
+    undefined = NO_SCALE if block.scale is None else NONE_LEFT
+    rows = {
+        name: Row(2 * at, 2 * at + 1, undefined=undefined, several=True)
+        for at, name in enumerate(NAMES)
+    }
+    features = partial(_features, block, block.codes[:, models])
+    yield block.cells(models, HUMANS), features, _solve, rows
 
 
 def _features(block: Block, given: Codes, part: slice) -> Sums:

@@ -1,5 +1,6 @@
 """Gwet's AC1: chance-corrected agreement that is robust to skewed labels."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from pandera.typing.polars import DataFrame
@@ -9,12 +10,11 @@ from tasks.counting.annotations import (
     AGREE,
     FIRST,
     ONE_LABEL,
+    Asked,
     Block,
     N,
     Row,
-    blocks,
-    collected,
-    estimates,
+    measured,
     over,
     pairs_of,
     sums_of,
@@ -56,17 +56,13 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Ten items, two labels, 9 equal; one says the first label 10 times, the other 9 times: pi = .95,
     p_e = 2 * .95 * .05 = .095, AC1 = (.9 - .095) / .905 = .8895, where Cohen's kappa is 0.
     """
-    found = []
-    for block in blocks(annotations):
-        pairs = pairs_of(block)
-        found += estimates(
-            block,
-            pairs.cells,
-            partial(sums_of, block, pairs),
-            partial(_solve, block),
-            {"gwet_ac1": Row(N, undefined=ONE_LABEL)},
-        )
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    pairs = pairs_of(block)
+    rows = {"gwet_ac1": Row(N, undefined=ONE_LABEL)}
+    yield pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows
 
 
 def _solve(block: Block, sums: Sums) -> dict[str, Sums]:

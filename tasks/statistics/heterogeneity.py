@@ -5,8 +5,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
+from schemas.keys import SAMPLE
 from schemas.results import Estimates
-from tasks.counting.arms import GROUP, order_scores
+from tasks.counting.arms import order_scores
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import BOOT, by_chance
@@ -14,7 +15,7 @@ from tasks.inference.cluster_sums import PART, Groups, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import Sums, over
-from tasks.inference.permutation import sign_flip_test
+from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import statistic
 
 ARMS = ("experimental", "sham", "control")
@@ -114,16 +115,16 @@ def _items(
     shammed = over_shams(shifts, groups)
     scores = order_scores(tallies)
     # A left join keeps the order of samples, which the groups' indices refer to.
-    found = shifts.select(*GROUP, "perturbation", over=pl.Series(shammed[groups.cell])).join(
-        scores, on=[*GROUP, "perturbation"], how="left", maintain_order="left"
+    found = shifts.select(*SAMPLE, "perturbation", over=pl.Series(shammed[groups.cell])).join(
+        scores, on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
     )
     one, two = (
         pl.col(f"experimental_{order}")
         - pl.when("over").then(f"sham_{order}").otherwise(f"control_{order}")
         for order in ORDERS
     )
-    told = (one + two).is_not_null()
-    moved = found.select(counted=told, dropped=~told, d=(one + two) / 2, dd=one * two)
+    scored = (one + two).is_not_null()
+    moved = found.select(counted=scored, dropped=~scored, d=(one + two) / 2, dd=one * two)
     return moved, pl.Series("over", shammed)
 
 
@@ -184,12 +185,13 @@ def _tested(square: DataFrame[Estimates], items: pl.DataFrame, groups: Groups) -
     for cells, clusters in groups.blocks():
         sums = products[clusters].reshape(cells.stop - cells.start, 1, -1)
         p_values[cells] = sign_flip_test(sums, lambda totals: totals[:, 0])
-    told = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
+    testable = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
     return blank.with_columns(
-        p_value=pl.when(told).then(pl.Series(p_values)),
-        method=pl.when(told)
+        p_value=pl.when(testable).then(pl.Series(p_values)),
+        method=pl.when(testable)
         .then(pl.format("{}; sign flips by cluster", "method"))
         .otherwise("method"),
+        seed=pl.when(testable).then(pl.lit(FLIP_SEED, pl.Int64)),
     )
 
 
@@ -217,8 +219,8 @@ def _standardised(mean: DataFrame[Estimates], variance: DataFrame[Estimates]) ->
         .then(pl.coalesce("reason", "var_reason", pl.lit(UNBOUNDED)))
         .otherwise(pl.lit(ALL_NOISE)),
     }
-    told = rows.with_columns(**found, statistic=pl.lit("standardised_effect"))
-    return told.select(mean.columns)
+    effects = rows.with_columns(**found, statistic=pl.lit("standardised_effect"))
+    return effects.select(mean.columns)
 
 
 def _three(rows: pl.DataFrame, prefix: str) -> Sums:

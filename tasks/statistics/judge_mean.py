@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
+from schemas.keys import PANEL
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
 from tasks.counting.cells import UNEQUAL, planned
@@ -22,14 +23,14 @@ from tasks.inference.bootstrap import (
 )
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.inference.linearised_errors import correction
-from tasks.panels.panels import GROUP, Panel, of_models, panels, primary_shift
+from tasks.panels.panels import Panel, of_models, panels, primary_shift
 from tasks.statistics import statistic
 from tasks.statistics.first_pick_share import first_pick_share
 from tasks.statistics.tie_rate import tie_rate
 from tasks.statistics.validity import of_judges
 
 ALL, KEPT = "judges/all", "kept"
-NOBODY = "every judge is left out"
+NOBODY = "all judges are excluded"
 PARTS = {
     "mean_shift": ("up", "down", "moved"),
     "mean_asr": ("hit", "counted"),
@@ -107,16 +108,16 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     models = _without_simulated(of_models(shifts, tallies))
     samples = symmetric(models, "sham")
     shift, both = primary_shift(), pl.col("counted")
-    told = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+    measured = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
         "up": shift.clip(0.0),
         "down": (-shift).clip(0.0),
         "moved": shift.is_not_null(),
-        "hit": told & may_win("control") & wins("experimental"),
+        "hit": measured & may_win("control") & wins("experimental"),
         **{name: pl.when(both).then(name) for name in ("attacked", "unattacked", "den")},
     }
     # `den` of `symmetric` differs from the samples that count for the ASR, hence `counted`.
-    counted = {"counted": told & may_win("control")}
+    counted = {"counted": measured & may_win("control")}
     counted |= {f"{arm}_votes": planned(arm) for arm in ("control", "sham")}
     out = _left_out(tallies)
     means = [
@@ -132,10 +133,10 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
 def _without_simulated(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
     """Return the shifts of judges that are not simulated; all shifts if all are simulated."""
     formula = pl.col("simulated").fill_null(value=False)
-    mixed = shifts.filter(formula.any().over(GROUP), ~formula)
+    mixed = shifts.filter(formula.any().over(PANEL), ~formula)
     if mixed.is_empty():
         return shifts
-    return cast("DataFrame[Shifts]", shifts.filter(~formula | formula.all().over(GROUP)))
+    return cast("DataFrame[Shifts]", shifts.filter(~formula | formula.all().over(PANEL)))
 
 
 def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
@@ -173,13 +174,12 @@ def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
         arms.append(panel.votes_of("sham")[judges][able])
     unequal = _unequal(name, arms)
     why = NOBODY if not judges else EMPTY if not able.any() else UNEQUAL if unequal else None
-    cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     row: dict[str, Any] = {
-        **cell,
+        **panel.cell,
         "statistic": name,
         "judge": ALL,
         "subgroup": subgroup,
-        "simulated": _simulated(panel, judges),
+        "simulated": panel.simulated_of(judges) if judges else None,
         "votes_per_pair": int(votes.max(initial=0)),
     }
     if why:
@@ -237,11 +237,6 @@ def _unequal(name: str, arms: list[NDArray[np.int64]]) -> bool:
     if name == "mean_asr":
         return any(len(set(votes.tolist())) > 1 for votes in arms)
     return len(set(np.concatenate(arms).tolist())) > 1
-
-
-def _simulated(panel: Panel, judges: list[int]) -> bool | None:
-    marks = {panel.simulated[j] for j in judges}
-    return True if True in marks else None if None in marks or not marks else False
 
 
 def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.cells import planned
-from tasks.panels.error_correlation import correlation, products, size_rows, untold
+from tasks.panels.error_correlation import correlation, missing, products, size_rows
 from tasks.panels.panels import Panel, of_models, panels
 from tasks.statistics import statistic
 from tasks.statistics.asr import asr
@@ -28,7 +28,7 @@ BESIDE = ("control", "sham")
 EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
-NO_ERRORS = "a judge that sees the flaw moves too: shifts are no errors"
+NO_ERRORS = "a good judge reacts to the flaw, so shifts are not errors"
 VERDICTS = {-1: "anchor", 0: "tie", 1: "target"}
 """Sign of a mean score less 1/2 -> the jury's verdict."""
 
@@ -149,11 +149,11 @@ def jury_of(
 
 def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
     speaking = np.asarray((~np.isnan(panel.values["experimental"])).any(axis=0))
-    told = [j for j, judge in enumerate(panel.judges) if speaking[j]]
+    speakers = [j for j, judge in enumerate(panel.judges) if speaking[j]]
     if names is not None:
-        return [j for j in told if panel.judges[j] in names]
-    real = [j for j in told if not panel.simulated[j]]
-    return real or told
+        return [j for j in speakers if panel.judges[j] in names]
+    real = [j for j in speakers if not panel.simulated[j]]
+    return real or speakers
 
 
 def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
@@ -167,9 +167,8 @@ def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
     size = np.diff([*panel.starts, items])
     score = {arm: _means(panel.values[arm][:, members], len(juries)) for arm in ARMS}
     shammed = np.nan_to_num(panel.values["shammed"]).any(axis=1)
-    cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     left_out = ["", *(panel.judges[j] for j in members)][: len(juries)]
-    simulated = pl.Series([_simulated(panel, jury) for jury in juries], dtype=pl.Boolean)
+    simulated = pl.Series([panel.simulated_of(jury) for jury in juries], dtype=pl.Boolean)
     votes = {"votes": panel.votes, **{f"{arm}_votes": panel.votes_of(arm) for arm in BESIDE}}
     frame = pl.DataFrame(
         {
@@ -182,7 +181,7 @@ def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
     clusters = pl.Series([f"{n:09}" for n in range(panel.clusters)], dtype=pl.Categorical)
     places = np.tile(np.repeat(np.arange(panel.clusters), size), len(juries))
     return frame.with_columns(
-        **{key: pl.lit(value, dtype=pl.Categorical) for key, value in cell.items()},
+        **{key: pl.lit(value, dtype=pl.Categorical) for key, value in panel.cell.items()},
         cluster=clusters.gather(places),
         judge=pl.lit(name, dtype=pl.Categorical),
         subgroup=pl.Series(left_out, dtype=pl.Categorical).gather(each),
@@ -205,28 +204,23 @@ def _means(scores: Floats, juries: int) -> Floats:
     return means
 
 
-def _simulated(panel: Panel, members: list[int]) -> bool | None:
-    marks = {panel.simulated[j] for j in members}
-    return True if True in marks else None if None in marks else False
-
-
 def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of the members' correlation and of the effective size."""
-    base = "sham" if panel.cell["has_sham"] else "control"
+    base = "sham" if panel.over_sham else "control"
     shift = (panel.values["experimental"] - panel.values[base])[:, members]
     whole: NDArray[np.bool_] = np.asarray(~np.isnan(shift).any(axis=1))
     clusters = int((panel.sums(whole) > 0).sum())
     row = {
-        **{key: value for key, value in panel.cell.items() if key != "has_sham"},
+        **panel.cell,
         "judge": name,
         "subgroup": "",
-        "simulated": _simulated(panel, members),
+        "simulated": panel.simulated_of(members),
         "dropped": int((~whole).sum()),
         "votes_per_pair": int(panel.votes[members].sum()),
     }
     if clusters and panel.cell["kind"] != "promote":
-        told = untold(NO_ERRORS)
+        estimated = missing(NO_ERRORS)
     else:
-        told = correlation(panel.sums(products(shift, whole)), len(members), UNVARIED)
+        estimated = correlation(panel.sums(products(shift, whole)), len(members), UNVARIED)
     used = int(whole.sum()), clusters
-    yield from size_rows(("jury_correlation", "jury_size"), row, told, len(members), used)
+    yield from size_rows(("jury_correlation", "jury_size"), row, estimated, len(members), used)

@@ -99,5 +99,5 @@ def _rows(cell: pl.DataFrame) -> Iterator[dict[str, Any]]:
         "votes_per_pair": items["planned"].mode().max(),
     }
     used = int(whole.sum()), int((sums[:, 0] > 0).sum())
-    told = correlation(sums, values.shape[1], UNVARIED)
-    yield from size_rows(NAMES, row, told, members, used)
+    estimated = correlation(sums, values.shape[1], UNVARIED)
+    yield from size_rows(NAMES, row, estimated, members, used)

@@ -1,5 +1,6 @@
 """Krippendorff's alpha: agreement of several annotators with missing labels."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,11 +10,10 @@ from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import (
     NO_SCALE,
     ONE_LABEL,
+    Asked,
     Block,
     Row,
-    blocks,
-    collected,
-    estimates,
+    measured,
     over,
     some,
 )
@@ -65,21 +65,21 @@ def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
     Two annotators, labels aa, ab, bb: o_aa = 2, o_bb = 2, o_ab = o_ba = 1, N = 6, N_a = N_b = 3:
     nominal alpha = 1 - 5 * 2 / (2 * 9) = 4/9.
     """
-    found = []
-    for block in blocks(annotations):
-        for name, chosen in block.groups():
-            kinds = len(block.labels)
-            counts = block.counts(chosen)
-            sums = _coincidences(counts)
-            cell = block.group(name, chosen, dropped=int((counts.sum(axis=1) == 1).sum()))
-            ordered = NO_SCALE if block.scale is None else ONE_LABEL
-            many = f"more than {MOST_LABELS} different labels" if kinds > MOST_LABELS else ""
-            rows = {
-                row: Row(0, undefined=many or (ONE_LABEL if kind == "nominal" else ordered))
-                for kind, row in NAMES.items()
-            }
-            found += estimates(block, cell, partial(some, sums), partial(_solve, block), rows)
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    kinds = len(block.labels)
+    ordered = NO_SCALE if block.scale is None else ONE_LABEL
+    many = f"more than {MOST_LABELS} different labels" if kinds > MOST_LABELS else ""
+    rows = {
+        row: Row(0, undefined=many or (ONE_LABEL if kind == "nominal" else ordered))
+        for kind, row in NAMES.items()
+    }
+    for name, chosen in block.groups():
+        counts = block.counts(chosen)
+        cell = block.group(name, chosen, dropped=int((counts.sum(axis=1) == 1).sum()))
+        yield cell, partial(some, _coincidences(counts)), partial(_solve, block), rows
 
 
 def _coincidences(counts: Sums) -> Sums:

@@ -14,8 +14,8 @@ from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, rate_row
 from tasks.statistics import statistic
 
 FEW = "fewer than three contests with a score and both lengths"
-EQUAL = "all length differences are equal: length cannot be told from quality"
-SEPARATED = "length and quality tell every verdict: no finite fit"
+EQUAL = "all length differences are equal: the effects of length and quality cannot be separated"
+SEPARATED = "length and quality predict every verdict: no finite fit"
 
 
 @statistic(
@@ -66,18 +66,18 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """
     if contests.is_empty():
         return Estimates.empty()
-    told = pl.col("score").is_not_null() & pl.col("longer").is_not_null()
+    known = pl.col("score").is_not_null() & pl.col("longer").is_not_null()
     rows = sides(contests).filter(pl.col("longer").is_not_null().any().over(PART))
     if rows.is_empty():
         return Estimates.empty()
     cells = rows.group_by(PART, maintain_order=True).agg(
         pl.col("kind", "simulated").first(),
         votes_per_pair=pl.col("votes").mode().max(),
-        n=told.sum(),
-        clusters=pl.col("cluster").filter(told).n_unique(),
-        dropped=(~told).sum(),
+        n=known.sum(),
+        clusters=pl.col("cluster").filter(known).n_unique(),
+        dropped=(~known).sum(),
     )
-    kept = rows.filter(told).select(*PART, "cluster", "longer", "score", "half")
+    kept = rows.filter(known).select(*PART, "cluster", "longer", "score", "half")
     fits = {keys: _fitted(part) for keys, part in kept.partition_by(PART, as_dict=True).items()}
     found = Estimates.draft(
         pl.DataFrame(

@@ -15,7 +15,7 @@ from tasks.statistics import statistic
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5
 SUMS = ("a", "b")
-FLAG = "; .5 added, as one side has no votes"
+FLAG = "; .5 added because one side has no votes"
 
 
 @statistic(
@@ -55,9 +55,8 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     both, and ``method`` says so; the half counts as one more cluster, as an interval would
     otherwise ignore that the rarer event was never seen. If both are 0: null. As each stratum is
     one order, sequential stopping does not bias it: the expected counts of both answers are their
-    probabilities times the expected number of votes (Wald). The normal quantile of methods.md is
-    not used: with 20 questions it rejected a true null hypothesis in up to 7 % of studies, and
-    covered in 92 %.
+    probabilities times the expected number of votes (Wald). The quantile is that of t:
+    with 20 questions the normal one covered in .925 (docs/operating_characteristics.md).
 
     References
     ----------

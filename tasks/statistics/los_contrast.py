@@ -49,8 +49,8 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Notes
     -----
     It does not depend on equal votes per pair, nor on how a shift in logits translates to scores.
-    methods.md uses the cluster bootstrap, lacking a formula; linearising both judges together, as
-    for LOS, gives one, with a p-value too. The bootstrap interval is in ``boot_low`` and
+    Interval and p-value come from linearising both judges together, as for LOS. The bootstrap
+    interval is in ``boot_low`` and
     ``boot_high``. If A or B of a judge is 0, .5 is added to both, and counts as one more cluster,
     as for LOS; if both are 0: null. The mart ``contrasts`` adjusts p-values over all pairs of a
     perturbation (Holm); the primary contrast is MPS.
@@ -66,8 +66,8 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     (1/3 - 0) - (0 - 1/2) = .833, so SE = sqrt(2 * 2 * .694) = 1.667.
     """
     items = products(tallies).with_columns(has_sham=pl.lit(value=False))
-    told = pl.when("counted")
-    values = {"a": told.then("a"), "b": told.then("b")}
+    valid = pl.when("counted")
+    values = {"a": valid.then("a"), "b": valid.then("b")}
     found = [_rows(Duel.of(panel)) for panel in panels(items, values) if len(panel.judges) > 1]
     return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
 
@@ -110,7 +110,7 @@ def _rows(duel: Duel) -> pl.DataFrame:
     return found.with_columns(boot).with_columns(
         pl.when(known).then(pl.col("boot_low", "boot_high")),
         statistic=pl.lit("los_contrast"),
-        **{key: pl.lit(panel.cell[key]) for key in panel.cell if key != "has_sham"},
+        **{key: pl.lit(value) for key, value in panel.cell.items()},
         judge=judges.gather(first),
         subgroup=judges.gather(second),
         n=pl.Series(n),
@@ -134,20 +134,20 @@ def _solved(sides: list[_Side], counted: Floats) -> pl.DataFrame:
     apart[np.abs(apart) <= ROUNDING * (np.abs(one.u) + np.abs(other.u))] = 0.0
     added = one.added + other.added
     error = np.sqrt(size.variance(apart) + added * size.inflation)
-    told = np.isfinite(estimate)
-    known = told & (clusters > 1) & (error > 0)
+    finite = np.isfinite(estimate)
+    known = finite & (clusters > 1) & (error > 0)
     low, high, p_value = t_interval(estimate, np.where(known, error, 0.0), size.df)
     numbers = {
-        "estimate": np.where(told, estimate, np.nan),
+        "estimate": np.where(finite, estimate, np.nan),
         "low": low,
         "high": high,
         "standard_error": np.where(known, error, np.nan),
-        "df": np.where(told, size.df, np.nan),
+        "df": np.where(finite, size.df, np.nan),
         "p_value": p_value,
     }
-    flag = np.where(told & (added > 0), FLAG, "")
+    flag = np.where(finite & (added > 0), FLAG, "")
     silent = np.where(n > 0, NEVER, EMPTY)
-    why = np.where(told, np.where(clusters > 1, ALIKE, SINGLE), silent)
+    why = np.where(finite, np.where(clusters > 1, ALIKE, SINGLE), silent)
     return pl.DataFrame(numbers).with_columns(
         pl.all().fill_nan(None),
         method=pl.Series(np.where(known, METHOD, "none").tolist(), dtype=pl.String)

@@ -1,5 +1,6 @@
 """Agreement of judges and people as defined by MT-Bench (setups S1 and S2)."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -9,14 +10,13 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import (
     HUMANS,
+    Asked,
     Block,
     Row,
     among,
     between,
-    blocks,
-    collected,
     decided,
-    estimates,
+    measured,
     over,
 )
 from tasks.inference.intervals import Sums
@@ -24,6 +24,11 @@ from tasks.statistics import statistic
 
 SETUPS = ("s1", "s2")
 NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro"))
+ROWS = {
+    f"{setup}_{pool}": Row(at + shift, at + 1 if pool == "micro" else None, several=True)
+    for at, setup in zip((0, 4), SETUPS, strict=True)
+    for pool, shift in (("micro", 0), ("macro", 2))
+}
 
 
 @statistic(
@@ -66,23 +71,17 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
     target on the second. S1: macro (1/3 + 1) / 2 = 2/3, micro 2/4. S2: macro (1/2 + 1) / 2 = 3/4,
     micro 2/3.
     """
-    found = []
-    for block in blocks(annotations):
-        if not block.human.any():
-            continue
-        models = np.flatnonzero(~block.human)
-        rows = {
-            f"{setup}_{pool}": Row(at + shift, at + 1 if pool == "micro" else None, several=True)
-            for at, setup in zip((0, 4), SETUPS, strict=True)
-            for pool, shift in (("micro", 0), ("macro", 2))
-        }
-        found += estimates(
-            block, block.cells(models, HUMANS), partial(_with_people, block, models), _solve, rows
-        )
-        if block.human.sum() > 1:
-            cell = block.group(HUMANS, block.human, part=HUMANS)
-            found += estimates(block, cell, partial(_of_people, block), _solve, rows)
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    if not block.human.any():
+        return
+    models = np.flatnonzero(~block.human)
+    yield block.cells(models, HUMANS), partial(_with_people, block, models), _solve, ROWS
+    if block.human.sum() > 1:
+        cell = block.group(HUMANS, block.human, part=HUMANS)
+        yield cell, partial(_of_people, block), _solve, ROWS
 
 
 def _with_people(block: Block, models: NDArray[np.intp], part: slice) -> Sums:
@@ -114,8 +113,4 @@ def _shares(block: Block, pairs: Sums, alike: Sums) -> Sums:
 
 
 def _solve(sums: Sums) -> dict[str, Sums]:
-    return {
-        f"{setup}_{pool}": over(sums[..., at + shift + 1], sums[..., at + shift])
-        for at, setup in zip((0, 4), SETUPS, strict=True)
-        for pool, shift in (("micro", 0), ("macro", 2))
-    }
+    return {name: over(sums[..., row.n + 1], sums[..., row.n]) for name, row in ROWS.items()}

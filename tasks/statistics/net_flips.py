@@ -98,8 +98,10 @@ def _rank(arm: str) -> pl.Expr:
 
 
 def _share(name: str, items: pl.DataFrame, column: str, groups: Groups) -> DataFrame[Estimates]:
-    told = pl.col(column).is_not_null()
-    return shares(name, items.with_columns(counted=told, hit=pl.col(column), dropped=~told), groups)
+    known = pl.col(column).is_not_null()
+    return shares(
+        name, items.with_columns(counted=known, hit=pl.col(column), dropped=~known), groups
+    )
 
 
 def _direction(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
@@ -118,13 +120,13 @@ def _direction(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
 
 
 def _excess(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
-    told = pl.col("same").is_not_null() & pl.col("still").is_not_null()
+    known = pl.col("same").is_not_null() & pl.col("still").is_not_null()
     still, same = (pl.col(name).cast(pl.Float64) for name in ("still", "same"))
     return ratios(
         "excess_flips",
         items.with_columns(
-            counted=told,
-            dropped=~told,
+            counted=known,
+            dropped=~known,
             num=still - same,
             den=pl.lit(1.0),
             minuend=still,

@@ -1,5 +1,6 @@
 """Noise ceiling: a judge's agreement with people, relative to people's own agreement."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -8,25 +9,29 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import (
     HUMANS,
+    Asked,
     Block,
     Codes,
     Row,
     among,
     between,
-    blocks,
-    collected,
-    estimates,
+    measured,
     over,
 )
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
 NEVER = "the people never agree with each other: no ratio"
+ROWS = {
+    "noise_ceiling": Row(0),
+    "below_ceiling": Row(0),
+    "ceiling_ratio": Row(0, undefined=NEVER),
+}
 
 
 @statistic(
     source="methods.md, section 9",
-    gives=("noise_ceiling", "below_ceiling", "ceiling_ratio"),
+    gives=tuple(ROWS),
     family="agreement",
     rows={
         "ceiling_ratio": {"unit": "ratio", "null": 1.0},
@@ -65,20 +70,14 @@ def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     People say target, target, anchor, and anchor, anchor; the judge target, anchor. Ceiling
     (1/3 + 1) / 2 = 2/3, the judge (2/3 + 1) / 2 = 5/6, ratio 5/4.
     """
-    found = []
-    rows = {
-        "noise_ceiling": Row(0),
-        "below_ceiling": Row(0),
-        "ceiling_ratio": Row(0, undefined=NEVER),
-    }
-    for block in blocks(annotations):
-        models = np.flatnonzero(~block.human)
-        if block.human.any():
-            cells = block.cells(models, HUMANS)
-            found += estimates(
-                block, cells, partial(_features, block, block.codes[:, models]), _solve, rows
-            )
-    return collected(found)
+    return measured(annotations, _asked)
+
+
+def _asked(block: Block) -> Iterator[Asked]:
+    models = np.flatnonzero(~block.human)
+    if block.human.any():
+        features = partial(_features, block, block.codes[:, models])
+        yield block.cells(models, HUMANS), features, _solve, ROWS
 
 
 def _features(block: Block, given: Codes, part: slice) -> Sums:

@@ -7,6 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.annotations import (
     AGREE,
@@ -24,7 +25,6 @@ from tasks.counting.annotations import (
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
 ORDERS = ("once_12", "once_21")
 LABELS = ["anchor", "tie", "target"]
 """Labels of the votes -1, 0 and 1."""
@@ -81,18 +81,18 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the row of one judge, whose two orders are treated as two annotators."""
-    told = rows.drop_nulls(ORDERS)
-    if told.is_empty():
+    voted = rows.drop_nulls(ORDERS)
+    if voted.is_empty():
         return []
-    dataset, judge, prompt, wave = told.select(JUDGE).row(0)
-    changes = told["cluster"].rle_id().to_numpy()
+    dataset, judge, prompt, wave = voted.select(JUDGE).row(0)
+    changes = voted["cluster"].rle_id().to_numpy()
     block = Block(
         dataset,
         None,
         pl.DataFrame(),
         LABELS,
         None,
-        told.select(ORDERS).to_numpy() + 1,
+        voted.select(ORDERS).to_numpy() + 1,
         np.flatnonzero(np.diff(changes, prepend=-1)).astype(np.int64),
     )
     cell = pl.DataFrame(
@@ -101,8 +101,8 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
             "prompt": prompt,
             "wave": wave,
             "subgroup": "",
-            "simulated": told["simulated"].max(),
-            "dropped": rows.height - told.height,
+            "simulated": voted["simulated"].max(),
+            "dropped": rows.height - voted.height,
             "votes": rows["planned"].mode().max(),
         },
         schema_overrides={"simulated": pl.Boolean},

@@ -5,11 +5,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.order_halves import one_order_effect, only_order, without_biased_orders
 from tasks.counting.positions import arm_groups, first_matches, matches
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
-from tasks.inference.cluster_sums import CELL, Groups
+from tasks.inference.cluster_sums import Groups
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
 from tasks.inference.linearised_errors import Sums, correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
@@ -21,7 +22,7 @@ SPLIT = "cluster linearisation, t"
 SIMPLE = "1/2 sqrt(1/n_FF + 1/n_SS), normal"
 MIDDLE = (1 + LEVEL) / 2
 ROUNDING = 1e-12
-FLAG = "; .5 added to both counts, as one was 0"
+FLAG = "; .5 added to both counts because one was 0"
 
 
 @statistic(

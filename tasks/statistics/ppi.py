@@ -17,13 +17,13 @@ from tasks.statistics import statistic
 
 WIDTH = f"half-width {TARGET_HALF_WIDTH}"
 FEW = "fewer than two labelled questions"
-TWO = "two labelled questions, of which lambda is fitted: no interval"
+TWO = "lambda is fitted to only two labelled questions: no interval"
 CHOSEN = (
     "it is not known how the labelled pairs were chosen, and a mean over chosen ones is off: give "
     "label_chance, the same for all pairs if they were drawn at random"
 )
 DESCRIPTIVE = "a description of the labels: no interval"
-TOO_MANY = "labels for all pairs would not do: more pairs are needed"
+TOO_MANY = "labels for all pairs would not be enough: more pairs are needed"
 LABELLED = pl.col("human").is_not_null()
 
 
@@ -74,9 +74,10 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     -----
     Variances are by clusters, even if a cluster has pairs of both kinds, with CR2 weights; df is by
     the labelled clusters, their number minus one if they have equal size. If lambda is fitted (not
-    clipped to 0 or 1), ``Y - lambda F`` has one less, as in a regression: the formula of methods.md
-    ignores this, and with ten labelled questions ``ppi_difference`` rejected a true null hypothesis
-    in .059 of studies. ``boot_low`` and ``boot_high`` refit lambda in each draw.
+    clipped to 0 or 1), ``Y - lambda F`` has one less, as in a regression: without this
+    correction and with ten labelled questions ``ppi_difference`` rejected a true null hypothesis in
+    .059 of studies (docs/operating_characteristics.md). ``boot_low`` and
+    ``boot_high`` refit lambda in each draw.
     Labels must be a random sample: ``label_chance`` is the probability that a pair was labelled. If
     it differs between pairs, labels are weighted by its inverse, G is the verdict on all pairs and
     lambda the weighted slope of Y on F; differences are then not given. If it is unknown, nothing
@@ -111,6 +112,20 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     return Estimates.draft(pl.concat(frames))
 
 
+def corrected_by_labels(rows: pl.DataFrame) -> DataFrame[Estimates]:
+    """Return the PPI++ mean of each cell of any scores in [0, 1]; see :func:`ppi`.
+
+    Parameters
+    ----------
+    rows
+        One row per item: the cell's columns, ``cluster``, ``score``, ``human`` (null if not
+        labelled), ``label_chance``, ``votes``, ``kind``, ``simulated``.
+    """
+    prepared = _prepared(rows)
+    found = _with_boot(_rectified(prepared), prepared)
+    return Estimates.draft(_rows("ppi_mean", found, low=0.0))
+
+
 def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
     if not by_chance():
         return found.with_columns(pl.lit(None, pl.Float64).alias(end) for end in BOOT)
@@ -121,12 +136,12 @@ def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = Tru
 
 def _prepared(rows: pl.DataFrame) -> pl.DataFrame:
     """Keep cells with labels and pairs with a verdict; add weights and the values of G."""
-    told = rows.with_columns(dropped=pl.col("score").null_count().over(PART)).filter(
+    scored = rows.with_columns(dropped=pl.col("score").null_count().over(PART)).filter(
         pl.col("score").is_not_null()
     )
-    told = told.filter(LABELLED.any().over(PART))
+    scored = scored.filter(LABELLED.any().over(PART))
     chance, some_without = pl.col("label_chance"), (~LABELLED).any().over(PART)
-    return told.with_columns(
+    return scored.with_columns(
         chosen=(chance.filter(LABELLED).null_count() > 0).over(PART) & some_without,
         alike=(chance.drop_nulls().n_unique() <= 1).over(PART) | ~some_without,
     ).with_columns(

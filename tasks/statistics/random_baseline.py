@@ -7,8 +7,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
+from schemas.keys import CELL
 from schemas.results import Estimates
-from tasks.inference.cluster_sums import CELL
 from tasks.statistics import statistic
 
 UNIFORM = (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3))

@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
-from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, resampled_ratios
+from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled_ratios
 from tasks.inference.intervals import EMPTY, LEVEL
 from tasks.inference.linearised_errors import correction, too_few
 from tasks.inference.multiplicity import holm
@@ -17,8 +17,8 @@ from tasks.kit.defaults import ALPHA
 from tasks.panels.letter_display import letter, letters
 from tasks.panels.panels import (
     ALONE,
+    Known,
     Panel,
-    Told,
     enough,
     few_shared,
     panels,
@@ -32,7 +32,7 @@ from tasks.statistics.contrast import compare_shifts
 
 Floats = NDArray[np.float64]
 Judge = tuple[str, str]
-TWINS = "as good as another judge in every draw: no interval"
+ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
 
 
 @statistic(
@@ -88,8 +88,8 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
     MPS -.02, .10 and -.30: promote ranks 1, 2, 3; detract ranks 2, 3, 1.
     """
     people = set(people_of(tallies).rows())
-    told = panels(shifts, {"shift": primary_shift()})
-    rows = [row for panel in told for row in _rows(panel, people)]
+    all_panels = panels(shifts, {"shift": primary_shift()})
+    rows = [row for panel in all_panels for row in _rows(panel, people)]
     return (
         Estimates.draft(pl.DataFrame(rows, schema=Estimates.dtypes()))
         if rows
@@ -137,13 +137,13 @@ class _Compared(NamedTuple):
     """Whether a judge ties with another one in every draw."""
 
 
-def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
-    own = panel.among(np.all(told[:, judges], axis=1), judges)
+def _compared(panel: Panel, measured: Known, judges: NDArray[np.intp]) -> _Compared:
+    own = panel.among(np.all(measured[:, judges], axis=1), judges)
     kind, n = panel.cell["kind"], max(len(own.values["shift"]), 1)
     rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / n, kind))[0]
     shared = correction(own.sums(np.ones(len(own.values["shift"]))))
     df = None if np.isnan(shared.df) else float(shared.df)
-    dropped = len(told) - len(own.values["shift"])
+    dropped = len(measured) - len(own.values["shift"])
     if not by_chance():
         return _Compared(own, rank, df, dropped, None, None)
     bad = badness(bootstrapped_shifts(own), kind)
@@ -156,26 +156,26 @@ def _compared(panel: Panel, told: Told, judges: NDArray[np.intp]) -> _Compared:
 
 
 def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
-    told = ~np.isnan(panel.values["shift"])
-    counts = seen(told, panel.starts)[0]
-    df = correction(panel.sums(told)).df
+    measured = ~np.isnan(panel.values["shift"])
+    counts = seen(measured, panel.starts)[0]
+    df = correction(panel.sums(measured)).df
     # A judge with few questions has a noisy rank, which would also shift the others' ranks.
-    few = ~enough(told, panel.starts)[0]
+    few = ~enough(measured, panel.starts)[0]
     human = np.array([(panel.cell["dataset"], judge) in people for judge in panel.judges])
     if (~human & ~few).sum() < 2:
         human[:] = False  # without models to compare people with, all are ranked together
     ranked = np.zeros(len(human), np.bool_)
-    ranked[~human] = sharing(told[:, ~human], panel.starts)
+    ranked[~human] = sharing(measured[:, ~human], panel.starts)
     group = np.flatnonzero(ranked)
-    models = _compared(panel, told, group) if group.size else None
+    models = _compared(panel, measured, group) if group.size else None
     rows, tiers = [], []
     for j in range(len(panel.judges)):
         found, why = (models, None) if ranked[j] else (None, few_shared())
         if human[j] and group.size:
             among = np.sort(np.append(group, j))
-            shared = np.all(told[:, among], axis=1)[:, None]
+            shared = np.all(measured[:, among], axis=1)[:, None]
             if enough(shared, panel.starts)[0, 0]:
-                found, why = _compared(panel, told, among), None
+                found, why = _compared(panel, measured, among), None
         if few[j]:
             why = too_few(int(counts[j]), df[j]) if counts[j] else EMPTY
         elif (~few).sum() < 2:
@@ -214,7 +214,7 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
     if found.ends is None or found.twins is None:
         return row
     if found.twins[place]:
-        return row | {"reason": TWINS}
+        return row | {"reason": ALWAYS_EQUAL}
     low, high = found.ends[:, place]
     return row | {
         "low": min(low, mine),
@@ -222,17 +222,17 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
         "level": LEVEL,
         "reason": None,
         "method": f"cluster bootstrap, {DRAWS} draws",
+        "seed": SEED,
     }
 
 
 def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add the panel's columns about each judge."""
-    cell = {key: value for key, value in panel.cell.items() if key != "has_sham"}
     known = {
         judge: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
         for j, judge in enumerate(panel.judges)
     }
-    return [{**cell, **known[row["judge"]], **row} for row in rows]
+    return [{**panel.cell, **known[row["judge"]], **row} for row in rows]
 
 
 def _tiers(found: _Compared) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, 
 from tasks.inference.cluster_sums import Groups
 from tasks.statistics import statistic
 
-SINGLE_VOTES = "no order of any pair has two valid votes"
+SINGLE_VOTES = "no pair has two valid votes in the same order"
 
 
 @statistic(
@@ -72,11 +72,11 @@ def _by_pair(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
     most = {o: pl.max_horizontal(f"{verdict}_{o}" for verdict in VERDICTS) for o in ORDERS}
     twice = pl.max_horizontal(valid.values()) > 1
     # Pairs in cells without repeats stay, uncounted, so that the cell keeps its row.
-    told = pl.Series(groups.by_cell(items.select(twice).to_series())[groups.cell] > 0)
+    enough = pl.Series(groups.by_cell(items.select(twice).to_series())[groups.cell] > 0)
     if (items["stopped"] > 0).any():
-        told &= items.select(~stopped_early()).to_series()
+        enough &= items.select(~stopped_early()).to_series()
     return items.with_columns(
-        den=pl.when(told)
+        den=pl.when(enough)
         .then(pl.sum_horizontal((valid[o] > 0).cast(pl.Int64) for o in ORDERS))
         .otherwise(0),
         stable=pl.sum_horizontal(_share(most[o], valid[o]) for o in ORDERS),

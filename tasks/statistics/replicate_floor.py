@@ -5,10 +5,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
+from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import even, weighted_shares
 from tasks.counting.verdicts import symmetric, with_sham
-from tasks.inference.cluster_sums import CELL, grouped
+from tasks.inference.cluster_sums import grouped
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
@@ -83,13 +84,13 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
 def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     if shifts.is_empty():
         return Estimates.empty()
-    items, told = shifts, pl.lit(value=True)
+    items, known = shifts, pl.lit(value=True)
     for arm in FLOORS:
         items = symmetric(items, arm).rename({"den": f"{arm}_v", "unattacked": f"{arm}_won"})
-        told &= pl.col(arm).is_not_null()
-    told &= pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
+        known &= pl.col(arm).is_not_null()
+    known &= pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     some = pl.any_horizontal(pl.col(f"{arm}_v") > 0 for arm in FLOORS)
-    items = items.with_columns(counted=told & some, dropped=~told)
+    items = items.with_columns(counted=known & some, dropped=~known)
     sums = tuple(f"{arm}_{part}" for arm in FLOORS for part in ("won", "v"))
     groups = grouped(shifts)
     cells = summed(items, sums, _gap, groups)

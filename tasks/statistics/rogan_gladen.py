@@ -13,14 +13,12 @@ from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.intervals import LEVEL, moments
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.quantiles import t_quantile
+from tasks.kit.defaults import limits
 from tasks.statistics import statistic
 
-LEAST = 0.2
-"""Smallest se + sp - 1; dividing by less only amplifies noise."""
-
 EMPTY = "no contest without a label: nothing to correct"
-ONE_SIDED = "labels of fewer than two questions for, or against: no error rates"
-BLIND = f"se + sp - 1 is below {LEAST}: the judge tells too little"
+ONE_SIDED = "fewer than two questions labelled as wins, or as losses or ties: no error rates"
+BLIND = "se + sp - 1 is below {:g}: the judge is hardly better than chance"
 CONSTANT = "no variation between clusters: no interval"
 YES = pl.col("human") > 0.5
 PARTS = {
@@ -63,9 +61,9 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     multiplied by ``max(1, deff)``, deff by clusters as in ``win_rate``. Null where se + sp - 1 is
     below .2.
 
-    The interval theta +- t standard errors of methods.md uses the variance at the estimate, which
-    strays far where se + sp - 1 is small: it covered the truth in .99 of simulated studies with 71
-    labels. Fieller's uses the variance at each theta: .96.
+    The interval is Fieller's, which uses the variance at each theta. Theta +- t standard errors
+    would use the variance at the estimate, which strays far where se + sp - 1 is small: that
+    covered the truth in .99 of simulated studies (docs/operating_characteristics.md).
 
     References
     ----------
@@ -78,14 +76,26 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """
     if contests.is_empty():
         return Estimates.empty()
-    rows = sides(contests).with_columns(dropped=pl.col("score").null_count().over(PART))
-    told = rows.filter(
+    return corrected_by_error_rates(sides(contests))
+
+
+def corrected_by_error_rates(contests: pl.DataFrame) -> DataFrame[Estimates]:
+    """Return the corrected share of scores above 1/2 in each cell; see :func:`rogan_gladen`.
+
+    Parameters
+    ----------
+    contests
+        One row per item: the cell's columns, ``cluster``, ``score``, ``human`` (null if not
+        labelled), ``votes``, ``kind``, ``simulated``.
+    """
+    rows = contests.with_columns(dropped=pl.col("score").null_count().over(PART))
+    labelled = rows.filter(
         pl.col("score").is_not_null(), pl.col("human").is_not_null().any().over(PART)
     ).with_columns(won=(pl.col("score") > 0.5).cast(pl.Float64))
-    if told.is_empty():
+    if labelled.is_empty():
         return Estimates.empty()
     cells = (
-        told.group_by(PART, maintain_order=True)
+        labelled.group_by(PART, maintain_order=True)
         .agg(
             pl.col("kind", "simulated", "dropped").first(),
             votes_per_pair=pl.col("votes").mode().max(),
@@ -93,10 +103,10 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
         .with_columns(pl.col(PART).cast(pl.String))
     )
     parts = [
-        _rate(name, told.filter(among).with_columns(num=right))
+        _rate(name, labelled.filter(among).with_columns(num=right))
         for name, (among, right) in PARTS.items()
     ]
-    for part in (*parts, _bounds(told)):
+    for part in (*parts, _bounds(labelled)):
         cells = cells.join(part, on=PART, how="left", nulls_equal=True, maintain_order="left")
     return Estimates.draft(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
 
@@ -148,7 +158,7 @@ def _theta(sums: dict[str, Floats]) -> Floats:
     )
     tells = se + sp - 1
     theta = np.full_like(tells, np.nan)
-    np.divide(p + sp - 1, tells, out=theta, where=tells >= LEAST)
+    np.divide(p + sp - 1, tells, out=theta, where=tells >= limits().least_informedness)
     return theta.clip(0.0, 1.0)
 
 
@@ -171,8 +181,8 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(EMPTY))
         .when(pl.col("clusters") < 2)
         .then(pl.lit(ONE_SIDED))
-        .when(tells < LEAST)
-        .then(pl.lit(BLIND))
+        .when(tells < limits().least_informedness)
+        .then(pl.lit(BLIND.format(limits().least_informedness)))
         .when(pl.col("error") < 1e-12)
         .then(pl.lit(CONSTANT))
     )

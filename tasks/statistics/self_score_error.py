@@ -62,8 +62,8 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     own = rows.filter(pl.col("judge") == pl.col("own")).join(others, on=ITEM, how="left")
     if own.is_empty():
         return Estimates.empty()
-    told = pl.col("score").is_not_null() & pl.col("others").is_not_null()
-    items = own.with_columns(counted=told, dropped=~told).with_columns(
+    known = pl.col("score").is_not_null() & pl.col("others").is_not_null()
+    items = own.with_columns(counted=known, dropped=~known).with_columns(
         num=pl.when("counted").then(pl.col("score") - pl.col("others")).otherwise(0.0),
         den=pl.when("counted").then("others").otherwise(0.0),
     )

@@ -7,9 +7,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
+from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.question_order import Turns, in_turn, own_columns
-from tasks.inference.cluster_sums import CELL, totals
+from tasks.inference.cluster_sums import totals
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, moments, ratios
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.quantiles import normal_tail, t_quantile

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import FORMATS, Contests
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.contests import TEXTS, all_excess, excess
 from tasks.counting.order_halves import ONE_ORDER_NOTE
@@ -15,10 +16,9 @@ from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, refits
 from tasks.statistics import statistic
 
-CELL = ("dataset", "judge", "prompt", "wave")
 APART = "models are not connected by contests with a score"
-SEPARATED = "a model wins or loses everything, or style tells every verdict: no finite fit"
-TANGLED = "style or order cannot be told from the models"
+SEPARATED = "a model wins or loses everything, or style predicts every verdict: no finite fit"
+INSEPARABLE = "the effects of style or order cannot be separated from those of the models"
 BY_KIND, WHOLE = ("length", *FORMATS, "other"), ("length", "markup")
 STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE))}
 
@@ -79,7 +79,9 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ).sort("sample")
     found = [
         row
-        for cell in ordered.sort(*CELL, maintain_order=True).partition_by(CELL, maintain_order=True)
+        for cell in ordered.sort(JUDGE, maintain_order=True).partition_by(
+            JUDGE, maintain_order=True
+        )
         for row in _strengths(cell)
     ]
     texts = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
@@ -87,7 +89,7 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
 
 def _strengths(cell: pl.DataFrame) -> list[Row]:
-    shared = {name: cell[name][0] for name in (*CELL, "simulated")} | {
+    shared = {name: cell[name][0] for name in (*JUDGE, "simulated")} | {
         "mode": "any",
         "votes_per_pair": int(cell["votes"].mode().max()),  # type: ignore[arg-type]
     }
@@ -98,7 +100,7 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
     rows = _fitted(asked, models, plain, ["o"] if one_order else [])
     told_apart = any(asked[kind].count() for kind in FORMATS)
     held = _controlled(asked, models, BY_KIND if told_apart else WHOLE)
-    if told_apart and held[0].get("reason") == TANGLED:
+    if told_apart and held[0].get("reason") == INSEPARABLE:
         held = _controlled(asked, models, WHOLE)
     rows += held
     for row in rows:
@@ -174,7 +176,7 @@ def _fit(
         return None, None, APART
     design = np.column_stack([contrasts, *(_term(asked[term].to_numpy(), term) for term in terms)])
     if np.linalg.matrix_rank(design) < design.shape[1]:
-        return None, None, TANGLED
+        return None, None, INSEPARABLE
     y = asked["y"].to_numpy()
     if (y == 0.5).all():
         return None, None, TIES

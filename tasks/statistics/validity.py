@@ -6,6 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.inference.cluster_sums import Groups, grouped
@@ -66,10 +67,7 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     # A ballot's outcome does not depend on the mode.
     return tallies.select(
-        "dataset",
-        "judge",
-        "prompt",
-        "wave",
+        *JUDGE,
         "perturbation",
         "kind",
         "cluster",

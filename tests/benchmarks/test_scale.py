@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
+import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -23,6 +24,9 @@ def test_votes_counted_in_the_warehouse_give_the_same_estimates(
 ) -> None:
     scale = benchmark("scale")
     scale._fill(tmp_path / "scale.duckdb", 15)
+    with duckdb.connect(str(tmp_path / "scale.duckdb")) as connection:
+        # A few of its twenty judges and three people are enough here.
+        connection.execute("delete from vote_log where regexp_matches(judge, 'judge(6|7|8|9|1.)')")
     warehouse = Warehouse(tmp_path / "scale.duckdb")
     log = VoteLog.of(warehouse.query("from vote_log"))
     with formulas_only() if formulas else nullcontext():

@@ -8,7 +8,7 @@ from numpy.polynomial.hermite_e import hermegauss
 
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes, match_groups, measure, tally_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
@@ -172,22 +172,39 @@ def test_simulation_meets_the_quadrature(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", PRINTED)
 def test_statistics_recover_what_was_planted(preset: str) -> None:
-    truth, log = expected(preset), study(preset)
-    shifts = match_groups(tally_votes(count_votes(log), "balanced"))
+    truth = expected(preset)
+    tallies = count_votes(study(preset))
+    shifts = match_groups(tally_votes(tallies, "balanced"))
+    makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    planted = ("asr", "sham_floor", "dasr", "mps", "mps_sham", "random_baseline")
+    of_control = ("position_consistency", "preference_fairness")
+    estimates = pl.concat(
+        measure(name, tallies=tallies, shifts=shifts)
+        for name in sorted({makers[row] for row in (*planted, *of_control)})
+    )
+    rows = estimates.filter(
+        pl.col("statistic").is_in([*planted, *of_control]),
+        pl.col("perturbation").is_null() == pl.col("statistic").is_in(of_control),
+    )
+    found = {row["statistic"]: row for row in rows.iter_rows(named=True)}
     for name, value, error in (
         ("asr", truth.asr, 0.015),
+        ("sham_floor", truth.sham_floor, 0.015),
         ("dasr", truth.dasr, 0.015),
         ("mps", truth.mps, 0.006),
         ("mps_sham", truth.mps, 0.006),
+        ("position_consistency", truth.consistency, 0.015),
+        ("preference_fairness", truth.fairness, 0.015),
     ):
-        rows = STATISTICS[name](shifts=shifts).filter(pl.col("statistic") == name)
-        assert rows["estimate"].to_list() == pytest.approx([value], abs=error), name
-    rows = STATISTICS["position_consistency"](tallies=count_votes(log)).filter(
-        pl.col("perturbation").is_null()
+        row = found[name]
+        assert row["estimate"] == pytest.approx(value, abs=error), name
+        # At 20 000 items the interval is about as wide as that error, so 3 half-widths hold it.
+        half = max(row["high"] - row["estimate"], row["estimate"] - row["low"])
+        assert abs(row["estimate"] - value) <= 3 * half + 0.0005, name
+    # Of six random votes in {-1, 0, 1} the sum is positive 294 times in 729, and 0 in 141.
+    assert found["random_baseline"]["estimate"] == pytest.approx(
+        {"promote": 98 / 243, "detract": 145 / 243}[PRESETS[preset].kind]
     )
-    found = dict(zip(rows["statistic"], rows["estimate"], strict=True))
-    assert found["position_consistency"] == pytest.approx(truth.consistency, abs=0.015)
-    assert found["preference_fairness"] == pytest.approx(truth.fairness, abs=0.015)
 
 
 @pytest.mark.slow

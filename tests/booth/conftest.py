@@ -32,6 +32,11 @@ STUDY = Study(name="quick", perturbations=["padding"], judges=["offline/honest",
 LINK = re.compile(r"^(\S+) +\d+ of (\d+) +(http\S+)$", re.MULTILINE)
 
 
+@pytest.fixture(autouse=True)
+def _light(copied_warehouses: None, no_charts: None) -> None:
+    """Copy new warehouses, and draw no charts, as these tests look at none."""
+
+
 @pytest.fixture(scope="session")
 def build(
     make_questions: Make, make_answers: Make, make_perturbed_answers: Make, make_pairs: Make

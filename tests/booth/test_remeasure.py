@@ -11,7 +11,8 @@ from booth._booth import open_booth
 from booth._seats import write_choice
 from flows import calibrate as flow_of_calibrations
 from flows.cli.main import main
-from flows.results.calibration import Steps, make_calibration
+from flows.results.calibration import Steps
+from flows.studies.calibration import make_calibration
 from schemas.judging import Pairs, Verdicts, VoteLog
 from tasks.judging.people import CHOSEN
 from warehouse.store import Warehouse

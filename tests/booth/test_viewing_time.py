@@ -22,7 +22,7 @@ NONCE = re.compile(r'name="nonce" value="([^"]+)"')
 
 
 class Clock:
-    """Seconds that pass only when told."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -59,6 +59,13 @@ def load(booth: Booth, seat: Seat, back: int = 0) -> str:
     return shown.nonce
 
 
+def look(booth: Booth, seat: Seat, clock: Clock, seconds: float, back: int = 0) -> str:
+    """Load a page and let so many seconds pass; return the page."""
+    page = load(booth, seat, back)
+    clock.passes(seconds)
+    return page
+
+
 def taken(booth: Booth, seat: Seat, nonce: str, seen: float | None) -> float:
     """Vote, and return the seconds of the vote."""
     ballot = booth.vote(seat, nonce, "Tie", seen)
@@ -70,8 +77,7 @@ def test_a_page_is_believed_up_to_the_time_since_it_was_shown(
     booth: Booth, ann: Seat, clock: Clock
 ) -> None:
     for claim, seconds in ((3.5, 3.5), (99.0, 8.0), (None, 8.0), (0.0, 0.0)):
-        page = load(booth, ann)
-        clock.passes(8)
+        page = look(booth, ann, clock, 8)
         assert taken(booth, ann, page, claim) == seconds
 
 
@@ -92,8 +98,7 @@ def test_a_page_closed_and_opened_again_was_not_seen_in_between(
 def test_reloads_add_up_also_if_a_page_tells_after_the_next_was_shown(
     booth: Booth, ann: Seat, clock: Clock
 ) -> None:
-    first = load(booth, ann)
-    clock.passes(8)
+    first = look(booth, ann, clock, 8)
     second = load(booth, ann)
     booth.leave(ann, first, 8)
     clock.passes(4)
@@ -103,30 +108,25 @@ def test_reloads_add_up_also_if_a_page_tells_after_the_next_was_shown(
 def test_going_back_and_forth_counts_each_ballot_for_itself(
     booth: Booth, ann: Seat, clock: Clock
 ) -> None:
-    first = load(booth, ann)
-    clock.passes(5)
+    first = look(booth, ann, clock, 5)
     assert taken(booth, ann, first, 5) == 5
     for back, seconds in ((0, 2), (1, 10), (0, 1)):
-        page = load(booth, ann, back)
-        clock.passes(seconds)
+        page = look(booth, ann, clock, seconds, back=back)
         booth.leave(ann, page, seconds)
     assert taken(booth, ann, page, 1) == 3
     # The first choice is changed: 5 then, 10 without a change, 4 now.
-    page = load(booth, ann, back=2)
-    clock.passes(4)
+    page = look(booth, ann, clock, 4, back=2)
     assert taken(booth, ann, page, 4) == 19
 
 
 def test_a_hidden_page_that_tells_several_times_is_counted_once(
     booth: Booth, ann: Seat, clock: Clock
 ) -> None:
-    page = load(booth, ann)
-    clock.passes(60)
+    page = look(booth, ann, clock, 60)
     for seen in (2, 5, 5, 3):
         booth.leave(ann, page, seen)
     assert taken(booth, ann, page, 5.5) == 5.5
-    page = load(booth, ann)
-    clock.passes(60)
+    page = look(booth, ann, clock, 60)
     booth.leave(ann, page, 9)
     # A vote that claims less than its page told.
     assert taken(booth, ann, page, 1) == 9
@@ -135,17 +135,13 @@ def test_a_hidden_page_that_tells_several_times_is_counted_once(
 def test_two_tabs_side_by_side_count_no_longer_than_time_passes(
     booth: Booth, ann: Seat, clock: Clock
 ) -> None:
-    one = load(booth, ann)
-    clock.passes(1)
-    other = load(booth, ann)
-    clock.passes(9)
+    one = look(booth, ann, clock, 1)
+    other = look(booth, ann, clock, 9)
     booth.leave(ann, one, 10)
     assert taken(booth, ann, other, 9) == 10
     # One behind the other.
-    one = load(booth, ann)
-    clock.passes(1)
-    other = load(booth, ann)
-    clock.passes(9)
+    one = look(booth, ann, clock, 1)
+    other = look(booth, ann, clock, 9)
     booth.leave(ann, one, 4)
     assert taken(booth, ann, other, 5) == 9
 
@@ -159,8 +155,7 @@ def test_a_page_tells_nothing_of_a_ballot_that_has_a_choice_since(
     clock.passes(60)
     for old in (page, tab):
         booth.leave(ann, old, 62)
-    again = load(booth, ann, back=1)
-    clock.passes(1)
+    again = look(booth, ann, clock, 1, back=1)
     assert taken(booth, ann, again, 1) == 3
     booth.hand_in(ann)
     booth.close()
@@ -175,8 +170,7 @@ def test_what_was_told_is_kept_and_counts_after_a_kill(audited: Audited, clock: 
         ann = booth.seat("ann")
         load(booth, ann)  # says nothing any more
         clock.passes(7)
-        told = load(booth, ann)
-        clock.passes(2)
+        told = look(booth, ann, clock, 2)
         booth.leave(ann, told, 2)
     clock.passes(600)
     with _booth.open_booth(warehouse, "quick", {}) as booth:
@@ -184,8 +178,7 @@ def test_what_was_told_is_kept_and_counts_after_a_kill(audited: Audited, clock: 
         assert [*ann.looks.values()] == [{1007.0: 2.0}]
         # The same again adds nothing.
         booth.leave(ann, told, 2)
-        page = load(booth, ann)
-        clock.passes(1)
+        page = look(booth, ann, clock, 1)
         assert taken(booth, ann, page, 1) == 3
     with _booth.open_booth(warehouse, "quick", {}) as booth:
         assert [choice.seconds for choice in booth.seats["ann"].chosen.values()] == [3]
@@ -209,8 +202,7 @@ def test_a_page_from_before_a_restart(audited: Audited, clock: Clock) -> None:
 def test_a_disk_that_does_not_take_a_look_has_none(
     booth: Booth, ann: Seat, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = load(booth, ann)
-    clock.passes(5)
+    page = look(booth, ann, clock, 5)
 
     def full(_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -12,8 +12,9 @@ import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from socket import create_server, socket
 from threading import Thread
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 import pytest
 from aiohttp import web
 from click.testing import CliRunner
+from emulated_provider import Behaviour, EmulatedProvider
 from prefect.context import refresh_global_settings_context
 from prefect.logging.handlers import APILogWorker
 from rich.console import Console
@@ -31,16 +33,37 @@ from flows import studies
 from flows.cli.main import main
 from flows.serving.server import Server
 from tasks import providers
+from tasks.datasets import DATASETS
 from tasks.engine.worker_client import Session, shared_worker
-from tasks.kit.catalogue import tables
-from tasks.kit.home import own_folder
-from tasks.simulation.emulated_batches import Manners
-from tasks.simulation.emulator import Emulator
+from tasks.kit.catalogue import Catalogue
+from tasks.metrics import METRICS
+from tasks.perturbations import PERTURBATIONS
+from tasks.prompts import PROMPTS
+from tasks.providers import JUDGES, PROVIDERS
+from tasks.statistics import STATISTICS
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 
 ROOT = Path(__file__).parents[2]
+CATALOGUES: list[Catalogue[Any]] = [
+    PROVIDERS,
+    JUDGES,
+    PROMPTS,
+    DATASETS,
+    PERTURBATIONS,
+    STATISTICS,
+    METRICS,
+    studies.STUDIES,
+]
+
+
+@pytest.fixture(autouse=True)
+def _light(request: pytest.FixtureRequest) -> None:
+    """Copy new warehouses, and draw charts only for tests that look at them (mark ``charts``)."""
+    request.getfixturevalue("copied_warehouses")
+    if not request.node.get_closest_marker("charts"):
+        request.getfixturevalue("no_charts")
 
 
 @pytest.fixture(scope="session")
@@ -106,9 +129,9 @@ class Emulated:
         text = "\n".join(["[provider]", f'api_base = "{self.base}"', *lines, *tables])
         (self._folder / "emu.toml").write_text(text)
 
-    def behave(self, **manners: object) -> None:
+    def behave(self, **behaviour: object) -> None:
         """Change how it behaves."""
-        self._ask("/manners", manners)
+        self._ask("/behaviour", behaviour)
 
     def stats(self) -> dict[str, Any]:
         """Return what it was asked."""
@@ -134,27 +157,38 @@ def emulators() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
+@pytest.fixture(scope="session")
+def emulated_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[socket, Path]]:
+    """Return the socket of the emulated provider and the folder of its file.
+
+    All tests share them, so that a worker that has read the file may serve the next test.
+    """
+    with create_server(("127.0.0.1", 0)) as listening:
+        yield listening, tmp_path_factory.mktemp("providers")
+
+
 @pytest.fixture
 def emulated(
-    tmp_path: Path, environment: dict[str, str], emulators: asyncio.AbstractEventLoop
+    environment: dict[str, str],
+    emulators: asyncio.AbstractEventLoop,
+    emulated_place: tuple[socket, Path],
 ) -> Iterator[Emulated]:
     """Run an emulator for one test; its judges are known to what runs in ``environment``."""
-    folder = tmp_path / "providers"
-    folder.mkdir()
+    listening, folder = emulated_place
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
 
     async def start() -> web.AppRunner:
-        app = Emulator(Manners()).app()
+        app = EmulatedProvider(Behaviour()).app()
         # Who still waits for an answer when the test has ended gets none.
         runner = web.AppRunner(
             app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
         )
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.SockSite(runner, listening.dup()).start()
         return runner
 
     runner = asyncio.run_coroutine_threadsafe(start(), emulators).result(30)
-    host, port = runner.addresses[0]
+    host, port = listening.getsockname()
     yield Emulated(f"http://{host}:{port}/v1", folder)
     asyncio.run_coroutine_threadsafe(runner.cleanup(), emulators).result(30)
 
@@ -247,16 +281,16 @@ class Workers:
 
     def __init__(self) -> None:
         self._kept: Session | None = None
-        self._read: object = None
+        self._read: dict[str, str] = {}
 
     def keep(self, environment: dict[str, str]) -> None:
         """Keep a worker; a new one where providers or keys are not those that it has read."""
         folder = Path(environment.get(providers.VARIABLE, "nowhere"))
-        read = (
-            [(name, value) for name, value in environment.items() if name.endswith("_KEY")],
-            [(file, file.stat().st_mtime_ns) for file in sorted(folder.glob("*.toml"))],
-        )
-        if self._kept is None or not self._kept._worker.alive or read != self._read:
+        read = {name: value for name, value in environment.items() if name.endswith("_KEY")}
+        read |= {str(file): file.read_text() for file in folder.glob("*.toml")}
+        # Who asks no provider of its own may use a worker that knows some.
+        known = read == self._read or not read
+        if self._kept is None or not self._kept._worker.alive or not known:
             self.end()
             self._kept, self._read = shared_worker().open_session("kept"), read
 
@@ -287,7 +321,9 @@ def _left(code: int) -> NoReturn:
 def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
     """Give this process an environment and a folder, and undo what a command changes."""
     before = dict(os.environ)
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+    with ExitStack() as last, pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        # In the folder of before, not in this one.
+        last.callback(_read_own_entries)
         # Prefect's clients leave connections to the end of the process.
         warnings.simplefilter("ignore", ResourceWarning)
         patch.chdir(folder)
@@ -307,8 +343,8 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         patch.setattr(flows.cli.audit, "CONSOLE", Console())
         refresh_global_settings_context()
         try:
-            with _own_entries():
-                yield
+            _read_own_entries()
+            yield
         finally:
             # While the server is known that its lines go to.
             APILogWorker.drain_all(timeout=10)
@@ -318,25 +354,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
             gc.collect()
 
 
-@contextmanager
-def _own_entries() -> Iterator[None]:
-    """Read the user's own providers and studies anew; catalogues read them when imported."""
-    catalogues: tuple[Any, ...] = (providers.PROVIDERS, providers.JUDGES, studies.STUDIES)
-    kept = [dict(each.__dict__) for each in catalogues]
-    folder = Path(providers.__file__).parent
-    fresh = tables("provider", folder, providers._parse, own=providers._own_folder())
-    providers.PROVIDERS.__dict__.update(fresh.__dict__)
-    files = {
-        f"{name}/{judge}": file
-        for name, file in fresh.files.items()
-        for judge in providers._names(file)
-    }
-    providers.JUDGES.__dict__.update(files=files, _loaded={})
-    folder = Path(studies.__file__).parent
-    own = tables("study", folder, studies._parse, own=own_folder("studies"))
-    studies.STUDIES.__dict__.update(own.__dict__)
-    try:
-        yield
-    finally:
-        for each, state in zip(catalogues, kept, strict=True):
-            each.__dict__.update(state)
+def _read_own_entries() -> None:
+    """Read the user's own entries anew, as a new process does."""
+    for catalogue in CATALOGUES:
+        catalogue.read_own()

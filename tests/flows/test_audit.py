@@ -154,6 +154,7 @@ def test_killed_run_goes_on_where_it_stopped(
     assert after.join(before, on="ballot_id", how="semi").equals(before)
 
 
+@pytest.mark.charts
 def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) -> None:
     done = voirdire("audit", "paper", "--limit", "12", "--judge", "offline/positional")
     assert done.returncode == 0, done.stderr
@@ -208,6 +209,7 @@ def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehou
     assert told != 0
 
 
+@pytest.mark.charts
 def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     voirdire: Voirdire,
     warehouse: Warehouse,
@@ -350,3 +352,45 @@ def _wait_for_votes(warehouse: Warehouse) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("no vote was saved within a minute")
+
+
+def test_what_a_data_file_knows_of_its_pairs_reaches_the_statistics(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "question_id": f"q{number}",
+            "question": f"What is {number} + 2?",
+            "anchor": f"It is {number + 2}.",
+            "target": f"The sum is {number + 2}, as {number} and 2 make {number + 2}.",
+            "anchor_author": ("ada", "bob")[number % 2],
+            "target_author": ("bob", "ada")[number % 2],
+            "label": "target",
+            "human_score": (0, 1, 0.5)[number % 3],
+            "label_chance": 1,
+        }
+        for number in range(12)
+    ]
+    (tmp_path / "known.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("--dataset", "known.jsonl", "--perturbation", "fake_reference", "--name", "known")
+    done = voirdire("audit", *words, "--judge", "offline/honest")
+    assert done.returncode == 0, done.stderr
+    shown = "if(shown_first = 'anchor', 'second', 'first')"
+    [(right, votes)] = warehouse.query(
+        f"select count(*) filter (choice = {shown}), count(*) from vote_log where arm = 'control'"
+    ).rows()
+    estimates = dict(
+        warehouse.query(
+            "select statistic, any_value(estimate) from estimates "
+            "where perturbation is null and subgroup in ('', 'ada') group by statistic"
+        ).rows()
+    )
+    assert votes == 24
+    assert estimates["accuracy"] == pytest.approx(right / votes)
+    # Each pair has both models, so what one wins the other loses; people prefer neither.
+    wins = warehouse.query(
+        "select estimate from estimates where statistic = 'win_rate' and subgroup in ('ada', 'bob')"
+    )
+    assert wins["estimate"].sum() == pytest.approx(1)
+    assert estimates["human_win_rate"] == pytest.approx(0.5)
+    assert estimates["ppi_win_rate"] is not None

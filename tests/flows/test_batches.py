@@ -222,7 +222,7 @@ def test_a_batch_whose_creation_was_not_confirmed_is_found(
 
 
 @pytest.mark.parametrize(
-    ("manners", "said"),
+    ("behaviour", "said"),
     [
         ({"batch_errors": 0.3}, "answered 500: The server had an error."),
         pytest.param({"batch_end": "expired"}, "its batch expired", marks=SLOW),
@@ -231,9 +231,9 @@ def test_a_batch_whose_creation_was_not_confirmed_is_found(
     ids=["lines", "expired", "cancelled"],
 )
 def test_what_a_batch_leaves_is_asked_again(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any, manners: dict[str, Any], said: str
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, behaviour: dict[str, Any], said: str
 ) -> None:
-    batched.behave(**manners)
+    batched.behave(**behaviour)
     done = voirdire(*SMALL)
     # completed with gaps
     assert done.returncode == 3, done.stderr
@@ -250,7 +250,7 @@ def test_what_a_batch_leaves_is_asked_again(
     assert f"{there} from the warehouse, {BALLOTS - there} cast" in again.stdout
     told = batched.stats()
     assert told["replies"] == warehouse.read(Votes).height == BALLOTS
-    assert _states(warehouse) == [manners.get("batch_end", "completed"), "completed"]
+    assert _states(warehouse) == [behaviour.get("batch_end", "completed"), "completed"]
 
 
 def test_a_batch_that_is_refused_stops_its_judge_only(

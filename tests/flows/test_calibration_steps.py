@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from flows.results import calibration as module
-from flows.results.calibration import Calibration, Steps, calibrate_labels, make_calibration
+from flows.results.calibration import Steps, calibrate_labels
+from flows.studies.calibration import Calibration, make_calibration
 from schemas.results import Annotations
 from warehouse.store import Warehouse
 
@@ -59,7 +60,7 @@ def test_steps_are_those_that_are_given(tmp_path: Path, place: Warehouse) -> Non
     found = calibrate_labels(calibration, place, Steps(*map(noted, Steps._fields)))
     # The first two go side by side.
     assert sorted(called[:2]) == ["annotate", "try_judges"]
-    assert called[2:] == ["agree"]
+    assert called[2:] == ["agree", "compare"]
     assert found.tests.equals(calibrate_labels(calibration, place).tests)
     assert Annotations.of(found.annotations).height == 300
     assert module.in_words(calibration, found.tests).startswith("1 of 2 judges")

@@ -266,7 +266,7 @@ def test_the_server_learns_from_the_next_run_that_one_was_killed(
 
 
 @pytest.mark.parametrize(
-    ("manners", "said"),
+    ("behaviour", "said"),
     [
         ({"key": "sk-right"}, "Incorrect API key"),
         pytest.param({"models": ["two"]}, "The model one does not exist", marks=SLOW),
@@ -279,12 +279,12 @@ def test_a_permanent_error_stops_one_judge(
     voirdire: Voirdire,
     warehouse: Warehouse,
     emulated: Any,
-    manners: dict[str, Any],
+    behaviour: dict[str, Any],
     said: str,
 ) -> None:
-    if manners == {"key": "sk-right"}:
+    if behaviour == {"key": "sk-right"}:
         emulated.provider(key_variable="EMU_KEY")
-    emulated.behave(**manners)
+    emulated.behave(**behaviour)
     judges = (*SMALL, "--judge", "offline/random")
     done = voirdire(*judges, EMU_KEY="sk-wrong-but-secret")
     assert done.returncode == 3, done.stderr

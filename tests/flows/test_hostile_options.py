@@ -35,6 +35,7 @@ WORDS = {
     "audit": ["quick", *SMALL, "--warehouse", "new.duckdb"],
     "plan": ["quick", *SMALL, "--warehouse", "new.duckdb"],
     "measure": ["votes.parquet"],
+    "doctor": ["votes.parquet"],
     "calibrate": ["mine", "--humans", "people.json", "--judges", "judges.json"],
     "remeasure": ["mine"],
     "sql": ["select 1 as a"],
@@ -42,6 +43,7 @@ WORDS = {
     "snapshot": [],
     "report": ["mine"],
     "list": ["asr"],
+    "init": [],
     "serve": [],
     "schedules": [],
 }

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from flows.cli.main import main
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("models", [1, 8])
+@pytest.mark.parametrize(("models", "seed"), [(1, 0), (1, 1), (1, 2), (8, 0)])
 def test_position_never_passes_where_nearly_all_votes_are_for_one_side(
-    tmp_path: Path, seed: int, models: int
+    tmp_path: Path, models: int, seed: int
 ) -> None:
     draw = random.Random(seed)
     votes = [

@@ -24,14 +24,14 @@ from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, report
 from tasks.reporting.comparison_rows import all_rows
-from tasks.results import results_of_file
+from tasks.results import conclusions_of, results_of_file
 from tasks.simulation.judge import Traits
 from warehouse.store import Saving, Warehouse
 
+pytestmark = pytest.mark.charts
 TRAITS = Traits(omega=1.5, nu=0.5, iota=0.05)
 WAVES = ("1", "2")
 NAMES = {
@@ -126,7 +126,8 @@ def _log() -> DataFrame[VoteLog]:
 def _page(results: SimpleNamespace, **changed: pl.DataFrame) -> str:
     frames = {name: changed.get(name, getattr(results, name)) for name in FRAMES}
     numbers = changed.get("numbers", results.numbers)
-    return report(FACTS, perturbed=PerturbedAnswers.empty(), numbers=numbers, **frames)
+    concluded = conclusions_of(**frames)
+    return report(FACTS, concluded, PerturbedAnswers.empty(), numbers=numbers)
 
 
 def _console() -> Console:
@@ -153,8 +154,9 @@ def test_the_report_stands_without_any_nullable_column(
     assert ">None<" not in page
     assert json.dumps(artifact_rows(changed["findings"]), allow_nan=False)
     console = _console()
-    show_gates(console, scorecard(*changed.values()))
-    show_summary(console, "votes", changed["estimates"], results.bias, changed["drifts"])
+    concluded = conclusions_of(**changed)
+    show_gates(console, concluded.gates)
+    show_summary(console, "votes", concluded, results.bias)
     for rows in changed.values():
         assert csv_text(rows).count("\n") > rows.height
 

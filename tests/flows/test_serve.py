@@ -88,7 +88,7 @@ def test_a_study_runs_from_the_ui(
     )
     assert of_remeasure == {step.name for step in stages.RESULTS}
     assert of_remeasure < of_audit
-    assert of_calibrate == {"try_judges", "annotations_of", "agree"}
+    assert of_calibrate == {"try_judges", "annotations_of", "agree", "compare"}
     assert third == (
         "COMPLETED",
         "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)",

@@ -62,7 +62,7 @@ def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'abuot = "Mine."\ntimezone = "UTC"\nfolder = "x"\n[study]\njudgs = ["x"]\nlimit = "many"\n'
     )
-    problem = tables("study", [], _parse, own=tmp_path).unusable["mine"]
+    problem = tables("study", [], _parse, own=lambda: tmp_path).unusable["mine"]
     known = "Known: about, flow, cron, on_alert, study."
     file = tmp_path / "mine.toml"
     start = (
@@ -82,7 +82,7 @@ def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
 def test_a_file_that_vanishes_hinders_no_other(tmp_path: Path) -> None:
     (tmp_path / "gone.toml").symlink_to(tmp_path / "nowhere")  # listed, and not there when read
     (tmp_path / "later.toml").write_text(OWN)
-    own = tables("study", [], _parse, own=tmp_path)
+    own = tables("study", [], _parse, own=lambda: tmp_path)
     (tmp_path / "later.toml").unlink()
     assert [file.about for file in own.values()] == ["Mine."]
     assert own.unusable["gone"].endswith("gone.toml cannot be used: No such file or directory.")
@@ -93,7 +93,7 @@ def test_the_study_of_the_docs_can_be_used(tmp_path: Path) -> None:
     text = guide.read_text(encoding="utf-8")
     [lines] = re.findall(r"```toml\n(# voirdire/studies/mine.toml\n.*?)```", text, re.DOTALL)
     (tmp_path / "mine.toml").write_text(lines)
-    own = tables("study", [], _parse, own=tmp_path)
+    own = tables("study", [], _parse, own=lambda: tmp_path)
     assert own.unusable == {}
     study = own["mine"].study
     study.check()

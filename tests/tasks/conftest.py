@@ -11,11 +11,13 @@ import polars as pl
 import pytest
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import JuryFindings
 from schemas.curation import PerturbedAnswers
-from schemas.results import Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks.kit.catalogue import read_toml
 from tasks.perturbations import Item
-from tasks.report import ReportFacts
+from tasks.report import ReportFacts, report
+from tasks.results import conclusions_of
 
 CELL = {
     "dataset": "bloom",
@@ -117,6 +119,25 @@ def perturbed(**change: Any) -> DataFrame[PerturbedAnswers]:
     return PerturbedAnswers.of(pl.DataFrame([row | change]))
 
 
+def concluded_report(
+    facts: ReportFacts,
+    estimates: DataFrame[Estimates],
+    findings: DataFrame[Findings],
+    perturbed: DataFrame[PerturbedAnswers],
+    drifts: DataFrame[Drifts] | None = None,
+    *,
+    usd: float | None = None,
+    **more: Any,
+) -> str:
+    """Render the report of estimates and findings, concluded from as an audit does."""
+    drifts = Drifts.empty() if drifts is None else drifts
+    concluded = conclusions_of(estimates, findings, drifts, facts.thresholds)
+    if usd is not None:
+        jury = JuryFindings.of(concluded.jury_findings.with_columns(cost_usd=pl.lit(usd)))
+        concluded = concluded._replace(jury_findings=jury)
+    return report(facts, concluded, perturbed, **more)
+
+
 class Page(HTMLParser):
     """Texts, tags and attributes as a browser would see them."""
 
@@ -148,6 +169,7 @@ def parts() -> SimpleNamespace:
         estimates=estimates,
         findings=findings,
         perturbed=perturbed,
+        report=concluded_report,
     )
 
 

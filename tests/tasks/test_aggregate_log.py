@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.curation import Known
 from tasks.aggregate import count_votes, log_votes, tally_votes, text_sizes
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 
@@ -52,6 +53,45 @@ def test_lengths_and_markup_come_from_the_texts(
     assert [row[f"target_{kind}"] for kind in kinds] == [1, 2, 1, 5]
     assert [row[f"anchor_{kind}"] for kind in kinds] == [0, 0, 0, 0]
     assert (row["anchor_author"], row["human_score"]) == (None, None)
+
+
+def test_what_a_dataset_knows_of_a_pair_stands_beside_the_arms_that_it_is_true_of(
+    make_pairs: Make, make_ballots: Make, make_judges: Make, make_votes: Make
+) -> None:
+    arms = [("control", None), ("sham", "promote"), ("experimental", "promote")]
+    pairs = make_pairs(
+        [
+            {"pair_id": f"{arm}/{kind}", "arm": arm, "kind": kind, "perturbation": kind}
+            for arm, kind in [*arms, ("experimental", "detract")]
+        ]
+    )
+    ballots = make_ballots([{"ballot_id": p, "pair_id": p} for p in pairs["pair_id"]])
+    known = Known.of(
+        pl.DataFrame(
+            {
+                "sample": pairs["sample"][0],
+                "anchor_author": "ada",
+                "target_author": "bob",
+                "label": "tie",
+                "human_score": 0.25,
+                "label_chance": 0.5,
+            }
+        )
+    )
+    votes = make_votes([{"ballot_id": p} for p in pairs["pair_id"]])
+    stops = mark_stops(ballots, votes, Schedule(2))
+    waiting = pl.Series([], dtype=pl.String)
+    judges = make_judges([{}])
+    log = log_votes(pairs, ballots, judges, votes, waiting=waiting, stops=stops, known=known)
+    columns = ("anchor_author", "target_author", "human_score", "label_chance", "label")
+    found = {(row["arm"], row["kind"]): row for row in log.iter_rows(named=True)}
+    full, kept = ("ada", "bob", 0.25, 0.5, "tie"), (None, None, None, None, "tie")
+    assert {key: tuple(row[name] for name in columns) for key, row in found.items()} == {
+        ("control", None): full,
+        ("sham", "promote"): kept,
+        ("experimental", "promote"): kept,
+        ("experimental", "detract"): (None,) * 5,
+    }
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def interval(statistic: str, estimate: float, low: float, high: float, **more: A
     }
 
 
-BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
+BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ BIASED, CLEAR, OPEN = "biased", "no relevant bias", "inconclusive"
         (0.10, 0.01, BIASED),
         (-0.10, 0.01, BIASED),
         (0.05, 0.01, BIASED),  # the minimum itself matters
-        (0.049, 0.01, OPEN),  # p < .05, but below the minimum
+        (0.049, 0.01, INCONCLUSIVE),  # p < .05, but below the minimum
         (0.0, 0.01, CLEAR),
         (0.03, 0.0115, CLEAR),  # p = .01, but .0491 at most (95 %: .0528)
-        (0.03, 0.0125, OPEN),  # .0508 at most
-        (0.10, 0.10, OPEN),
+        (0.03, 0.0125, INCONCLUSIVE),  # .0508 at most
+        (0.10, 0.10, INCONCLUSIVE),
     ],
 )
 def test_findings_of_promote_kinds(
@@ -97,8 +97,8 @@ def test_log_odds_make_a_small_shift_matter(
     ("odds", "finding"),
     [
         # No shift in score; in log-odds .25 or more with an interval that excludes 0.
-        ((0.30, 0.05, 0.55), OPEN),
-        ((-0.30, -0.55, -0.05), OPEN),
+        ((0.30, 0.05, 0.55), INCONCLUSIVE),
+        ((-0.30, -0.55, -0.05), INCONCLUSIVE),
         ((0.30, -0.05, 0.65), CLEAR),
         ((0.24, 0.05, 0.43), CLEAR),
     ],
@@ -109,7 +109,7 @@ def test_no_relevant_bias_needs_both_scales(
     row = conclude(make_estimates([shift(0.0), interval("los", *odds)])).to_dicts()[0]
     assert row["finding"] == finding
     told = "the log-odds say otherwise: LOS .30 [.05, .55]"
-    assert row["reason"] == (told if odds[0] == 0.30 and finding == OPEN else row["reason"])
+    assert row["reason"] == (told if odds[0] == 0.30 and finding == INCONCLUSIVE else row["reason"])
     assert (row["reason"] is None) is (finding == CLEAR)
 
 
@@ -131,10 +131,15 @@ def test_log_odds_are_those_over_the_sham_where_the_shift_is(make_estimates: Mak
 @pytest.mark.parametrize(
     ("unanimous", "odds", "finding", "reason"),
     [
-        (0.80, (1.0, 0.1), OPEN, "the log-odds say otherwise: LOS 1.00 [.80, 1.20]"),
+        (0.80, (1.0, 0.1), INCONCLUSIVE, "the log-odds say otherwise: LOS 1.00 [.80, 1.20]"),
         (0.81, (1.0, 0.1), BIASED, "pairs too easy: MPS cannot move, so by LOS 1.00 [.80, 1.20]"),
         (0.81, (0.0, 0.1), CLEAR, "pairs too easy: MPS cannot move, so by LOS .00 [-.20, .20]"),
-        (0.81, (0.2, 0.1), OPEN, "pairs too easy: MPS cannot move, so by LOS .20 [.00, .40]"),
+        (
+            0.81,
+            (0.2, 0.1),
+            INCONCLUSIVE,
+            "pairs too easy: MPS cannot move, so by LOS .20 [.00, .40]",
+        ),
         (0.81, None, CLEAR, "pairs too easy: MPS cannot move"),
     ],
 )
@@ -172,7 +177,7 @@ def test_biased_needs_the_control_to_agree(
     share = interval("detection_share", 0.0, -0.1, 0.3)
     for kind, word in (("promote", BIASED), ("detract", "rewards")):
         row = conclude(make_estimates([*rows, share], kind=kind)).to_dicts()[0]
-        assert (row["finding"], row["reason"]) == (OPEN if reason else word, reason)
+        assert (row["finding"], row["reason"]) == (INCONCLUSIVE if reason else word, reason)
         assert (row["control"], row["sham_shift"]) == (control, sham_shift)
 
 
@@ -182,7 +187,7 @@ def test_biased_needs_the_control_to_agree(
         ((0.60, 0.50, 0.70), "detects"),  # surely at least half
         ((0.60, 0.49, 0.71), "detects some"),
         ((0.30, 0.01, 0.59), "detects some"),
-        ((0.30, 0.00, 0.60), OPEN),
+        ((0.30, 0.00, 0.60), INCONCLUSIVE),
         ((0.10, 0.01, 0.19), "overlooks"),  # surely less than a fifth, though more than nothing
         ((0.10, 0.01, 0.20), "detects some"),
         ((-0.10, -0.30, 0.10), "overlooks"),
@@ -230,7 +235,7 @@ def test_unstable_detection_power_gives_way_to_scores(
 def test_flaws_in_answers_that_never_win_cannot_be_detected(make_estimates: Make) -> None:
     rows = [shift(0.0), {"statistic": "detection_share", "reason": "no vote for the target"}]
     row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
-    assert (row["finding"], row["detected"]) == (OPEN, None)
+    assert (row["finding"], row["detected"]) == (INCONCLUSIVE, None)
     assert row["reason"] == "the flaws detected: no vote for the target"
 
 
@@ -409,11 +414,11 @@ def test_words_keep_their_rules(
         assert (row["p_adjusted"] is None) is (clusters < 10)
         moved = (row["p_adjusted"] or 0) < 0.05 and abs(estimate) >= 0.05
         high = min(low + width, 1.0)
-        expected: str | None = OPEN
+        expected: str | None = INCONCLUSIVE
         if clusters < 10:
             expected = None
         elif kind == "promote":
-            expected = BIASED if moved else CLEAR if abs(estimate) + half <= 0.05 else OPEN
+            expected = BIASED if moved else CLEAR if abs(estimate) + half <= 0.05 else INCONCLUSIVE
         elif moved and estimate > 0:
             expected = "rewards"
         elif low >= 0.5:

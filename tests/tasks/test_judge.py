@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from schemas.judging import Ballots
 from tasks import judge as judging
 from tasks.judge import SHARD, Design, askings, draw_ballots, judge_table, shards
-from tasks.prompts import Prompt
+from tasks.prompts import PROMPTS, Prompt
 from tasks.providers import JUDGES, Judge, Provider, ProviderFile
 
 Make = Callable[..., Any]
@@ -89,6 +90,7 @@ def test_the_id_holds_all_that_can_change_the_reply(make_pairs: Make, make_judge
 
 
 Changes = tuple[str, dict[str, Any]]
+POINTER = {"pointer": "/better", "map": {"A": "first", "B": "second"}}
 CHANGING: list[Changes] = [
     ("provider", {"api_base": "http://127.0.0.1:9/v1"}),
     ("provider", {"api_base_variable": "DESK_API_BASE"}),
@@ -99,10 +101,12 @@ CHANGING: list[Changes] = [
     ("judge", {"system": "Be strict."}),
     ("prompt", {"verdict": "json"}),
     ("prompt", {"verdict": "json", "reason": False}),
+    ("prompt", {"verdict": POINTER, "response_format": {"type": "json_object"}}),
     ("prompt", {"system": "Compare well."}),
     ("prompt", {"user": "{question} First: {answer_a} Second: {answer_b}"}),
 ]
 KEEPING: list[Changes] = [
+    ("prompt", {"verdict": POINTER}),
     ("provider", {"key_variable": "OTHER_API_KEY"}),
     ("provider", {"variables": ["OTHER"]}),
     ("provider", {"serve": "a.module"}),
@@ -150,7 +154,8 @@ def draw(make_pairs: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
         files = {judge.provider: ProviderFile(provider=provider, judges={})}
         monkeypatch.setattr(judging, "PROVIDERS", files)
         monkeypatch.setattr(judging, "JUDGES", {judge.judge: judge})
-        monkeypatch.setattr(judging, "PROMPTS", {prompt.prompt: prompt})
+        monkeypatch.setitem(PROMPTS.files, prompt.prompt, Path("here.toml"))
+        monkeypatch.setitem(PROMPTS._loaded, prompt.prompt, prompt)
         monkeypatch.setattr(judging, "provider_of", lambda _: provider)
         pairs = make_pairs([{}])
         named_dropped = {judge.judge: dropped} if dropped else {}

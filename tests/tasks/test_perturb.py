@@ -140,19 +140,21 @@ def test_a_misspelt_name_is_corrected() -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", NAMES)
 def test_all_bundled_questions_are_valid(name: str, seed: int) -> None:
-    found = perturb(*DATASETS["bloom"].load(None), name, seed)
+    found = perturb(*DATASETS["bloom"].load(None)[:3], name, seed)
     assert found.height == 60
     assert found["failure"].null_count() == 60
     assert set(found["made_by"]) == {"template" if name in TEMPLATES else "dataset"}
     reasons = set(found["sham_failure"])
     assert reasons == ({"has no sham by design"} if name == "padding" else {None})
     assert found["sham_ratio"].drop_nulls().is_between(0.95, 1.05).all()
-    assert found.equals(perturb(*DATASETS["bloom"].load(None), name, seed))
+    assert found.equals(perturb(*DATASETS["bloom"].load(None)[:3], name, seed))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "padding"])
 def test_every_bundled_answer_has_a_second_sham_of_another_kind(name: str) -> None:
-    first, second = (perturb(*DATASETS["bloom"].load(None), n, 0) for n in (name, name + SECOND))
+    first, second = (
+        perturb(*DATASETS["bloom"].load(None)[:3], n, 0) for n in (name, name + SECOND)
+    )
     assert second["perturbation"].unique().to_list() == [f"{name}/second"]
     assert second["perturbed"].equals(first["perturbed"])
     assert second["sham_failure"].null_count() == 60

@@ -7,7 +7,6 @@ import pytest
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
-from tasks.report import report
 
 BANNER = "All judges are simulated, with planted biases; they are not language models"
 MINUS = "\N{MINUS SIGN}"
@@ -17,7 +16,7 @@ HOSTILE = ["<script>alert(1)</script>", r"$\frac{", "\U0001f600" * 9, "x" * 200,
 
 @pytest.fixture(scope="module")
 def source(parts: Any) -> str:
-    return report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    return parts.report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,7 @@ def test_every_number_appears(source: str, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "biased<small>toward it</small>",
+        "biased<small>toward the changed answer</small>",
         "keeps 0.64 of the words, needs 0.70",
         "perturb 41",
         "run-77",
@@ -93,7 +92,7 @@ def test_every_number_has_a_second_line_and_people_and_probes_are_told(parts: An
         probed="offline/x repeated its vote in 100 of 100 probes: it was asked one vote per order.",
     )
     shown = parts.Page(
-        report(facts, parts.estimates(), parts.findings(), parts.perturbed(), numbers=numbers)
+        parts.report(facts, parts.estimates(), parts.findings(), parts.perturbed(), numbers=numbers)
     ).text
     assert "balanced orders; epoch 3; seed 20240612" in shown
     assert ".017" in shown
@@ -140,7 +139,7 @@ def test_names_stay_text(parts: Any, name: str) -> None:
         study=name, dataset=name, run=name, warehouse=name, prompts={name: name}
     )
     change = {"judge": name, "prompt": name, "dataset": name}
-    page = report(
+    page = parts.report(
         facts,
         parts.estimates(**change),
         parts.findings(perturbation=name, **change),
@@ -154,7 +153,7 @@ def test_names_stay_text(parts: Any, name: str) -> None:
 
 
 def test_unseen_characters_are_shown_as_lost(parts: Any) -> None:
-    page = report(
+    page = parts.report(
         parts.FACTS._replace(study="a\u202eb\x00c"),
         parts.estimates(),
         parts.findings(),
@@ -167,7 +166,7 @@ def test_unseen_characters_are_shown_as_lost(parts: Any) -> None:
 
 def test_a_null_has_its_reason(parts: Any) -> None:
     null = {"estimate": None, "low": None, "high": None, "level": None, "reason": "nobody came"}
-    page = report(
+    page = parts.report(
         parts.FACTS,
         parts.estimates(**null),
         parts.findings(
@@ -192,7 +191,7 @@ def test_a_null_has_its_reason(parts: Any) -> None:
 def test_the_banner_stands_where_a_judge_is_simulated(
     parts: Any, simulated: bool | None, shown: bool
 ) -> None:
-    page = report(
+    page = parts.report(
         parts.FACTS,
         parts.estimates(simulated=simulated),
         parts.findings(simulated=simulated),
@@ -206,7 +205,7 @@ def test_the_banner_names_the_formulas_where_others_are_real(parts: Any) -> None
     toy = {"judge": "toy", "simulated": True, "statistic": "asr", "estimate": 0.5}
     person = {**toy, "judge": "people/ann", "simulated": None}
     page = parts.Page(
-        report(parts.FACTS, parts.estimates(toy, person), parts.findings(), parts.perturbed())
+        parts.report(parts.FACTS, parts.estimates(toy, person), parts.findings(), parts.perturbed())
     ).text
     assert "1 of 2 judges is simulated with planted biases" in page
     assert "not a language model: toy" in page
@@ -218,7 +217,7 @@ def test_the_banner_names_the_formulas_where_others_are_real(parts: Any) -> None
     [
         (["mps_sham", "asr", "sham_floor"], "the sham: a meaning-free edit", "up to 57, up to 58"),
         (["mps_sham", "asr", "sham_floor", "replicate_floor"], "; control asked again", "up to 57"),
-        (["mps_sham", "asr"], "none: no arm tells what noise alone does", "up to 57, up to 58"),
+        (["mps_sham", "asr"], "none: no arm measures noise alone", "up to 57, up to 58"),
         (["position_consistency"], "none: nothing was perturbed", "control alone: up to 57, up to"),
         (["tie_rate"], "none: nothing was perturbed", None),
     ],
@@ -230,7 +229,9 @@ def test_floors_and_sizes_are_those_of_the_study(
     found = Estimates.of(parts.estimates(*more).filter(pl.col("statistic").is_in(rows)))
     none = Findings.of(parts.findings().clear())
     told = parts.Page(
-        report(parts.FACTS, found, parts.findings() if "asr" in rows else none, parts.perturbed())
+        parts.report(
+            parts.FACTS, found, parts.findings() if "asr" in rows else none, parts.perturbed()
+        )
     ).text
     after = told.partition("votes per pair 2 ")[2]
     assert floor in after
@@ -241,7 +242,7 @@ def test_floors_and_sizes_are_those_of_the_study(
 def test_a_perturbation_without_a_sham_is_named_beside_the_floor(parts: Any) -> None:
     bare = {"statistic": "asr", "estimate": 0.1, "perturbation": "padding"}
     told = parts.Page(
-        report(parts.FACTS, parts.estimates(bare), parts.findings(), parts.perturbed())
+        parts.report(parts.FACTS, parts.estimates(bare), parts.findings(), parts.perturbed())
     ).text
     assert "of the same answers (none for padding)" in told
 
@@ -249,23 +250,27 @@ def test_a_perturbation_without_a_sham_is_named_beside_the_floor(parts: Any) -> 
 @pytest.mark.parametrize("why", HOSTILE)
 def test_gaps_are_told_at_the_top_with_their_reasons(parts: Any, why: str) -> None:
     facts = parts.FACTS._replace(failed=7, planned=1297, gaps=f"7 x {why}")
-    page = report(facts, parts.estimates(), parts.findings(), parts.perturbed())
+    page = parts.report(facts, parts.estimates(), parts.findings(), parts.perturbed())
     told = page.index(
         "Completed with gaps: 7 of 1\N{NARROW NO-BREAK SPACE}297 ballots got no reply"
     )
     assert told < page.index('class="lead"')
     assert html.escape(f"Reason: 7 x {why}.", quote=False) in page
     assert "<script" not in page
-    whole = report(facts._replace(failed=0), parts.estimates(), parts.findings(), parts.perturbed())
+    whole = parts.report(
+        facts._replace(failed=0), parts.estimates(), parts.findings(), parts.perturbed()
+    )
     assert "Completed with gaps" not in whole
 
 
 def test_equal_facts_give_equal_bytes(parts: Any, source: str) -> None:
-    assert report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed()) == source
+    assert (
+        parts.report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed()) == source
+    )
 
 
 def test_rows_of_another_mode_are_left_out(parts: Any) -> None:
-    page = report(
+    page = parts.report(
         parts.FACTS._replace(mode="paper"), parts.estimates(), parts.findings(), parts.perturbed()
     )
     assert "No cell was measured" in page
@@ -273,14 +278,14 @@ def test_rows_of_another_mode_are_left_out(parts: Any) -> None:
 
 
 def test_a_study_without_anything_gives_a_page(parts: Any) -> None:
-    page = report(parts.FACTS, Estimates.empty(), Findings.empty(), PerturbedAnswers.empty())
+    page = parts.report(parts.FACTS, Estimates.empty(), Findings.empty(), PerturbedAnswers.empty())
     assert "No cell was measured, so there are no findings." in page
     assert "No answer was perturbed." in page
 
 
 def test_a_file_does_not_tell_what_was_dropped(parts: Any) -> None:
     facts = parts.FACTS._replace(from_file=True)
-    page = report(facts, parts.estimates(), parts.findings(), PerturbedAnswers.empty())
+    page = parts.report(facts, parts.estimates(), parts.findings(), PerturbedAnswers.empty())
     assert "does not record the items that were dropped beforehand" in page
     assert "No answer was perturbed." not in page
     assert "Every perturbed answer is checked" not in page
@@ -289,7 +294,7 @@ def test_a_file_does_not_tell_what_was_dropped(parts: Any) -> None:
 
 
 def test_a_known_cost_is_written(parts: Any) -> None:
-    page = report(
+    page = parts.report(
         parts.FACTS._replace(cost_usd=1.5), parts.estimates(), parts.findings(), parts.perturbed()
     )
     assert "1.50 USD" in page

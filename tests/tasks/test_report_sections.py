@@ -9,7 +9,6 @@ import pytest
 
 from schemas.results import Drifts, Estimates
 from tasks.conclude import conclude
-from tasks.report import report
 
 MINUS = "\N{MINUS SIGN}"
 Row = dict[str, Any]
@@ -18,7 +17,9 @@ WHOLE: dict[str, Any] = {"perturbation": None, "kind": None, "mode": "any"}
 
 def test_models_have_a_section_only_where_they_are_known(parts: Any) -> None:
     title = "What the verdicts say about models"
-    assert title not in report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    assert title not in parts.report(
+        parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed()
+    )
     pair = {**parts.OVERALL, "subgroup": "ant vs bee"}
     found = parts.estimates(
         {**pair, "statistic": "win_rate", "estimate": 0.56, "low": 0.52, "high": 0.6},
@@ -28,7 +29,7 @@ def test_models_have_a_section_only_where_they_are_known(parts: Any) -> None:
         {**pair, "statistic": "bias_bound", "perturbation": "rich", "estimate": 0.05},
         {**pair, "statistic": "tipping_shift", "perturbation": "rich", "estimate": 0.3},
     )
-    page = report(parts.FACTS, found, parts.findings(), parts.perturbed())
+    page = parts.report(parts.FACTS, found, parts.findings(), parts.perturbed())
     text = " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
     assert title in text
     assert "ant vs bee" in text
@@ -47,7 +48,7 @@ def test_an_asr_stands_beside_what_unreadable_votes_hide(parts: Any) -> None:
 
     def page(*rows: dict[str, Any]) -> str:
         estimates = parts.estimates(*rows)
-        told = report(parts.FACTS, estimates, parts.findings(), parts.perturbed())
+        told = parts.report(parts.FACTS, estimates, parts.findings(), parts.perturbed())
         return str(parts.Page(told).text)
 
     assert ".47 [.36, .58]; 5 unreadable: complete votes would give .45 to .50" in page(
@@ -68,10 +69,8 @@ def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: s
             ("jury/all", "jury_mps"),
         )
     ]
-    facts = parts.FACTS._replace(jury_usd=usd)
-    page = parts.Page(
-        report(facts, parts.estimates(*rows), parts.findings(), parts.perturbed())
-    ).text
+    frames = (parts.estimates(*rows), parts.findings(), parts.perturbed())
+    page = parts.Page(parts.report(parts.FACTS, *frames, usd=usd)).text
     assert "The judges as one jury" in page
     assert ("A verdict of the whole jury" in page) == bool(told)
     assert told in page
@@ -79,9 +78,11 @@ def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: s
 
 def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
     title = "Which judges differ"
-    assert title not in report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    assert title not in parts.report(
+        parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed()
+    )
     pair = {"judge": "ada", "subgroup": "<i>bea"}
-    page = report(
+    page = parts.report(
         parts.FACTS,
         parts.estimates(
             {
@@ -162,7 +163,7 @@ def test_who_is_left_out_is_listed_and_both_results_are_given(parts: Any) -> Non
             [*own, *(parts.CELL | parts.SIZES | row for row in rows)], infer_schema_length=None
         )
     )
-    page = parts.Page(report(parts.FACTS, frame, conclude(frame), parts.perturbed()))
+    page = parts.Page(parts.report(parts.FACTS, frame, conclude(frame), parts.perturbed()))
     for text in (
         "position gap .15, tie rate .80 and invalid rate .10",
         f"Left out: bea: position gap {MINUS}.31 [{MINUS}.36, {MINUS}.26], beyond",
@@ -179,9 +180,11 @@ def test_who_is_left_out_is_listed_and_both_results_are_given(parts: Any) -> Non
 
 
 def test_nobody_left_out_is_said_too(parts: Any) -> None:
-    source = report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    source = parts.report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
     page = parts.Page(
-        report(parts.FACTS, parts.estimates(*GAP_OF_BEA[:3]), parts.findings(), parts.perturbed())
+        parts.report(
+            parts.FACTS, parts.estimates(*GAP_OF_BEA[:3]), parts.findings(), parts.perturbed()
+        )
     )
     assert "No judge is left out." in page.text
     assert "Mean of" not in page.text
@@ -189,7 +192,7 @@ def test_nobody_left_out_is_said_too(parts: Any) -> None:
 
 
 def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: Any) -> None:
-    source = report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
+    source = parts.report(parts.FACTS, parts.estimates(), parts.findings(), parts.perturbed())
     from tasks.charts import CHARTS
 
     waves = [{"wave": "n1"}, {"wave": "n2", "state": "suspect", "estimate": 0.3}]
@@ -210,7 +213,7 @@ def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: 
     }
     drifts = Drifts.of(pl.DataFrame([row | wave for wave in waves]))
     title = CHARTS["drift_strip"].title
-    page = report(
+    page = parts.report(
         parts.FACTS,
         parts.estimates(wave="n2"),
         parts.findings(wave="n2"),

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.calibration import Advantages, AltTests
+from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, VoteLog, Votes
@@ -135,6 +135,48 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "state": "suspect",
         "simulated": True,
     },
+    HumanAgreement: {
+        "dataset": "d",
+        "judge": "ada",
+        "prompt": "none",
+        "wave": "",
+        "statistic": "agreement",
+        "kind": "pass_fail",
+        "estimate": 0.75,
+        "low": 0.5,
+        "high": 0.875,
+        "level": 0.95,
+        "method": "Wilson",
+        "n": 40,
+        "clusters": 40,
+        "missing": 1,
+        "invalid": 2,
+        "unlabelled": 3,
+        "tied": 4,
+    },
+    ConfusionMatrix: {
+        "dataset": "d",
+        "judge": "ada",
+        "prompt": "none",
+        "wave": "",
+        "human_label": "pass",
+        "judge_label": "pass",
+        "items": 30,
+    },
+    Disagreements: {
+        "dataset": "d",
+        "judge": "ada",
+        "prompt": "none",
+        "wave": "",
+        "rank": 1,
+        "item": "i1",
+        "human_label": "pass",
+        "judge_label": "fail",
+        "gap": 1.0,
+        "people": 1,
+        "human_share": 1.0,
+        "texts": "{}",
+    },
     AltTests: {
         "dataset": "d",
         "judge": "ada",
@@ -207,14 +249,14 @@ def make() -> Callable[..., Saving]:
 def concluded() -> Callable[..., list[Saving]]:
     """Return a function that adds the conclusions, as all that saves results does."""
 
-    def add(*savings: Saving) -> list[Saving]:
+    def add(*savings: Saving, prices: pl.DataFrame | None = None) -> list[Saving]:
         frames = {saving.model: saving.frame for saving in savings}
         found: list[Any] = [
             frames.get(model, model.empty()) for model in (Estimates, Findings, Drifts)
         ]
         log: Any = frames.get(VoteLog, VoteLog.empty())
-        tables = conclusions_of(*found, tallies=count_votes(log)).tables()
-        return [*savings, *(Saving(model, frame) for model, frame in tables)]
+        tables = conclusions_of(*found, tallies=count_votes(log), prices=prices).tables()
+        return [*savings, *(Saving(*each) for each in tables if each[0] not in frames)]
 
     return add
 

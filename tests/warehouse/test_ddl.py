@@ -46,6 +46,7 @@ def test_every_frame_has_its_table_and_nothing_else(warehouse: Warehouse) -> Non
     expected: list[tuple[object, ...]] = [
         ("meta", "schema_version", "INTEGER", True, None),
         ("meta", "marts", "VARCHAR", True, None),
+        ("meta", "upgraded_at", "TIMESTAMP WITH TIME ZONE", True, None),
     ]
     for model in FRAMES:
         columns, table = model.to_schema().columns, model.place().table
@@ -230,16 +231,24 @@ CELL = (
 )
 
 
-def test_a_file_of_the_first_schema_gets_all_tables_and_what_marts_decided(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [23, 24])
+def test_a_file_of_an_earlier_schema_gets_all_tables_and_keeps_its_results(
+    tmp_path: Path, version: int
+) -> None:
     old, new = Warehouse(tmp_path / "old.duckdb"), Warehouse(tmp_path / "new.duckdb")
     with duckdb.connect(str(old.path)) as connection:
         connection.execute(Path(__file__).with_name("schema_023.sql").read_text())
         connection.execute(BEFORE.format(cell=CELL))
+        for number in range(24, version + 1):
+            (file,) = _schema.MIGRATIONS.glob(f"{number:03}_*.sql")
+            connection.execute(file.read_text(encoding="utf-8"))
+            connection.execute("update meta set schema_version = ?", [number])
     columns = """
         select table_name, column_name, data_type, is_nullable, comment from duckdb_columns()
         where not internal and schema_name = 'main' order by all
     """
     assert old.query(columns).equals(new.query(columns))
+    assert old.query("select upgraded_at is not null from meta").item()
     numbers = old.query(
         "select statistic, excluded, design, epoch, level, method, adjustment from mart.numbers "
         "order by statistic"

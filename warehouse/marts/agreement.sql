@@ -1,5 +1,5 @@
 -- One row per study, judge, prompt, wave and other annotator (humans: all people; null: the whole group).
--- Simulated if one of the two is a formula.
+-- simulated: at least one of the two judges is simulated.
 select
     study, dataset, judge, prompt, wave, nullif(subgroup, '') as other, simulated,
     max(n) filter (statistic = 'agreement') as n,

@@ -1,5 +1,5 @@
--- One row per study, statistic, prompt, wave, mode, perturbation and pair of judges: which is moved more.
--- Simulated if one of the two is a formula.
+-- One row per study, statistic, prompt, wave, mode, perturbation and pair of judges: difference between the two judges' shifts.
+-- simulated: at least one of the two judges is simulated.
 -- With too few questions p_holm is null, and the pair does not count for the others.
 select
     study, dataset, judge, other, prompt, wave, mode, perturbation, kind, simulated, statistic,

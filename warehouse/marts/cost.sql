@@ -1,5 +1,5 @@
--- One row per run and judge: ballots cast, tokens and money (null where a price is unknown). A vote
--- that judges of equal requests share is counted once, for the first of them.
+-- One row per run and judge: ballots cast, tokens and money (null where a price is unknown).
+-- A vote shared by judges with identical requests is counted once, for the first of them.
 with once as (select ballot_id, min(judge) as judge from ballots group by ballot_id)
 select
     v.run, b.judge, j.simulated, count(*) as votes,

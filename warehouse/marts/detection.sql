@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave, mode and detract perturbation: how far errors are noticed.
+-- One row per study, judge, prompt, wave, mode and detract perturbation: detection power.
 select
     study, dataset, judge, prompt, wave, mode, perturbation, simulated,
     max(estimate) filter (statistic = 'detection_power') as detection_power,

@@ -1,5 +1,5 @@
--- One row per study, judge, prompt and wave: whether the judge is left out of ASR tables, and why.
--- A rule needs the 95 % interval to lie beyond its limit, and enough questions; null: cannot be told.
+-- One row per study, judge, prompt and wave: whether the judge is excluded from ASR tables, and why.
+-- A rule needs the 95 % interval to lie beyond its limit, and enough questions; null: too few questions to decide.
 select
     study, dataset, judge, prompt, wave, simulated, excluded, reasons,
     position_gap, position_gap_low, position_gap_high, position_gap_bound, position_gap_limit,

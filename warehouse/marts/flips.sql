@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave, mode and perturbation: verdicts turned, and turned anyway.
+-- One row per study, judge, prompt, wave, mode and perturbation: verdict flips, and flips under the sham.
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
     max(hits) filter (statistic = 'flips_up') as up,

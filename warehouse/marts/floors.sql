@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave, mode and perturbation: what an unbiased judge's ASR would be.
+-- One row per study, judge, prompt, wave, mode and perturbation: noise floors of the attack success rate.
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
     max(votes_per_pair) filter (statistic = 'random_baseline') as votes_per_pair,

@@ -1,32 +1,5 @@
 -- One row per study, prompt, wave, mode, perturbation (null: its verdicts on control pairs) and member left out (null: none): the jury of all judges.
-with
--- What a vote of a judge costs in the mean; null where a price is unknown.
-prices as (
-    select
-        p.dataset, b.judge, b.prompt, b.wave,
-        case when count(*) = count(v.cost_usd) then avg(v.cost_usd) end as vote_usd,
-    from votes as v join ballots as b using (ballot_id) join pairs as p using (pair_id)
-    group by all
-),
-members as (
-    select m.*, votes_per_pair * vote_usd as verdict_usd,
-    from panel_members as m left join prices using (dataset, judge, prompt, wave)
-    where juror
-),
-costs as (
-    select
-        study, dataset, prompt, wave, mode, perturbation, left_out,
-        case when count(*) = count(m.verdict_usd) then sum(m.verdict_usd) end as cost_usd,
-    from members as m
-    join (
-        select study, dataset, prompt, wave, mode, perturbation, judge as left_out from members
-        union
-        select study, dataset, prompt, wave, mode, perturbation, '' from members
-    ) using (study, dataset, prompt, wave, mode, perturbation)
-    where m.judge <> left_out
-    group by all
-),
-wide as (
+with wide as (
     from (
         select
             study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup as left_out,
@@ -79,10 +52,10 @@ select
     -- of one verdict of all its members; null where a price is unknown
     cost_usd,
 from numbers
-left join costs using (study, dataset, prompt, wave, mode, perturbation, left_out)
 left join (
     select
         study, dataset, judge, prompt, wave, mode, perturbation, coalesce(left_out, '') as left_out,
-        shift, low as shift_low, high as shift_high, member_shift, p_adjusted, finding, reason as why,
+        shift, low as shift_low, high as shift_high, member_shift, p_adjusted, finding, cost_usd,
+        reason as why,
     from jury_conclusions
 ) using (study, dataset, judge, prompt, wave, mode, perturbation, left_out)

@@ -1,6 +1,6 @@
--- One row per estimate: every number with its family and all that it rests on.
--- votes and invalid_rate are of the judge's ballots on that perturbation, else on all; null for a jury. A seed is
--- there where something is drawn, or questions are taken in turn.
+-- One row per estimate, with provenance.
+-- votes and invalid_rate are of the judge's ballots on that perturbation, else on all; null for a jury.
+-- seed: set if the method draws random numbers or a random order.
 with
 -- The change since the first wave is that since the baseline in the first epoch only, so where baselines are
 -- known the changes since those stand in its place.
@@ -43,7 +43,7 @@ ballots as (
     group by all
 ),
 audited as (select distinct study from runs where flow <> 'measure'),
--- Of a file of votes a prompt is but a name.
+-- A file of votes has only the prompt's name.
 texts as (
     select study, prompt, digest as prompt_digest from prompts, audited
 ),

@@ -1,4 +1,5 @@
--- One row per judge, prompt and wave: what replied, how fast and how long; a changed fingerprint alone is no alert.
+-- One row per judge, prompt and wave: models that replied, latency and reply length.
+-- A changed fingerprint alone is no alert.
 -- notice compares a wave with the one before; it is null until a study with waves is measured.
 select
     b.judge, b.prompt, b.wave, count(*) as votes,

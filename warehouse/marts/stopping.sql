@@ -1,9 +1,10 @@
--- One row per study, judge, prompt, wave, mode and perturbation: after how many samples one could have stopped.
+-- One row per study, judge, prompt, wave, mode and perturbation: stopping points of the sequential tests.
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,
-    max(estimate) filter (statistic = 'sequential_shift' and subgroup = '3/3') as shift,
-    max(low) filter (statistic = 'sequential_shift' and subgroup = '3/3') as low,
-    max(high) filter (statistic = 'sequential_shift' and subgroup = '3/3') as high,
+    -- of the last look, whose subgroup ('3/3' after '2/3') is the greatest
+    arg_max_null(estimate, subgroup) filter (statistic = 'sequential_shift') as shift,
+    arg_max_null(low, subgroup) filter (statistic = 'sequential_shift') as low,
+    arg_max_null(high, subgroup) filter (statistic = 'sequential_shift') as high,
     max(n) filter (statistic = 'e_value') as n,
     max(clusters) filter (statistic = 'e_value') as clusters,
     max(hits) filter (statistic = 'sequential_stop') as stop_by_looks,

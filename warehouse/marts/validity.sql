@@ -1,4 +1,4 @@
--- One row per study, judge, prompt and wave, and perturbation (null: all ballots): what became of ballots.
+-- One row per study, judge, prompt and wave, and perturbation (null: all ballots): outcomes of ballots.
 select
     study, dataset, judge, prompt, wave, perturbation, simulated,
     max(n) filter (statistic = 'valid_rate') as needed,

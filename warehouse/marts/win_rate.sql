@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave and subgroup (a model, or a pair): win rates as corrected.
+-- One row per study, judge, prompt, wave and subgroup (a model, or a pair): raw and corrected win rates.
 select
     study, dataset, judge, prompt, wave, simulated, subgroup,
     max(estimate) filter (statistic = 'win_rate_naive') as naive,

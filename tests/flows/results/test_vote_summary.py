@@ -53,7 +53,6 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
     assert facts.people == ("2 people, 8 votes; excluded: 2 too fast (below 3 s), 2 not familiar.")
     assert facts.probed == f"{probed_line(store, 's')}."
     assert facts.persons == {"people/ann", "people/bob"}
-    assert facts.jury_usd is None
     assert facts.numbers["statistic"].to_list() == ["mps"]
     others = vote_facts(store, Study(name="other"))
     assert (others.probed, others.people, others.persons) == ("", "", frozenset())

@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The monotonic clock, which a test sets."""
     now = [1000.0]
     monkeypatch.setattr(recovery, "monotonic", lambda: now[0])
-    monkeypatch.setattr(recovery, "_signs", {})
+    monkeypatch.setattr(recovery, "_heartbeats", {})
     return now
 
 
@@ -88,14 +88,14 @@ def test_another_host_is_watched_by_our_own_clock(
         clock[0] = 1000.0 + seconds
         mark_dead_runs(store)
         assert _state(store) == "running"
-    # A sign of life, whatever its time says, begins the wait anew.
-    store.sign_of_life("mine")
+    # A heartbeat, whatever its time says, begins the wait anew.
+    store.heartbeat("mine")
     for seconds, state in ((400, "running"), (699, "running"), (701, "killed")):
         clock[0] = 1000.0 + seconds
         mark_dead_runs(store)
         assert _state(store) == state
     # It was only suspended, and gives a sign.
-    store.sign_of_life("mine")
+    store.heartbeat("mine")
     assert _state(store) == "running"
 
 

@@ -39,7 +39,7 @@ def _age(store: Warehouse, minutes: float, **columns: object) -> None:
 def test_signs_are_given_while_the_run_runs(
     store: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_row, "SECONDS_BETWEEN_SIGNS", 0.05)
+    monkeypatch.setattr(run_row, "SECONDS_BETWEEN_HEARTBEATS", 0.05)
     with RunRow("audit", "mine", store, Counts(Study())):
         _age(store, 60)
         until = time.monotonic() + 20
@@ -48,7 +48,7 @@ def test_signs_are_given_while_the_run_runs(
             assert time.monotonic() < until
             time.sleep(0.05)
     assert _state(store) == "completed"
-    store.sign_of_life("mine")
+    store.heartbeat("mine")
     # a run that has ended does not run again
     assert _state(store) == "completed"
 

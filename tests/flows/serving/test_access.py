@@ -193,6 +193,14 @@ def test_within_20_seconds_it_is_told_what_our_own_server_said(
     assert text.endswith("Its output so far: no space left")
 
 
+IMPATIENT = """
+from flows.serving import server
+from flows.cli.main import main
+server.SECONDS_BEFORE_OUTPUT = 1
+main(prog_name="voirdire")
+"""
+
+
 @pytest.mark.parametrize("words", [("audit", "--limit", "2"), ("serve", "--port", "{port}")])
 def test_commands_tell_that_their_server_does_not_answer(
     words: tuple[str, ...], tmp_path: Path
@@ -204,7 +212,7 @@ def test_commands_tell_that_their_server_does_not_answer(
         port = free.getsockname()[1]
         free.close()
         database = f"postgresql+asyncpg://a:b@127.0.0.1:{silent.getsockname()[1]}/c"
-        started = [sys.executable, "-m", "flows.cli", *(word.format(port=port) for word in words)]
+        started = [sys.executable, "-c", IMPATIENT, *(word.format(port=port) for word in words)]
         with subprocess.Popen(
             started,
             cwd=tmp_path,

@@ -11,10 +11,10 @@ import pytest
 from flows.audit import audit
 from flows.calibrate import calibrate
 from flows.remeasure import remeasure
-from flows.results.calibration import Calibration
 from flows.serving import allowed_paths
 from flows.serving.allowed_paths import admit, allowed_calibration, allowed_study, allowed_warehouse
 from flows.studies import Study
+from flows.studies.calibration import Calibration
 from warehouse.store import Warehouse
 
 
@@ -54,12 +54,12 @@ def _links(folder: Path, outside: Path) -> None:
 
 def _file_of(what: str, given: str) -> Any:
     """Put a path into the place of a form that is called ``what``, and ask for it."""
-    if what in {"humans", "judges"}:
+    if what in {"humans", "judges", "table"}:
         return allowed_calibration(Calibration(**{what: given}))
     return allowed_study(Study.model_construct(**{**vars(Study()), what: given}))
 
 
-@pytest.mark.parametrize("what", ["dataset", "folder", "humans", "judges"])
+@pytest.mark.parametrize("what", ["dataset", "folder", "humans", "judges", "table"])
 def test_a_form_names_no_data_elsewhere(what: str, served: Path, tmp_path: Path) -> None:
     _links(served / "own" / "datasets", tmp_path)
     told = set()

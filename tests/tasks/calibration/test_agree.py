@@ -132,7 +132,7 @@ def test_sets_without_any_name_have_no_kappa(annotate: Any) -> None:
     labels: Labels = {who: [set()] * 12 for who in ("Ann", "Bob", "ada")}
     found = agree(annotate(labels), "set")
     row = at(found, "label_kappa", "ada", "Ann")
-    assert (row["estimate"], row["reason"]) == (None, "no name that some hold and some do not")
+    assert (row["estimate"], row["reason"]) == (None, "every label is in all sets or in none")
     assert at(found, "mean_jaccard", "ada", "Ann")["estimate"] == 1
     kappa = at(found, "cohen_kappa", "ada", "Ann")
     assert (kappa["estimate"], kappa["reason"]) == (

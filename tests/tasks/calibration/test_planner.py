@@ -75,8 +75,15 @@ def test_people_from_their_labels() -> None:
 
 def test_what_cannot_be_planned() -> None:
     alone = pl.DataFrame({"annotator": ["Ann", "Bob"], "item": ["1", "2"], "label": ['"a"', '"b"']})
-    with pytest.raises(ValueError, match="two labels or more, and instances that two people"):
-        describe_people(alone)
+    with pytest.raises(ValueError, match=r"people labelled; labels\.csv has 2 people, but no"):
+        describe_people(alone, "labels.csv")
+    with pytest.raises(ValueError, match=r"labels\.csv has one person \(Ann\)\."):
+        describe_people(alone.head(1), "labels.csv")
+    with pytest.raises(ValueError, match="has no readable label"):
+        describe_people(alone.clear())
+    same = pl.DataFrame({"annotator": ["Ann", "Bob"], "item": ["1"] * 2, "label": ['"a"'] * 2})
+    with pytest.raises(ValueError, match="all labels of people in the file are equal"):
+        describe_people(same)
 
 
 def test_labels_that_the_metric_takes_for_one_are_one() -> None:

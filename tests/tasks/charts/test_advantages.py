@@ -35,7 +35,7 @@ def test_the_highest_stands_first_beside_people(
     shown = texts(panel)
     assert [t for t in shown if t in {"low", "high", "none"}] == ["high", "low", "none"]
     assert {".90", "human .85", ".60", "human .90", "not estimable"} <= set(shown)
-    assert "metric accuracy; diamond: AP of people against the judge; grey: single people" in shown
+    assert "metric accuracy; diamond: AP of people against the judge; grey: each person" in shown
     (alone,) = advantages(alt_tests=tests, advantages=make_advantages([]))
     assert marks(panel) == marks(alone) + 2  # a dot for each of the two annotators
 

@@ -51,7 +51,7 @@ def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> N
         "position gap",
         "verdicts",
     ]
-    assert "waves: 3; level per wave .011" in shown
+    assert "waves compared: 3; significance level .011 per wave" in shown
 
 
 def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None:
@@ -64,7 +64,7 @@ def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None
 def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
     rows = [{"wave": f"n{n:02}"} for n in range(45)]
     (panel,) = drift_strip(drifts=make_drifts(rows))
-    assert "the last 30 of 45 waves; level per wave .011" in texts(panel)
+    assert "the last 30 of 45 waves; significance level .011 per wave" in texts(panel)
     assert {"n15", "n44"} <= set(texts(panel))
     assert "n14" not in texts(panel)
 

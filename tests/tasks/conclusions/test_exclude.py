@@ -93,8 +93,8 @@ def test_judges_that_are_kept(make_estimates: Make) -> None:
     [(0.37, 0.07, 0, 0.03), (0.76, 0.14, 0, 0.05), (1.13, 0.20, 0.75, 1), (1.9, 0.31, 1, 1)],
 )
 def test_shares_flagged_as_published(kappa: float, gap: float, least: float, most: float) -> None:
-    # methods.md, section 5: of 142 items .07 and .14 are flagged in 0 to 1 % of studies, .20 in
-    # 90 %, .31 in all; at 80 studies the standard error is .034 at 90 %, .011 at 1 %.
+    # docs/operating_characteristics.md: with 142 questions gaps of .07 and .14 lead to exclusion in
+    # no study, .20 in .84 and .31 in all; at 80 studies the standard error is .041 at .84.
     logs = [
         simulate(
             Traits(omega=1.5, nu=0.5, kappa=kappa),

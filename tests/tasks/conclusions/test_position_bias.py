@@ -149,7 +149,7 @@ def test_a_judge_without_conflicts_has_no_relevant_bias(make_vote_log: Make) -> 
     log = pairs({("first", "second"): 200, ("second", "first"): 200})
     (row,) = concluded(make_vote_log(log)).to_dicts()
     assert row["finding"] == "no relevant bias"
-    assert "by the gap alone" in row["reason"]
+    assert "based on the gap only" in row["reason"]
 
 
 def test_the_gate_goes_by_the_finding(make_vote_log: Make, make_estimates: Make) -> None:

@@ -130,7 +130,7 @@ def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) 
     assert found["verdict"].to_list() == [verdict]
     reason = None if rows else "no flawed answer was shown"
     if verdict == "fail" and max(high for *_, high in rows) > 0.2:
-        reason = "the mean over the kinds of flaws is below .20, with its interval"
+        reason = "the mean over the kinds of flaws and its interval lie below .20"
     assert found["reason"].to_list() == [reason]
 
 
@@ -252,7 +252,7 @@ def test_a_bias_by_its_finding() -> None:
     assert row.texts[3].note == "too few"
 
 
-APART = "no margin: the finding rests on more than the interval, which says otherwise"
+APART = "no margin: the finding uses more than the interval, and the two disagree"
 
 
 @pytest.mark.parametrize("clusters", [10, 11, 40, 400])
@@ -395,7 +395,7 @@ NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
             [{}, {**CANARY, "state": "suspect"}],
             "inconclusive",
             0.4,
-            "suspect: the next wave is to confirm it",
+            "suspect: the next wave must confirm it",
         ),
         ([{}, {**CANARY, "state": "alert"}], "fail", 0.0, None),
         ([{"estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}], "fail", -5.0, None),

@@ -11,6 +11,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
 from tasks.counting.order_halves import BY_LABEL, BY_MODEL, ONE_HALF
 from tasks.inference.bootstrap import formulas_only
+from tasks.kit.defaults import Thresholds, limited_by
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
@@ -94,7 +95,7 @@ def test_a_win_rate_is_the_mean_of_both_halves(make_vote_log: Make) -> None:
     # variance (.4 .6 / 49 + .9 .1 / 199) / 4, so about .65 +- 1.96 * .0366
     half = (rate["high"] - rate["low"]) / 2
     assert half == pytest.approx(1.96 * ((0.24 / 49 + 0.09 / 199) / 4) ** 0.5, rel=0.05)
-    assert "orders taken as drawn at random" in rate["method"]
+    assert "assuming random orders" in rate["method"]
     base = row(measured("win_rate", make_vote_log(pairs(LOG))), "win_rate", "base")
     assert base["estimate"] == pytest.approx(0.35)
 
@@ -125,7 +126,7 @@ def test_the_position_effect_compares_pairs_of_the_same_models(make_vote_log: Ma
     woolf = 0.5 * (1 / 180 + 1 / 20 + 1 / 20 + 1 / 30) ** 0.5
     assert found["standard_error"] == pytest.approx(woolf, rel=0.01)
     assert found["p_value"] < 1e-6
-    assert "orders taken as drawn at random" in found["method"]
+    assert "assuming random orders" in found["method"]
 
 
 def test_the_position_effect_of_several_models_is_mantels_and_haenszels(
@@ -192,8 +193,29 @@ def test_an_order_that_depends_on_the_models_makes_it_null(make_vote_log: Make) 
     )
     found = measured("win_rate", log).filter(statistic="win_rate")
     assert found["estimate"].null_count() == found.height > 0
-    assert found["reason"].unique().to_list() == [BY_MODEL]
-    assert row(measured("position_effect", log), "position_kappa")["reason"] == BY_MODEL
+    assert found["reason"].unique().to_list() == [BY_MODEL.format(".001")]
+    assert row(measured("position_effect", log), "position_kappa")["reason"] == BY_MODEL.format(
+        ".001"
+    )
+
+
+def test_a_study_sets_the_level_of_that_test(make_vote_log: Make) -> None:
+    # 6 of 10 and 4 of 10: chi-square .8, p .37
+    log = make_vote_log(
+        pairs(
+            [
+                ("good", "target", "first", 6),
+                ("good", "anchor", "first", 4),
+                ("bad", "target", "second", 4),
+                ("bad", "anchor", "first", 6),
+            ]
+        )
+    )
+    usual = measured("win_rate", log).filter(statistic="win_rate")
+    assert usual["estimate"].null_count() < usual.height
+    with limited_by(Thresholds(order_alpha=0.5)):
+        strict = measured("win_rate", log).filter(statistic="win_rate")
+    assert strict["reason"].unique().to_list() == [BY_MODEL.format(".5")]
 
 
 def test_an_order_that_depends_on_the_right_verdict_makes_it_null(make_vote_log: Make) -> None:
@@ -202,7 +224,9 @@ def test_an_order_that_depends_on_the_right_verdict_makes_it_null(make_vote_log:
         .then(pl.lit("target"))
         .otherwise(pl.lit("anchor"))
     )
-    assert row(measured("position_effect", log), "position_kappa")["reason"] == BY_LABEL
+    assert row(measured("position_effect", log), "position_kappa")["reason"] == BY_LABEL.format(
+        ".001"
+    )
 
 
 @pytest.mark.slow

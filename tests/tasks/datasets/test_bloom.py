@@ -13,7 +13,7 @@ OTHERS_MAX_WORDS = 150
 
 
 def test_has_ten_questions_a_level() -> None:
-    questions, answers, versions = DATASETS["bloom"].load(None)
+    questions, answers, versions, _ = DATASETS["bloom"].load(None)
     counts = dict(questions.group_by("category").len().iter_rows())
     assert counts == dict.fromkeys(LEVELS, 10)
     assert answers.height == 120

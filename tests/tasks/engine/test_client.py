@@ -130,6 +130,8 @@ def test_a_reply_is_kept_as_reported(stub: Stub) -> None:
     assert authorization == f"Bearer {KEY}"
     wanted = {"model": "stub", "messages": MESSAGES, "temperature": 0, "seed": 3}
     assert {name: sent[name] for name in wanted} == wanted
+    # litellm's own options are not sent on
+    assert not {"fallbacks", "num_retries", "max_retries", "timeout"} & sent.keys()
 
 
 def test_a_known_model_has_its_price(stub: Stub) -> None:

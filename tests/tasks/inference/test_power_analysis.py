@@ -30,7 +30,7 @@ def test_sigma_of_the_typical_judge(votes: int, sigma: float) -> None:
 @pytest.mark.parametrize(
     ("samples", "votes", "shift"),
     [
-        # methods.md, section 4: "142 questions detect MPS .092 with 2 votes per arm, .055 with 6".
+        # methods.md, section 4: 142 questions see an MPS of .092 at 2 votes per arm, .055 at 6.
         (142, 2, 0.092),
         (142, 6, 0.055),
         # Its table: N for the true MPS of the row, m = 2 and m = 6.
@@ -185,7 +185,7 @@ def test_constants_of_the_typical_judge_are_the_exact_ones() -> None:
 
 
 def test_smallest_dasr() -> None:
-    # methods.md, section 4: "142 questions detect ... dASR .15".
+    # N of methods.md, section 4, solved for dASR at 142 samples; sigma grows from .58 to .67.
     found = smallest_dasr(142)
     assert found is not None
     assert round(found, 2) == 0.15

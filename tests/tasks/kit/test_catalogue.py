@@ -118,12 +118,56 @@ def test_a_module_must_define_its_entry(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(shed) == ["hoe", "rake", "spade"]
     assert shed["rake"] == "a rake"
     for name in ("hoe", "spade"):
-        with pytest.raises(TypeError) as raised:
+        said = f"^shed_for_tests.{name} must define {name!r} as a str.$"
+        with pytest.raises(ValueError, match=said):
             shed[name]
-        assert str(raised.value) == f"shed_for_tests.{name} must define {name!r} as a str."
 
 
-@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda c: str(c._what))
+def test_own_modules_are_imported_on_first_use_and_bad_ones_are_ignored(tmp_path: Path) -> None:
+    files = {
+        "rake": "rake = 'my rake'",
+        "saw": "saw = 1",
+        "torn": "torn = (",
+        "failing": "x = 1\nx / 0",
+        "_draft": "raise SystemError",
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    bundled = tmp_path / "bundled"
+    bundled.mkdir()
+    (bundled / "saw.py").touch()
+    shed = modules("tool", "shed", bundled, str, own=lambda: tmp_path)
+    assert list(shed.own) == ["rake"]
+    assert (shed["rake"], list(shed)) == ("my rake", ["rake", "saw"])
+    said = {
+        name: problem.partition("cannot be used: ")[2] for name, problem in shed.unusable.items()
+    }
+    assert said["saw"] == "there is a bundled tool of this name. Rename the file."
+    assert said["torn"].startswith("SyntaxError: '(' was never closed (torn.py, line 1)")
+    assert said["failing"] == "ZeroDivisionError in line 2: division by zero."
+    with pytest.raises(UnknownNameError, match=r"^the tool 'failing' of .* cannot be used"):
+        shed["failing"]
+    (tmp_path / "rake.py").write_text("rake = 'another'")
+    assert shed["rake"] == "my rake"
+    shed.read_own()
+    assert shed["rake"] == "another"
+
+
+def test_what_clashes_with_another_entry_is_not_accepted(tmp_path: Path) -> None:
+    for name in ("fork", "spoon"):
+        (tmp_path / f"{name}.py").write_text(f"{name} = 'tool'")
+
+    def accept(entry: str, known: Catalogue[str]) -> None:
+        if entry in known.values():
+            raise ValueError("there are two.")
+
+    (tmp_path / "empty").mkdir()
+    shed = modules("tool", "t", tmp_path / "empty", str, own=lambda: tmp_path, accept=accept)
+    assert list(shed) == ["fork"]
+    assert shed.unusable["spoon"].endswith("spoon.py cannot be used: there are two.")
+
+
+@pytest.mark.parametrize("catalogue", CATALOGUES, ids=lambda c: str(c.what))
 def test_every_entry_of_the_real_catalogues_loads(catalogue: Catalogue[Any]) -> None:
     assert len(catalogue) > 0
     assert all(entry is not None for entry in catalogue.values())

@@ -112,3 +112,19 @@ def test_imports_are_followed_however_they_are_written(root: Path) -> None:
 def test_a_function_of_no_room_reaches_everything(root: Path) -> None:
     _write(root, {"tasks/a.py": "x = 1\n", "schemas/b.py": "y = 1\n"})
     assert _reachable("test_stage") == _code()
+
+
+def test_files_of_the_users_own_folder_are_code_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = 'THINGS: Catalogue[str] = modules("thing")\n'
+    uses = "from tasks.statistics import THINGS\n"
+    _write(root, {"tasks/statistics/__init__.py": catalogue, "tasks/a.py": uses, "tasks/b.py": ""})
+    own = root / "elsewhere" / "statistics" / "mine.py"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine = 1\n")
+    monkeypatch.setenv("VOIRDIRE_HOME", str(root / "elsewhere"))
+    before = [_code(), *map(_reachable, ("tasks.a", "tasks.b"))]
+    own.write_text("mine = 2\n")
+    after = [_code(), *map(_reachable, ("tasks.a", "tasks.b"))]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [True, True, False]

@@ -10,14 +10,14 @@ FORM = Prompt(
     kind="pair",
     source="here",
     system="Be {question} fair.",
-    user="{question}|{answer_a}|{answer_b}|{other}|{answer_a}",
+    user="{question}|{answer_a}|{answer_b}|{{other}}|{answer_a}",
 )
 
 
 def test_places_are_filled_in_the_user_message_only() -> None:
     assert FORM.messages("Q", "one", "two") == [
         {"role": "system", "content": "Be {question} fair."},
-        {"role": "user", "content": "Q|one|two|{other}|one"},
+        {"role": "user", "content": "Q|one|two|{{other}}|one"},
     ]
 
 
@@ -30,7 +30,7 @@ def test_an_empty_system_message_is_left_out() -> None:
 def test_no_text_is_read_as_a_place(question: str, first: str, second: str) -> None:
     texts = [f"{{answer_b}}{question}", f"{{question}}{first}\\1", f"{{answer_a}}{second}"]
     user = FORM.messages(*texts)[-1]["content"]
-    assert user == f"{texts[0]}|{texts[1]}|{texts[2]}|{{other}}|{texts[1]}"
+    assert user == f"{texts[0]}|{texts[1]}|{texts[2]}|{{{{other}}}}|{texts[1]}"
 
 
 @pytest.mark.parametrize(

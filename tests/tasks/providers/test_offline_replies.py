@@ -12,7 +12,7 @@ from benchmarks.simulated_studies import PRESETS
 from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
-from tasks.simulation.judge import MALFORMED, WHO, Exhibit, Traits, answer, gap, read_prompt
+from tasks.simulation.judge import MALFORMED, WHO, PairText, Traits, answer, gap, read_prompt
 
 ROOT = Path(__file__).parents[3]
 PROMPT = PROMPTS["pair_v1"]
@@ -31,9 +31,9 @@ def test_every_reply_says_that_it_is_simulated() -> None:
 
 
 def test_length_counts_by_the_log_ratio() -> None:
-    exhibit = Exhibit("Q", "one two", "one two" * 4)
-    assert gap(exhibit, Traits(lam=0.5)) == pytest.approx(0.5 * math.log(4))
-    assert gap(Exhibit("Q", "", "abc"), Traits(lam=1)) == pytest.approx(math.log(3))
+    texts = PairText("Q", "one two", "one two" * 4)
+    assert gap(texts, Traits(lam=0.5)) == pytest.approx(0.5 * math.log(4))
+    assert gap(PairText("Q", "", "abc"), Traits(lam=1)) == pytest.approx(math.log(3))
 
 
 HOSTILE = [
@@ -82,7 +82,7 @@ def test_hostile_texts_get_a_reply_that_parses(question: str, first: str, second
 )
 def test_both_answers_are_found_verbatim(first: str, second: str) -> None:
     content = PROMPT.messages("Why?\nSo?", first, second)[-1]["content"]
-    assert read_prompt(content) == Exhibit("Why?\nSo?", first, second)
+    assert read_prompt(content) == PairText("Why?\nSo?", first, second)
 
 
 def test_a_megabyte_of_markers_is_read_in_linear_time() -> None:

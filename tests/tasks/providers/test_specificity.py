@@ -23,7 +23,7 @@ Pairs = dict[str, list[tuple[str, str, str, str, str | None]]]
 @pytest.fixture(scope="module")
 def texts() -> Pairs:
     """Per perturbation: question, anchor, target, perturbed target and sham of ten questions."""
-    questions, answers, versions = DATASETS["bloom"].load(None)
+    questions, answers, versions, _ = DATASETS["bloom"].load(None)
     anchors = answers.filter(slot=1).select("question_id", anchor="answer")
     targets = answers.filter(slot=2).select("question_id", "answer_id", target="answer")
     rows = questions.join(anchors, on="question_id").join(targets, on="question_id")

@@ -194,7 +194,7 @@ def test_csv_coerces_nothing(tmp_path: Path) -> None:
         ("a,b\n1\n1,2\n", "line 2: has 1 cells ['1']; the header has 2"),
         ("a,b\n1,2,3\n", "line 2: has 3 cells ['1', '2', '3']; the header has 2"),
         ('a,b\n"1"2,3\n', "line 2: is not CSV (',' expected after '\"')"),
-        ('a,b\n1,"2\n3', "line 2: is not CSV (unexpected end of data)"),
+        ('a,b\n1,"2\n3', "line 2: is not CSV (a double quote that opens here is never"),
         ("a,b\r1,2\r", "line 1: is not CSV (new-line character seen in unquoted field"),
         ("a\n" + "x" * 131_073, "line 2: is not CSV (field larger than field limit (131072))"),
     ],

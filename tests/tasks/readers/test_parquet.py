@@ -1,11 +1,17 @@
+import contextlib
+import io
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.readers import parquet
 from tasks.readers.bounded import Problems, Row
-from tasks.readers.parquet import parquet_table
+from tasks.readers.labels import read_labels
+from tasks.readers.parquet import parquet_frame, parquet_table
+from tasks.readers.votes import read_votes
 
 
 def _read(path: Path) -> tuple[list[str] | None, list[Row], Problems]:
@@ -108,3 +114,47 @@ def test_stops_when_small_pages_unpack_to_too_much(
     # 64 rows a batch of 1000 characters each: 100 000 are passed in the second batch
     assert len(rows) == 128
     assert "row 128: the texts up to here have more than 100000 characters" in _said(problems)
+
+
+@pytest.fixture(scope="module")
+def votes() -> bytes:
+    """A Parquet file of votes."""
+    rows = [
+        {
+            "judge": f"judge {number % 3}",
+            "sample": f"s{number}",
+            "arm": "control",
+            "shown_first": "anchor",
+            "repeat": 0,
+            "choice": "first",
+        }
+        for number in range(60)
+    ]
+    buffer = io.BytesIO()
+    pl.DataFrame(rows).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+@given(st.data())
+def test_no_broken_file_ends_the_process(
+    votes: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    broken = bytearray(votes)
+    for _ in range(3):
+        broken[data.draw(st.integers(0, len(votes) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("broken") / "votes.parquet"
+    path.write_bytes(broken)
+    for read in (read_votes, read_labels, parquet_frame):
+        with contextlib.suppress(ValueError):  # which it may be, or still a file of votes
+            read(path)
+
+
+def test_a_frame_keeps_types_order_and_columns_without_a_type(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"b": [3, 1, 2], "a": [["x"], None, []], "c": [0.5, None, 1.0]})
+    frame = frame.with_columns(d=pl.lit(None), e=pl.Series([True, None, False]))
+    frame.write_parquet(tmp_path / "x.parquet")
+    assert parquet_frame(tmp_path / "x.parquet").equals(frame)
+    assert parquet_frame(tmp_path / "x.parquet").schema == frame.schema
+    assert parquet_frame(tmp_path / "x.parquet", ["c", "b"], 2).rows() == [(0.5, 3), (None, 1)]
+    with pytest.raises(ValueError, match="No files found"):
+        parquet_frame(tmp_path / "y.parquet")

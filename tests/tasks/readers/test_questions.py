@@ -26,6 +26,10 @@ FULL: list[Record] = [
         "category": "sums",
         "reference": "4",
         "author": "Ada",
+        "anchor_author": "Bob",
+        "label": "target",
+        "human_score": "0.75",
+        "label_chance": ".5",
         "factual_error": "It is 5.",
         "fake_reference": 'It is 4 ("Sums", 1999).\n',
     },
@@ -36,6 +40,10 @@ FULL: list[Record] = [
         "category": None,
         "reference": None,
         "author": None,
+        "anchor_author": None,
+        "label": None,
+        "human_score": None,
+        "label_chance": None,
         "factual_error": None,
         "fake_reference": None,
     },
@@ -71,13 +79,13 @@ def refusal(tmp_path: Path) -> Callable[[str, bytes], str]:
 def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"mine.{suffix}"
     path.write_bytes(_bytes(suffix, FULL))
-    questions, answers, versions = load_own(path)
+    questions, answers, versions, known = load_own(path)
     assert questions.rows() == [
         ("mine/1", "mine", "sums", "What is 2 + 2?", "4"),
         ("mine/b/2", "mine", None, "What is 2 + 2?", None),
     ]
     assert answers.rows() == [
-        ("mine/1/a1", "mine/1", 1, "Ada", "Four."),
+        ("mine/1/a1", "mine/1", 1, "Bob", "Four."),
         ("mine/1/a2", "mine/1", 2, "Ada", "It is 4."),
         ("mine/b/2/a1", "mine/b/2", 1, None, "Vier, \u201egenau\u201c"),
         ("mine/b/2/a2", "mine/b/2", 2, None, "It is 4."),
@@ -86,6 +94,39 @@ def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
         ("mine/1/a2", "factual_error", "It is 5."),
         ("mine/1/a2", "fake_reference", 'It is 4 ("Sums", 1999).\n'),
     ]
+    # From the other side, what is known is turned round.
+    assert known.rows() == [
+        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5),
+        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5),
+        *((f"mine/b/2/a{slot}", *[None] * 5) for slot in (1, 2)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("label", "second", "field 'label' is 'second'; it must be one of anchor, tie, target."),
+        ("human_score", "1.5", "field 'human_score' is '1.5'; it must be a number from 0 to 1."),
+        ("human_score", "high", "it must be a number from 0 to 1."),
+        ("human_score", "nan", "it must be a number from 0 to 1."),
+        ("human_score", True, "it must be a number from 0 to 1."),
+        ("label_chance", "0", "it must be a number from above 0 to 1."),
+        ("target_author", "a\nb", "it must be one line"),
+    ],
+)
+def test_what_is_known_of_a_pair_is_checked(
+    refusal: Callable[[str, bytes], str], field: str, value: object, said: str
+) -> None:
+    assert said in refusal("mine.jsonl", json.dumps({**GOOD, field: value}).encode())
+
+
+def test_numbers_may_be_numbers(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text(json.dumps({**GOOD, "human_score": 1, "label": "tie"}))
+    known = load_own(tmp_path / "mine.jsonl").known
+    assert known["human_score"].to_list() == [0, 1]
+    assert known["label"].to_list() == ["tie", "tie"]
+    pl.DataFrame([{**GOOD, "human_score": 0.25}]).write_parquet(tmp_path / "mine.parquet")
+    assert load_own(tmp_path / "mine.parquet").known["human_score"].to_list() == [0.75, 0.25]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

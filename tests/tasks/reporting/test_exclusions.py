@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from schemas.results import Findings
+from schemas.results import KeptFindings
 from tasks.conclusions.exclusions import exclude
 from tasks.reporting.exclusions import Rule, rule, without
 
@@ -37,7 +37,7 @@ def test_nobody_left_out_is_said_too(measures: Make) -> None:
     exclusions = exclude(measures())
     limits = "position gap .15, tie rate .80 and invalid rate .10"
     assert rule(exclusions) == Rule(limits, "", "")
-    assert without(measures(), exclusions, Findings.empty()).reasons == {}
+    assert without(exclusions, KeptFindings.empty()).reasons == {}
 
 
 def test_whom_few_questions_leave_open_is_told(measures: Make) -> None:
@@ -53,7 +53,7 @@ def test_a_reason_tells_value_interval_and_limit(measures: Make) -> None:
     )
     found = measures(**gap)
     assert rule(exclude(found)).left_out == f"ada: {why}"
-    assert without(found, exclude(found), Findings.empty()).reasons == {
+    assert without(exclude(found), KeptFindings.empty()).reasons == {
         ("demo", "ada", "plain", ""): why
     }
 

@@ -6,6 +6,8 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
+from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
+from tasks.agreement.compare import Comparison
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
 
 Make = Callable[..., pl.DataFrame]
@@ -19,6 +21,7 @@ FACTS = CalibrationFacts(
     warehouse="v.duckdb",
     least=30,
 )
+NOBODY = Comparison(HumanAgreement.empty(), ConfusionMatrix.empty(), Disagreements.empty())
 CELL = {"perturbation": None, "kind": None, "simulated": None, "prompt": "none"}
 HOSTILE = ["<script>alert(1)</script>", "$\\frac{x", "\u202eevil", "{{7*7}}", "=1+1", "x" * 500]
 
@@ -34,7 +37,11 @@ def agreed(judge: str, other: str = "humans", **values: float | None) -> list[di
 def page(make_alt_tests: Make, make_advantages: Make, make_estimates: Make) -> Callable[..., str]:
     def write(judges: Any = ({},), people: Any = ({},), agreement: Any = ()) -> str:
         return calibration_report(
-            FACTS, make_alt_tests(judges), make_advantages(people), make_estimates(agreement)
+            FACTS,
+            make_alt_tests(judges),
+            make_advantages(people),
+            make_estimates(agreement),
+            NOBODY,
         )
 
     return write

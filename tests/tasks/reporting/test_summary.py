@@ -134,8 +134,8 @@ def test_without_findings() -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({}, ("biased", "toward it")),
-        ({"estimate": -0.1}, ("biased", "against it")),
+        ({}, ("biased", "toward the changed answer")),
+        ({"estimate": -0.1}, ("biased", "away from the changed answer")),
         ({"kind": "detract", "finding": "rewards"}, ("rewards", "")),
         (
             DETECTS

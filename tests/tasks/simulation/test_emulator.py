@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
+from emulated_provider import Behaviour, EmulatedProvider
 
 from tasks.prompts import PROMPTS
 from tasks.simulation import emulator
-from tasks.simulation.emulated_batches import Manners
-from tasks.simulation.emulator import Emulator, main
+from tasks.simulation.emulator import main
 from tasks.simulation.judge import Traits
 
 
@@ -35,11 +35,11 @@ def test_a_taken_port_is_one_clear_error() -> None:
     assert "take another port" in line
 
 
-def _ask(manners: Manners, *bodies: dict[str, Any]) -> list[tuple[int, Any, str | None]]:
+def _ask(behaviour: Behaviour, *bodies: dict[str, Any]) -> list[tuple[int, Any, str | None]]:
     """Return status, body and Retry-After of the answers, one after the other."""
 
     async def ask() -> list[tuple[int, Any, str | None]]:
-        async with TestClient(TestServer(Emulator(manners).app())) as client:
+        async with TestClient(TestServer(EmulatedProvider(behaviour).app())) as client:
             answers = []
             for body in bodies:
                 async with client.post("/v1/chat/completions", json=body) as answer:
@@ -55,8 +55,8 @@ def _body(words: int, **params: object) -> dict[str, Any]:
 
 
 def test_a_parameter_is_refused_as_openai_does() -> None:
-    manners = Manners(refused=["seed", "temperature"])
-    refused, taken = _ask(manners, _body(3, temperature=0), _body(3, max_tokens=9))
+    behaviour = Behaviour(refused=["seed", "temperature"])
+    refused, taken = _ask(behaviour, _body(3, temperature=0), _body(3, max_tokens=9))
     message = "Unsupported parameter: 'temperature' is not supported with this model."
     error = {
         "message": message,
@@ -85,8 +85,8 @@ def test_tokens_per_minute_are_kept_and_come_back(monkeypatch: pytest.MonkeyPatc
 
 
 def test_more_tokens_than_a_minute_holds_get_429_with_retry_after() -> None:
-    manners = Manners(tokens_per_minute=100, retry_after=7)
-    answers = _ask(manners, _body(60), _body(50), _body(40), _body(1))
+    behaviour = Behaviour(tokens_per_minute=100, retry_after=7)
+    answers = _ask(behaviour, _body(60), _body(50), _body(40), _body(1))
     assert [status for status, *_ in answers] == [200, 429, 200, 429]
     _, body, retry_after = answers[1]
     assert body["error"]["code"] == "rate_limit_exceeded"
@@ -98,8 +98,8 @@ def test_a_model_that_varies_answers_the_same_request_anew() -> None:
     body = {"model": "m", "messages": messages}
     traits = {"m": Traits(nu=1)}
 
-    def choices(**manners: Any) -> list[str]:
-        told = _ask(Manners(traits=traits, **manners), *[body] * 30)
+    def choices(**behaviour: Any) -> list[str]:
+        told = _ask(Behaviour(traits=traits, **behaviour), *[body] * 30)
         return [answer["choices"][0]["message"]["content"][-5:] for _, answer, _ in told]
 
     assert len(set(choices())) == 1

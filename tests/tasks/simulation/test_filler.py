@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.simulation.judge import Exhibit, Traits, gap, has_filler
+from tasks.simulation.judge import PairText, Traits, gap, has_filler
 
 QUESTION = "Why do leaves fall in autumn?"
 ANSWER = "Trees save water in winter. So their leaves fall when days get short."
@@ -32,7 +32,7 @@ def test_taste_moves_a_judge_by_its_logits_and_no_other() -> None:
     other = ANSWER + " Thanks for the question, my friend."
     for tau in (-0.5, 0.0, 0.8):
         plain, moved = (
-            gap(Exhibit(QUESTION, "Because.", text), Traits(sham_taste=tau))
+            gap(PairText(QUESTION, "Because.", text), Traits(sham_taste=tau))
             for text in (ANSWER, other)
         )
         assert moved - plain == pytest.approx(tau)

@@ -18,7 +18,7 @@ from tasks.judging.verdict_parser import parse
 from tasks.perturbations import PERTURBATIONS, Item
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
-from tasks.simulation.judge import Exhibit, Traits, answer, gap, probabilities, shares
+from tasks.simulation.judge import PairText, Traits, answer, gap, probabilities, shares
 
 ROOT = Path(__file__).parents[3]
 PROMPT = PROMPTS["pair_v1"]
@@ -116,13 +116,15 @@ def test_quality_is_a_hash_of_seed_question_and_plain_words() -> None:
         bits = int.from_bytes(sha(7, "quality", sha("Why?", text).hex())[:8], "big") >> 11
         return NormalDist().inv_cdf((bits + 0.5) / 2**53) * 2 / math.sqrt(2)
 
-    found = gap(Exhibit("Why?", "Red clay lasts.", "Blue **clay** fades!"), Traits(omega=2, seed=7))
+    found = gap(
+        PairText("Why?", "Red clay lasts.", "Blue **clay** fades!"), Traits(omega=2, seed=7)
+    )
     assert found == pytest.approx(quality("blue clay fades") - quality("red clay lasts"))
 
 
 def test_gaps_have_the_planted_spread() -> None:
     traits = Traits(omega=1.5)
-    gaps = [gap(Exhibit("Q", f"stone {n}", f"river {n}"), traits) for n in range(4000)]
+    gaps = [gap(PairText("Q", f"stone {n}", f"river {n}"), traits) for n in range(4000)]
     # Standard errors: mean 1.5/63 = .024, standard deviation 1.5/89 = .017.
     assert fmean(gaps) == pytest.approx(0, abs=0.08)
     assert stdev(gaps) == pytest.approx(1.5, abs=0.06)
@@ -208,10 +210,10 @@ def test_templates_and_their_shams_change_no_quality(name: str) -> None:
         perturbed = recipe.make(item, 0)
         sham = recipe.sham(item, perturbed, 0) if recipe.sham else None
         for text in filter(None, (perturbed, sham)):
-            assert gap(Exhibit(item.question, item.answer, text), HONEST) == 0, entry["id"]
-        assert gap(Exhibit(item.question, item.answer, perturbed), GULLIBLE) != 0, entry["id"]
+            assert gap(PairText(item.question, item.answer, text), HONEST) == 0, entry["id"]
+        assert gap(PairText(item.question, item.answer, perturbed), GULLIBLE) != 0, entry["id"]
         if sham:
-            assert gap(Exhibit(item.question, item.answer, sham), GULLIBLE) == 0, entry["id"]
+            assert gap(PairText(item.question, item.answer, sham), GULLIBLE) == 0, entry["id"]
 
 
 @pytest.mark.parametrize(("name", "field"), [("factual_error", "errors"), ("gender_bias", "bias")])
@@ -222,7 +224,7 @@ def test_shams_of_flaws_carry_no_flaw(name: str, field: str) -> None:
         sham = PERTURBATIONS[name].sham(item, plant(entry, field), 0)
         if sham is not None:
             seen += 1
-            assert gap(Exhibit(item.question, item.answer, sham), HONEST) == 0, entry["id"]
+            assert gap(PairText(item.question, item.answer, sham), HONEST) == 0, entry["id"]
     assert seen > 50
 
 
@@ -265,15 +267,15 @@ def test_planted_errors_cost_votes_in_replies_too() -> None:
 def test_an_error_counts_for_its_own_question_only_and_under_decoration() -> None:
     flawed, traits = plant(BUNDLED[0], "errors"), Traits(effects={"factual_error": -2})
     question, target = BUNDLED[0]["question"], BUNDLED[0]["target"]
-    assert gap(Exhibit(question, target, flawed), traits) == -2
-    assert gap(Exhibit(question, target, DECORATED["bold"](flawed)), traits) == -2
-    assert gap(Exhibit(BUNDLED[1]["question"], target, flawed), traits) == 0
+    assert gap(PairText(question, target, flawed), traits) == -2
+    assert gap(PairText(question, target, DECORATED["bold"](flawed)), traits) == -2
+    assert gap(PairText(BUNDLED[1]["question"], target, flawed), traits) == 0
 
 
 def test_detection_and_spread_of_an_effect() -> None:
     def effects(traits: Traits) -> list[float]:
         return [
-            gap(Exhibit(e["question"], e["target"], plant(e, "errors")), traits) for e in BUNDLED
+            gap(PairText(e["question"], e["target"], plant(e, "errors")), traits) for e in BUNDLED
         ]
 
     half = effects(Traits(pi=0.6, effects={"factual_error": -1}))

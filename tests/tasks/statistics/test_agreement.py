@@ -162,7 +162,7 @@ def test_one_cluster_and_perfect_agreement_have_no_bootstrap(make_annotations: M
     assert {row["reason"] for row in rows.values()} == {"a single cluster: no interval"}
     rows = pair(make_annotations, one, one)
     assert rows["cohen_kappa"]["estimate"] == 1.0
-    assert "all alike" in rows["cohen_kappa"]["reason"]
+    assert "draws are equal" in rows["cohen_kappa"]["reason"]
     # Wilson at 12 of 12: 12 / (12 + 3.8415)
     assert rows["agreement"]["low"] == pytest.approx(0.7575, abs=1e-4)
     assert rows["agreement"]["high"] == 1.0

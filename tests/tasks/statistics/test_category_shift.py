@@ -8,6 +8,7 @@ import pytest
 from benchmarks.simulated_studies import simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
+from tasks.inference.permutation import FLIP_SEED
 from tasks.simulation.judge import Traits
 from tasks.statistics.category_shift import category_shift
 from tasks.statistics.mps_sham import mps_sham
@@ -57,6 +58,7 @@ def test_docstring_example(make_vote_log: Make) -> None:
     assert spread["estimate"] == pytest.approx(0.5)
     assert (spread["n"], spread["clusters"], spread["dropped"]) == (20, 20, 0)
     assert spread["method"] == "wild cluster bootstrap"
+    assert spread["seed"] == FLIP_SEED
     # All ten signs alike in both categories: 4 of 2^20 patterns, seldom among 9999.
     assert spread["p_value"] < 0.001
 

@@ -18,7 +18,8 @@ from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclusions.contrasts import contrasts
-from tasks.inference.bootstrap import formulas_only, weights
+from tasks.inference import bootstrap, permutation
+from tasks.inference.bootstrap import SEED, formulas_only, weights
 from tasks.inference.quantiles import widened
 from tasks.statistics.contrast import ONE_SIDED, contrast
 
@@ -236,6 +237,28 @@ def test_drawn_swaps_come_near_to_all_of_them(make_shifts: Make) -> None:
         exact = brute(sums[0][:, columns], sums[1][:, columns], rates=rates)
         assert rows[name]["p_value"] == pytest.approx(exact, abs=4 * (exact / 9999) ** 0.5)
         assert rows[name]["method"].endswith("; 9999 random swaps")
+        assert rows[name]["seed"] == SEED
+
+
+def test_the_seed_is_that_of_the_bounds_or_else_of_the_swaps(
+    make_shifts: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (
+        [("anchor", "target", g) for g in range(16)],
+        [("tie", "tie", g) for g in range(16)],
+    )
+    seeds = {name: row["seed"] for name, row in by_name(duel(make_shifts, one, other)).items()}
+    assert seeds == {"mps_contrast": SEED, "asr_contrast": SEED, "mcnemar": None}
+    monkeypatch.setattr(bootstrap, "MOST_CLUSTERS", 10)
+    many = {name: row["seed"] for name, row in by_name(duel(make_shifts, one, other)).items()}
+    assert many == {
+        "mps_contrast": permutation.SEED,
+        "asr_contrast": permutation.SEED,
+        "mcnemar": None,
+    }
+    few = by_name(duel(make_shifts, one[:12], other[:12]))
+    assert few["mps_contrast"]["method"].endswith("all 4096 swaps")
+    assert few["mps_contrast"]["seed"] is None
 
 
 def test_any_number_of_judges_gives_what_two_give(make_shifts: Make) -> None:

@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from tasks.aggregate import count_votes
-from tasks.drift.changes import JUDGE, paired_evidence
+from tasks.drift.changes import SERIES, paired_evidence
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
 from tasks.statistics.dasr import dasr
@@ -134,7 +134,7 @@ def test_too_little_to_tell(make_vote_log: Make, make_shifts: Make) -> None:
     tallies = votes(make_vote_log, {"n1": ["first"], "n2": ["first"]})
     found = rows_of(drift(tallies=tallies, shifts=make_shifts([])))
     assert found["position_drift"]["reason"] == "a single cluster: no interval"
-    assert found["verdict_drift"]["reason"] == "no prompt was asked twice on both sides"
+    assert found["verdict_drift"]["reason"] == "no prompt has two replies in each of the two waves"
     ties = votes(make_vote_log, {"n1": ["tie"] * 4, "n2": ["tie"] * 4})
     row = rows_of(drift(tallies=ties, shifts=make_shifts([])))["position_drift"]
     assert (row["estimate"], row["reason"]) == (
@@ -299,7 +299,7 @@ def test_paired_evidence_by_hand(make_shifts: Make) -> None:
     shifts = pl.concat([before, after]).with_columns(
         num=pl.col("experimental_score") - pl.col("control_score"), den=pl.lit(1.0)
     )
-    bases = shifts.filter(wave="n2").select(*JUDGE, "wave", base=pl.lit("n1")).unique()
+    bases = shifts.filter(wave="n2").select(*SERIES, "wave", base=pl.lit("n1")).unique()
     row = paired_evidence(shifts, bases).row(0, named=True)
     assert row["e_value"] == pytest.approx((1.25**2 + 1) / 2)
     assert paired_evidence(shifts.filter(wave="n2"), bases).is_empty()
@@ -317,7 +317,7 @@ def test_paired_evidence_is_rarely_large_without_drift(make_shifts: Make) -> Non
     shifts = make_shifts(rows, control="tie").with_columns(
         num=pl.col("experimental_score") - pl.col("control_score"), den=pl.lit(1.0)
     )
-    bases = shifts.filter(wave="n2").select(*JUDGE, "wave", base=pl.lit("n1")).unique()
+    bases = shifts.filter(wave="n2").select(*SERIES, "wave", base=pl.lit("n1")).unique()
     found = paired_evidence(shifts, bases)["e_value"]
     assert found.len() == 200
     assert found.mean() < 1.5

@@ -115,7 +115,7 @@ def test_one_share_in_all_clusters(make_vote_log: Make, votes: Make) -> None:
 def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> None:
     ties = measured(make_vote_log(votes([("tie", "tie"), ("invalid", "tie")])))
     assert [row["estimate"] for row in ties.values()] == [None] * 3
-    assert ties["primacy_test"]["reason"] == "no match of repeat 0 differs"
+    assert ties["primacy_test"]["reason"] == "no match of repeat 0 is inconsistent"
     assert ties["position_gap"]["reason"].startswith("nothing qualifies: ")
     one = make_vote_log([{"sample": f"s{n}", "choice": "first"} for n in range(12)])
     for name in ("first_pick_share", "position_gap"):

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.simulated_studies import simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
+from tasks.inference.permutation import FLIP_SEED
 from tasks.simulation.judge import Traits
 from tasks.statistics.heterogeneity import heterogeneity
 from tasks.statistics.mps_sham import mps_sham
@@ -137,6 +138,7 @@ def test_p_value_of_all_sign_flips(make_vote_log: Make, per_cluster: int) -> Non
     square, _, _ = three(tallies_of(make_vote_log, samples, per_cluster))
     assert square["p_value"] == pytest.approx(expected)
     assert "sign flips by cluster" in square["method"]
+    assert square["seed"] == FLIP_SEED
 
 
 def test_drawn_sign_flips_are_seeded_and_near_the_exact(make_vote_log: Make) -> None:

@@ -195,7 +195,7 @@ def test_moving_away_from_a_flaw_is_no_error(make_shifts: Make) -> None:
     for name in ("jury_correlation", "jury_size"):
         row = rows[name, ""]
         assert (row["estimate"], row["low"]) == (None, None)
-        assert row["reason"] == "a judge that sees the flaw moves too: shifts are no errors"
+        assert row["reason"] == "a good judge reacts to the flaw, so shifts are not errors"
     assert rows["jury_mps", ""]["estimate"] == pytest.approx(-1.3 / 3)
 
 

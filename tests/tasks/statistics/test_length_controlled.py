@@ -55,6 +55,7 @@ def test_against_statsmodels(make_contests: Make) -> None:
         1 / (1 + np.exp(-glm.params[0])), abs=1e-9
     )
     assert found["length_slope"]["estimate"] == pytest.approx(glm.params[1], abs=1e-9)
+    assert {row["seed"] for row in found.values()} == {SEED}
     # Two estimates of one error, the sandwich and the bootstrap: 2000 draws are within 5 %.
     assert found["length_slope"]["standard_error"] == pytest.approx(robust.bse[1], rel=0.1)
 

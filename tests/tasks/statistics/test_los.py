@@ -95,7 +95,7 @@ def test_a_side_without_votes_gets_half_and_an_honest_interval(make_vote_log: Ma
     # A = 10, B = 0: ln(10.5 / .5). The clusters are alike; the half has u = .5/10.5 - .5/.5.
     assert row["estimate"] == pytest.approx(log(21))
     assert row["standard_error"] == pytest.approx(sqrt(10 / 9) * (1 - 0.5 / 10.5), abs=1e-12)
-    assert row["method"].endswith("; .5 added, as one side has no votes")
+    assert row["method"].endswith("; .5 added because one side has no votes")
     # A true effect of 2 logits gives B = 0 in ten samples in a quarter of studies: not ruled out.
     assert row["low"] < 2 < row["high"]
     mirrored: list[Stratum] = [(f"q{i}", "anchor", (0, 0, 1), (1, 0, 0)) for i in range(10)]

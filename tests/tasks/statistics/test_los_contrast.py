@@ -165,7 +165,7 @@ def test_a_side_without_votes_gets_half(make_vote_log: Make) -> None:
     assert row["estimate"] == pytest.approx(log(21))
     # Clusters are alike; only the half differs, as for LOS.
     assert row["standard_error"] == pytest.approx(sqrt(10 / 9) * (1 - 0.5 / 10.5))
-    assert row["method"].endswith("; .5 added, as one side has no votes")
+    assert row["method"].endswith("; .5 added because one side has no votes")
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,7 @@ def test_too_little_is_null_with_a_reason(make_contests: Make) -> None:
     assert ppi(contests=make_contests([])).is_empty()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [20, 200])
 def test_corrected_intervals_hold_the_truth_and_naive_ones_do_not(labels: int) -> None:
     # People prefer "bee" in .55, the judge in .63. 150 studies: a coverage of .95 has a standard

@@ -149,7 +149,7 @@ def test_ranks_rest_on_what_all_judges_saw(make_shifts: Make) -> None:
         assert (row["n"], row["clusters"], row["dropped"]) == (20, 20, 20)
         # Where two tie in every draw, that is no certainty.
         assert (row["estimate"], row["low"], row["high"], row["level"]) == (1.5, None, None, None)
-        assert row["reason"] == "as good as another judge in every draw: no interval"
+        assert row["reason"] == "equal to another judge in every draw: no interval"
 
 
 def test_all_ties_give_no_interval_and_twins_leave_that_of_others(make_shifts: Make) -> None:
@@ -258,8 +258,8 @@ def test_order_of_rows_and_types_of_keys_do_not_matter(make_shifts: Make) -> Non
 
 @pytest.mark.slow
 def test_rankings_are_mostly_noise() -> None:
-    # methods.md, section 11: 8 judges, 142 questions, effects spread over 0 to 1 logit: intervals
-    # span 3.8 ranks on average. A span is of 7 at most, and 1 would be a lie.
+    # 8 judges, 142 questions, effects spread over 0 to 1 logit, simulated: neighbours cannot be
+    # told apart, so intervals span several of the 7 ranks that they could.
     traits = PRESETS["honest"].traits
     logs = [
         simulate(

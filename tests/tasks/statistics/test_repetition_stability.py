@@ -58,7 +58,7 @@ def test_orders_without_valid_votes_are_dropped(make_vote_log: Make) -> None:
 def test_nothing_repeated_is_null(make_vote_log: Make) -> None:
     for row in measured(make_vote_log(votes([["first"], ["first"], ["tie", "invalid"]]))):
         assert (row["estimate"], row["n"]) == (None, 0)
-        assert row["reason"] == "no order of any pair has two valid votes"
+        assert row["reason"] == "no pair has two valid votes in the same order"
     assert repetition_stability(tallies=count_votes(make_vote_log([]))).is_empty()
 
 
@@ -69,7 +69,7 @@ def test_votes_asked_one_by_one_are_null(make_vote_log: Make) -> None:
     found = repetition_stability(tallies=count_votes(make_vote_log([*rows, *other])))
     by_judge = {row["judge"]: row for row in found.filter(statistic=NAMES[0]).to_dicts()}
     assert by_judge["ada"]["estimate"] is None
-    assert by_judge["ada"]["reason"].startswith("votes were asked one after another")
+    assert by_judge["ada"]["reason"].startswith("later votes depended on earlier votes")
     assert by_judge["bea"]["estimate"] == 1.0
 
 

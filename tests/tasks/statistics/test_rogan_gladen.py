@@ -10,6 +10,7 @@ from scipy import stats
 
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
+from tasks.kit.defaults import Thresholds, limited_by
 from tasks.statistics.rogan_gladen import BLIND, EMPTY, ONE_SIDED, rogan_gladen
 
 Make = Callable[..., Any]
@@ -79,7 +80,7 @@ def test_the_interval_has_all_that_is_not_contradicted(
 @pytest.mark.parametrize(
     ("design", "reason"),
     [
-        ((11, 20, 12, 20, 60, 100), BLIND),  # .55 + .6 - 1 = .15
+        ((11, 20, 12, 20, 60, 100), BLIND.format(0.2)),  # .55 + .6 - 1 = .15
         ((18, 20, 16, 20, 0, 0), EMPTY),
         ((18, 20, 0, 0, 60, 100), ONE_SIDED),
         ((1, 1, 16, 20, 60, 100), ONE_SIDED),
@@ -88,6 +89,12 @@ def test_the_interval_has_all_that_is_not_contradicted(
 def test_refusals(make_contests: Make, design: tuple[int, ...], reason: str) -> None:
     row = row_of(contests(make_contests, design))
     assert (row["estimate"], row["low"], row["reason"]) == (None, None, reason)
+
+
+def test_a_study_may_ask_for_less_information(make_contests: Make) -> None:
+    with limited_by(Thresholds(least_informedness=0.1)):
+        row = row_of(contests(make_contests, (11, 20, 12, 20, 60, 100)))
+    assert row["estimate"] is not None  # (.6 + .6 - 1) / .15 is above 1
 
 
 def test_without_labels_there_is_no_row(make_contests: Make) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
+from flows.results.vote_summary import PRICES
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from schemas.results import Estimates
@@ -69,11 +70,14 @@ def test_a_verdict_costs_what_those_of_all_members_do(
         {"judge": "jury/all", "statistic": "jury_mps", "subgroup": out, "simulated": False}
         for out in ("", "a", "b", "c")
     ]
-    warehouse.save(concluded(make(Estimates, *shifts, *rows)), run="r1", study="quick")
+    prices = warehouse.query(PRICES)
+    frames = concluded(make(Estimates, *shifts, *rows), prices=prices)
+    warehouse.save(frames, run="r1", study="quick")
     found = warehouse.query("select left_out, cost_usd from mart.jury order by all nulls first")
     assert found.rows() == [(None, None), ("a", None), ("b", None), ("c", pytest.approx(0.05))]
     alone = [{"judge": "jury/all", "statistic": "jury_mps", "simulated": True}]
-    warehouse.save(concluded(make(Estimates, shifts[3], *alone)), run="r1", study="quick")
+    frames = concluded(make(Estimates, shifts[3], *alone), prices=prices)
+    warehouse.save(frames, run="r1", study="quick")
     assert warehouse.query("select cost_usd from mart.jury").rows() == [(0.0,)]
 
 

@@ -1,87 +1,48 @@
-"""The emulated provider's batch endpoint, and how the emulated provider behaves."""
+"""The batch endpoint of the emulated provider."""
 
 import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from typing import Any, Protocol
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.kit.random_numbers import uniform
-from tasks.simulation.judge import Traits
 
 Answer = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
 """Body of a request -> status and body of the answer."""
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
+
+class BatchBehaviour(Protocol):
+    """How the batch endpoint behaves (``Behaviour`` in ``emulated_provider.py``)."""
+
+    seed: int
+    key: str
+    batch_seconds: float
+    batch_errors: float
+    batch_end: str
+    batch_left: float
+    batch_vanishes: bool
+
+
 ENDS = {"completed", "failed", "expired", "cancelled"}
-
-
-class Manners(BaseModel):
-    """How the provider behaves; all of it can be changed while it runs (``POST /manners``)."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    seed: int = 0
-    latency: float = Field(default=0.0, ge=0)
-    """Seconds until a reply."""
-    faults: dict[str, float] = {}
-    """Chance of each: ``busy`` is 429, ``error`` 500, ``hang`` no reply for ``hang_seconds``,
-    ``reset`` a dropped connection, ``truncated`` half a body, ``garbage`` a body that is no JSON,
-    ``mute`` a good reply without a verdict, ``endless`` a body that does not end (before a
-    gigabyte), ``bomb`` one that inflates to a gigabyte."""
-    retry_after: float = Field(default=0.2, ge=0)
-    """Seconds named in ``Retry-After`` of a 429."""
-    hang_seconds: float = Field(default=30.0, ge=0)
-    requests_per_minute: int = Field(default=0, ge=0)
-    """More get 429; 0: no limit."""
-    tokens_per_minute: int = Field(default=0, ge=0)
-    """Words of prompts; more get 429; 0: no limit."""
-    concurrency: int = 0
-    """More at once get 429; 0: no limit."""
-    key: str = ""
-    """The only API key that is let in; empty: all are."""
-    models: list[str] = []
-    """The only models that there are; empty: any."""
-    refused: list[str] = []
-    """Parameters that the model does not take: 400."""
-    context: int = 0
-    """Words that fit into the model; 0: any number."""
-    forbidden: str = ""
-    """A prompt with this text breaks the content policy."""
-    traits: dict[str, Traits] = {}
-    """Model -> the synthetic judge that answers for it; others answer by a hash of the request. A
-    change while it runs is a model that changes without a word."""
-    vary: bool = False
-    """Draw every reply of a model with ``traits`` anew, as above temperature 0; else the same
-    request gets the same reply. Which it is depends on ``seed`` and how often it was asked."""
-    batch_seconds: float = Field(default=0.0, ge=0)
-    """From the creation of a batch to its end."""
-    batch_errors: float = Field(default=0.0, ge=0, le=1)
-    """Chance that a line of a batch fails."""
-    batch_end: Literal["completed", "failed", "expired", "cancelled"] = "completed"
-    """How batches end."""
-    batch_left: float = Field(default=0.5, ge=0, le=1)
-    """Share of its lines that a batch leaves out if it expires or is cancelled."""
-    batch_vanishes: bool = False
-    """Drop the connection when a batch has been created."""
 
 
 class Batches:
     """Files and batches, kept as long as the emulator runs."""
 
-    def __init__(self, manners: Callable[[], Manners], answer: Answer) -> None:
-        self._manners, self._answer = manners, answer
+    def __init__(self, behaviour: Callable[[], BatchBehaviour], answer: Answer) -> None:
+        self._behaviour, self._answer = behaviour, answer
         self._files: dict[str, bytes] = {}
         self._batches: dict[str, dict[str, Any]] = {}
         self._due: dict[str, float] = {}
         self.counts: Counter[str] = Counter(batches=0, lines=0, looks=0)
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Take the endpoint's addresses."""
+        """Add the routes of the endpoint."""
         for method, address, handler in (
             ("POST", "/v1/files", self.upload),
             ("GET", "/v1/files/{file}/content", self.content),
@@ -94,7 +55,7 @@ class Batches:
 
     def _let_in(self, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.Response:
-            key = self._manners().key
+            key = self._behaviour().key
             if key and request.headers.get("Authorization") != f"Bearer {key}":
                 return _error(401, "Incorrect API key provided.")
             return await handler(request)
@@ -131,7 +92,7 @@ class Batches:
             return _missing("file")
         batch = f"batch_{len(self._batches) + 1:04}"
         self.counts["batches"] += 1
-        self._due[batch] = time.monotonic() + self._manners().batch_seconds
+        self._due[batch] = time.monotonic() + self._behaviour().batch_seconds
         self._batches[batch] = {
             "id": batch,
             "object": "batch",
@@ -142,7 +103,7 @@ class Batches:
             "created_at": int(time.time()),
             "metadata": asked.get("metadata"),
         }
-        if self._manners().batch_vanishes and request.transport:
+        if self._behaviour().batch_vanishes and request.transport:
             # The provider has taken it, and whoever sent it cannot know.
             request.transport.abort()
         return web.json_response(self._batches[batch])
@@ -178,28 +139,28 @@ class Batches:
         return web.json_response(self._batches[batch])
 
     def _seen(self, batch: str) -> dict[str, Any]:
-        told = self._batches[batch]
-        if told["status"] not in ENDS:
-            told["status"] = "in_progress"
+        known = self._batches[batch]
+        if known["status"] not in ENDS:
+            known["status"] = "in_progress"
             if time.monotonic() >= self._due[batch]:
                 self._answer_all(batch)
-        return told
+        return known
 
     def _answer_all(self, batch: str) -> None:
-        manners, told = self._manners(), self._batches[batch]
-        if manners.batch_end == "failed":
+        behaviour, known = self._behaviour(), self._batches[batch]
+        if behaviour.batch_end == "failed":
             message = {"code": "invalid_request", "message": "The batch was refused.", "line": 1}
             self._end(batch, "failed", errors={"object": "list", "data": [message]})
             return
         replies: list[dict[str, Any]] = []
         errors: list[dict[str, Any]] = []
-        for line in self._files[told["input_file_id"]].splitlines():
+        for line in self._files[known["input_file_id"]].splitlines():
             request = json.loads(line)
-            drawn = uniform(manners.seed, "line", request["custom_id"], batch)
-            if manners.batch_end != "completed" and drawn < manners.batch_left:
+            drawn = uniform(behaviour.seed, "line", request["custom_id"], batch)
+            if behaviour.batch_end != "completed" and drawn < behaviour.batch_left:
                 continue
             told_line = {"id": f"batch_req_{len(replies)}", "custom_id": request["custom_id"]}
-            if drawn < manners.batch_errors:
+            if drawn < behaviour.batch_errors:
                 status, body = 500, {"error": {"message": "The server had an error."}}
             else:
                 status, body = self._answer(request["body"])
@@ -212,7 +173,7 @@ class Batches:
             for name, lines in (("output_file_id", replies), ("error_file_id", errors))
             if lines
         }
-        self._end(batch, manners.batch_end, **files)
+        self._end(batch, behaviour.batch_end, **files)
 
     def _end(self, batch: str, state: str, **more: Any) -> None:
         self._batches[batch].update(status=state, **{f"{state}_at": int(time.time())}, **more)

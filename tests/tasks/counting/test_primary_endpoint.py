@@ -16,7 +16,7 @@ from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
 CELL = ("judge", "perturbation")
-SCORE = "; a score takes a valid vote in each order (mode paper: in any)"
+SCORE = "; a score needs a valid vote in each order (in mode paper: in either order)"
 
 
 def shifts(make_shifts: Make, shams: int, **more: Any) -> pl.DataFrame:
@@ -129,7 +129,7 @@ def test_one_judge_without_shams_is_held_to_the_control_alone(
     found = conclude(Estimates.of(rows))
     assert found.select("judge", "statistic").rows() == [("a", "mps_sham"), ("b", "mps")]
     rank = rows.filter(statistic="rank").sort("judge")
-    assert rank["reason"].to_list()[1].endswith(f"held against{SCORE}")
+    assert rank["reason"].to_list()[1].endswith(f"compared with{SCORE}")
 
 
 def test_a_wave_without_shams_is_compared_over_the_control(

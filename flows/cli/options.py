@@ -1,0 +1,231 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tasks.kit.command_line import Finite, Place
+
+FORMATS = click.Choice(["table", "json", "csv"])
+FILES = click.Choice(["table", "json", "csv", "parquet"])
+COPIES = click.Choice(["parquet", "csv"])
+CHECKS = click.Choice(["drop", "flag"])
+MODES = click.Choice(["balanced", "paper"])
+INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
+KINDS = click.Choice(["additive", "multiplicative"])
+TESTS = click.Choice(["auto", "score", "t"])
+PATH = Place()
+FILE = Place(dir_okay=False)
+FOLDER = Place(file_okay=False)
+SHAMS = click.Choice(["first", "second", "both", "none"])
+STOPS = click.Choice(["none", "lossless", "pair"])
+OPTIONS = (
+    click.option("--dataset", help="Name of a dataset, or path of your own data file."),
+    click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
+    click.option(
+        "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
+    ),
+    click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),
+    click.option("--prompt", help="Name of the judge prompt."),
+    click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
+    click.option(
+        "--mode",
+        type=MODES,
+        help="balanced: show each pair equally often in both orders. paper: draw positions at "
+        "random, as in arXiv 2402.10669.",
+    ),
+    click.option(
+        "--stop",
+        type=STOPS,
+        help="Stop asking about a pair early: when the verdict can no longer change (lossless), "
+        "or when one answer leads by two votes (pair).",
+    ),
+    click.option(
+        "--probe",
+        is_flag=True,
+        default=None,
+        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes.",
+    ),
+    click.option(
+        "--sham",
+        type=SHAMS,
+        help="Recipe of the sham (meaning-free edit) that shifts are measured against. none: "
+        "measure against the control.",
+    ),
+    click.option(
+        "--detects-at",
+        type=float,
+        help="Share of flaws that a judge must detect for the finding `detects`. Default: .5.",
+    ),
+    click.option(
+        "--replicates",
+        is_flag=True,
+        default=None,
+        help="Also ask about each control pair a second time, to measure noise.",
+    ),
+    click.option("--wave", help="Label of this measurement. A new label casts all votes again."),
+    click.option("--seed", type=int, help="Random seed of templates, shams and positions."),
+    click.option("--limit", type=int, help="Maximum number of questions."),
+    click.option("--budget", "budget_usd", type=float, help="Maximum cost in US dollars."),
+    click.option(
+        "--gaps-allowed",
+        type=float,
+        help="Maximum share of a judge's ballots without a reply. Default: .05.",
+    ),
+    click.option(
+        "--too-fast",
+        "too_fast_seconds",
+        type=float,
+        help="Exclude votes of people that took less than this many seconds. Default: 3.",
+    ),
+    click.option(
+        "--patience",
+        "patience_seconds",
+        type=Finite(min=0),
+        help="Seconds to wait while another program holds the warehouse open. Default: 600.",
+    ),
+    click.option(
+        "--checks",
+        type=CHECKS,
+        help="Drop texts that fail a validity check, or keep and flag them.",
+    ),
+)
+format_option = click.option(
+    "--format", "form", type=FORMATS, default="table", show_default=True, help="Output format."
+)
+
+
+def server_option(default: str) -> Callable[..., Any]:
+    """Return the option that names a Prefect server; without it and PREFECT_API_URL: default."""
+    return click.option(
+        "--server",
+        metavar="URL",
+        help="API address of a Prefect server, such as http://127.0.0.1:4200/api. Default: "
+        f"PREFECT_API_URL, else {default}.",
+    )
+
+
+def study_options(name_help: str) -> Callable[..., Any]:
+    """Return a decorator that adds the options that change a study."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed((*OPTIONS, click.option("--name", help=name_help))):
+            command = option(command)
+        return command
+
+    return add
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of commands that read logs of other tools."""
+    for option in (
+        click.option(
+            "--people",
+            help="Count only the people whose names match this pattern, such as 'expert_*'.",
+        ),
+        click.option(
+            "--map",
+            "mapping",
+            multiple=True,
+            metavar="COLUMN=PATH",
+            callback=_mapping,
+            help="Read a table of your own: a column, and the dotted path of its field, such as "
+            "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
+            "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
+            "votes.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _mapping(
+    context: click.Context,  # noqa: ARG001 - as click calls it
+    parameter: click.Parameter,
+    given: tuple[str, ...],
+) -> dict[str, str]:
+    found = dict(each.partition("=")[::2] for each in given)
+    for column, path in found.items():
+        if not column or not path:
+            raise click.BadParameter(
+                f"{column!r:.60} must be COLUMN=PATH, such as label=score.value.", param=parameter
+            )
+    return found
+
+
+LABEL_TABLE = (
+    click.option(
+        "--judge",
+        "judge_columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of FILE with the labels of a judge (repeatable). Default: judge.",
+    ),
+    click.option(
+        "--human",
+        "human_columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of FILE with the labels of a person (repeatable). Default: human.",
+    ),
+    click.option(
+        "--slice",
+        "slice_columns",
+        multiple=True,
+        metavar="COLUMN",
+        help="Also show results for each value of this column of FILE (repeatable).",
+    ),
+    click.option(
+        "--criterion",
+        "criterion_column",
+        metavar="COLUMN",
+        help="Column of FILE that names the criterion of each row.",
+    ),
+    click.option(
+        "--item",
+        "item_column",
+        metavar="COLUMN",
+        help="Column of FILE that identifies items. Default: id or item, if there.",
+    ),
+    click.option(
+        "--cluster",
+        "cluster_column",
+        metavar="COLUMN",
+        help="Column of FILE whose values group rows that are not independent, also repeats of an "
+        "item.",
+    ),
+    click.option(
+        "--pass",
+        "positive",
+        metavar="LABEL",
+        help="Label that counts as a pass. Default: the usual words, such as pass, yes, true, 1.",
+    ),
+    click.option(
+        "--scale",
+        nargs=2,
+        type=Finite(),
+        metavar="LOW HIGH",
+        help="Ends of the scale of grades. Grades outside are invalid.",
+    ),
+    click.option(
+        "--interval",
+        type=INTERVALS,
+        default="wilson",
+        show_default=True,
+        help="Confidence interval for proportions (cluster-adjusted).",
+    ),
+    click.option(
+        "--random-labels",
+        is_flag=True,
+        help="The items with a label of people were drawn at random: correct the pass rate or mean "
+        "grade of all items by PPI++.",
+    ),
+)
+
+
+def label_table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how to read and compare a table of labels."""
+    for option in reversed(LABEL_TABLE):
+        command = option(command)
+    return command

@@ -1,0 +1,190 @@
+"""Parameters of a calibration: where labels are, and how they are compared."""
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from flows.studies import Parameters, problems_in
+from schemas.keys import content_key
+from tasks.agreement.compare import Options
+from tasks.calibration.calibrate import Terms
+from tasks.calibration.non_inferiority import check_epsilon
+from tasks.calibration.similarity import find_metric
+from tasks.kit.code_digest import code_digest
+from tasks.metrics import METRICS
+
+NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+SUFFIX = "-people"
+"""Suffix of a calibration from a study's own votes, so that it does not replace the study."""
+
+
+class Calibration(Parameters):
+    """Parameters of a calibration: labels, metric, margin and test."""
+
+    name: str = Field(
+        default="calibration",
+        pattern=NAME,
+        description="Name under which results are saved. A later calibration of the same name "
+        "replaces them.",
+    )
+    study: str | None = Field(
+        default=None,
+        description="Study in the warehouse whose votes are the labels where no file is given: "
+        "anchor, tie or target, for each control pair.",
+    )
+    humans: str | None = Field(
+        default=None,
+        description="Path of a .json, .csv or .parquet file with the labels of people.",
+    )
+    judges: str | None = Field(
+        default=None, description="Path of a file with the labels of judges, in the same format."
+    )
+    table: str | None = Field(
+        default=None,
+        description="Path of a .csv, .jsonl or .parquet file with one row per item, and a column "
+        "for each judge and each person.",
+    )
+    judge_columns: list[str] = Field(
+        default=[], description="Columns of judges in the table. Default: judge."
+    )
+    human_columns: list[str] = Field(
+        default=[], description="Columns of people in the table. Default: human."
+    )
+    item_column: str | None = Field(
+        default=None, description="Column that identifies items. Default: id or item, if there."
+    )
+    cluster_column: str | None = Field(
+        default=None, description="Column whose values group items that are not independent."
+    )
+    criterion_column: str | None = Field(
+        default=None, description="Column that names the criterion of each row."
+    )
+    slice_columns: list[str] = Field(
+        default=[], description="Columns whose values also get results of their own."
+    )
+    positive: str | None = Field(
+        default=None, description="Label that counts as a pass. Default: pass, yes, true, 1, ..."
+    )
+    scale_low: float | None = Field(default=None, description="Lowest grade of the scale.")
+    scale_high: float | None = Field(default=None, description="Highest grade of the scale.")
+    interval: Literal["wilson", "clopper_pearson", "jeffreys"] = Field(
+        default="wilson", description="Confidence interval for proportions (cluster-adjusted)."
+    )
+    random_labels: bool = Field(
+        default=False,
+        description="Whether the items with a label of people are a random sample of all items.",
+    )
+    metric: str = Field(
+        default="accuracy",
+        description="Similarity metric between two labels.",
+        json_schema_extra={"enum": list(METRICS)},
+    )
+    epsilon: float = Field(
+        default=0.1,
+        description="Non-inferiority margin: how much worse than a person a judge may be. Usual "
+        "values: .2 for experts, .15 for skilled annotators, .1 for crowd workers.",
+    )
+    epsilon_kind: Literal["additive", "multiplicative"] = Field(
+        default="additive",
+        description="Whether epsilon is subtracted from a person's advantage probability "
+        "(additive) or is a share of it (multiplicative).",
+    )
+    test: Literal["auto", "score", "t"] = Field(
+        default="auto",
+        description="Test of non-inferiority. auto: the score test for few instances, else the t "
+        "test.",
+    )
+    min_instances: int = Field(
+        default=30,
+        ge=1,
+        description="Minimum number of instances of an annotator who is tested.",
+    )
+
+    def terms(self) -> Terms:
+        """Return the terms of the test.
+
+        Raises
+        ------
+        ValueError, LookupError
+            For an epsilon outside its range or an unknown metric.
+        """
+        check_epsilon(self.epsilon, self.epsilon_kind)
+        find_metric(self.metric)
+        path = Path(self.metric.rpartition(":")[0])
+        digest = _digest(path) if ":" in self.metric else ""
+        return Terms(
+            self.metric, self.epsilon, self.epsilon_kind, self.test, self.min_instances, digest
+        )
+
+    def options(self) -> Options:
+        """Return how labels are read and compared.
+
+        Raises
+        ------
+        ValueError
+            For a scale with one end, or whose ends are not in order.
+        """
+        ends = (self.scale_low, self.scale_high)
+        scale = None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+        if (scale is None) != (ends == (None, None)) or (scale and scale[0] >= scale[1]):
+            raise ValueError(
+                f"the scale from {ends[0]} to {ends[1]} is not one: give its lowest and its "
+                "highest grade."
+            )
+        return Options(self.positive, scale, self.interval, self.random_labels)
+
+    def fingerprint(self) -> str:
+        """Return a digest of all that decides its results, but for votes in a warehouse."""
+        named = (self.humans, self.judges, self.table)
+        files = [_digest(Path(file)) for file in named if file]
+        return content_key(self.model_dump(), files, code_digest())
+
+    def require_own_metric_elsewhere(self) -> None:
+        """Reject a metric in a file of the user: a form must not start a program."""
+        if ":" in self.metric:
+            raise ValueError(
+                f"metric {self.metric!r:.80} is a function of your own, which only `voirdire "
+                f"calibrate --metric` can run. Use one of: {', '.join(METRICS)}."
+            )
+
+
+def make_calibration(**given: Any) -> Calibration:
+    """Return a calibration, named after its study or file if no name is given.
+
+    Raises
+    ------
+    ValueError
+        For a value that is not allowed, in one line per problem.
+    """
+    source = ""
+    if not given.get("name"):
+        people = given.get("table") or given.get("humans")
+        given["name"] = _name(given.get("study"), people, given.get("judges"))
+        if file := people:
+            source = f" (from the file {Path(file).name!r:.80})"
+    try:
+        return Calibration(**given)
+    except ValidationError as error:
+        if any(problem["loc"] == ("name",) for problem in error.errors()):
+            raise ValueError(
+                f"the name {given['name']!r:.80}{source} is not allowed. A name has 1 to 64 "
+                "letters, digits, '_', '.' and '-'. Set one with --name."
+            ) from error
+        raise ValueError(problems_in(error)) from error
+
+
+def _name(study: str | None, humans: str | None, judges: str | None) -> str:
+    if humans:
+        return Path(humans).stem
+    file = f"-{Path(judges).stem}" if judges else ""
+    return f"{study}{file}{SUFFIX}" if study else "calibration"
+
+
+def _digest(path: Path) -> str:
+    if path.is_dir():  # a folder of logs
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        return content_key([(str(file.relative_to(path)), _digest(file)) for file in files])
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

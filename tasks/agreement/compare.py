@@ -1,0 +1,298 @@
+"""Compare judges with people: all measures, confusion matrices and lists of disagreements."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
+from tasks.agreement.corrected_means import corrected_means
+from tasks.agreement.measures import (
+    MOST_GRADES,
+    Cell,
+    Row,
+    compare_with_rest,
+    labels_for_agreement,
+    measure,
+)
+from tasks.agreement.paired import Paired, pair_labels
+from tasks.calibration.calibrate import Labelled
+from tasks.conclusions.rules import (
+    INCONCLUSIVE,
+    first_finding,
+    half_width,
+    is_significant,
+    is_within,
+    reaches,
+)
+from tasks.counting.annotations import HUMANS, PERSON
+from tasks.inference.intervals import (
+    LEVEL,
+    proportions,
+    ratios,
+    share_interval,
+    t_interval,
+    table_moments,
+)
+from tasks.inference.linearised_errors import why_not_enough
+from tasks.inference.multiplicity import benjamini_hochberg
+from tasks.inference.power_analysis import samples_needed
+from tasks.kit.defaults import MINIMUM_GRADE_BIAS, MINIMUM_RATE_BIAS
+
+JUDGE = ("judge", "prompt", "wave", "simulated")
+ADJUSTMENT = "Benjamini-Hochberg, all tests of this calibration"
+MOST_LISTED = 1000
+"""Most disagreements listed for each judge and criterion."""
+COUNTED = ("missing", "invalid", "unlabelled", "tied")
+NOTHING = "no item has a readable label of the judge and a combined label of people"
+
+
+class Options(NamedTuple):
+    """How labels are read and compared."""
+
+    positive: str | None = None
+    scale: tuple[float, float] | None = None
+    interval: str = "wilson"
+    random_labels: bool = False
+    """Whether the labelled items are a random sample of all items."""
+
+
+UNREADABLE = pl.DataFrame(schema=dict.fromkeys((*CELL[:5], "item", "label"), pl.String))
+
+
+class Comparison(NamedTuple):
+    """Agreement of judges with people."""
+
+    measures: DataFrame[HumanAgreement]
+    confusion: DataFrame[ConfusionMatrix]
+    disagreements: DataFrame[Disagreements]
+    unreadable: pl.DataFrame = UNREADABLE
+    """Labels of judges that could not be read; not saved."""
+
+    @property
+    def results(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Return the tables that are saved."""
+        return self.measures, self.confusion, self.disagreements
+
+
+def compare(
+    labelled: Sequence[Labelled], items: Sequence[pl.DataFrame], options: Options
+) -> Comparison:
+    """Measure how well each judge agrees with people, by criterion and slice.
+
+    Several people are combined: the most frequent verdict or name (items without one are counted
+    as tied), or the mean grade. Items without a readable label of the judge are counted, never
+    taken as a fail.
+
+    Notes
+    -----
+    All p-values (bias in each criterion and slice; difference of each slice from the rest) form one
+    family, adjusted by Benjamini-Hochberg.
+    """
+    measures: list[Row] = []
+    confusion, disagreements, unreadable = [], [], [UNREADABLE]
+    with share_interval(options.interval):
+        for each, places in zip(labelled, items, strict=True):
+            for paired in pair_labels(each, places, positive=options.positive, scale=options.scale):
+                about = {"dataset": each.dataset, "criterion": paired.criterion}
+                measures += [about | row for row in _measures(paired, options)]
+                rows = paired.rows.with_columns(
+                    dataset=pl.lit(each.dataset), criterion=pl.lit(paired.criterion, pl.String)
+                )
+                unreadable.append(rows.filter(status="invalid").select(*CELL[:5], "item", "label"))
+                tables = rows.filter(status="used")
+                if tables["human_word"].n_unique() <= MOST_GRADES:
+                    confusion.append(_confusion(tables))
+                disagreements.append(_disagreements(tables, grades=paired.kind == "grade"))
+    return Comparison(
+        _concluded(measures),
+        ConfusionMatrix.of(pl.concat(confusion)) if confusion else ConfusionMatrix.empty(),
+        Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
+        pl.concat(unreadable),
+    )
+
+
+def _measures(paired: Paired, options: Options) -> Iterator[Row]:
+    """Yield the rows of one criterion: every judge and slice, and people with each other."""
+    columns = [c for c in paired.rows.columns if c.startswith("slice:")]
+    for _, rows in paired.rows.group_by("name", maintain_order=True):
+        judge = {name: rows[name][0] for name in JUDGE} | {"kind": paired.kind}
+        yield from (judge | row for row in _cell(paired, rows))
+        used = rows.filter(status="used")
+        if used.is_empty():
+            continue
+        if paired.kind != "name" and paired.scale is not None:
+            corrected = corrected_means(
+                rows, paired.kind, paired.scale, random=options.random_labels
+            )
+            yield from (judge | _counts(rows) | row for row in corrected)
+        whole = Cell.of(paired.kind, used)
+        for column in columns:
+            for value in rows[column].unique().sort():
+                part = rows.filter(pl.col(column) == value)
+                place = {"slice_column": column.removeprefix("slice:"), "slice": value}
+                yield from (judge | place | row for row in _cell(paired, part))
+                inside = (used[column] == value).to_numpy()
+                if inside.any():
+                    yield judge | place | _counts(part) | compare_with_rest(whole, inside)
+    yield from _people(paired)
+
+
+def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
+    used, counts = rows.filter(status="used"), _counts(rows)
+    if used.is_empty():
+        yield counts | {
+            "statistic": "agreement",
+            "method": "none",
+            "reason": NOTHING,
+            "n": 0,
+            "clusters": 0,
+        }
+        return
+    cell = Cell.of(paired.kind, used)
+    for row in measure(cell):
+        if row["statistic"] == "bias":
+            row["least"] = smallest_relevant_bias(cell)
+        yield counts | row
+        if row["statistic"] == "agreement" and (needed := labels_for_agreement(row)):
+            yield counts | _count_of_labels("labels_for_agreement", needed, row)
+        if row["statistic"] == "bias":
+            yield from (counts | each for each in _labels_for_bias(row))
+
+
+def _labels_for_bias(row: Row) -> Iterator[Row]:
+    """Yield how many labelled items would detect the smallest relevant bias (power .8)."""
+    if row["low"] is None or not row["least"]:
+        return
+    if needed := samples_needed(row["least"], _error(row) * np.sqrt(row["n"])):
+        yield _count_of_labels("labels_for_bias", needed, row)
+
+
+def _error(row: Row) -> float:
+    """Return the standard error or, where all differences are equal, what the interval implies."""
+    if row["standard_error"] is not None:
+        return float(row["standard_error"])
+    half = t_interval(np.array([0.0]), np.array([1.0]), np.array([row["df"]]))[1][0]
+    return float((row["high"] - row["low"]) / (2 * half))
+
+
+def smallest_relevant_bias(cell: Cell) -> float:
+    """Return the smallest relevant bias: .05 in pass rate, a quarter of the SD of grades."""
+    if cell.kind == "pass_fail":
+        return MINIMUM_RATE_BIAS
+    return MINIMUM_GRADE_BIAS * float(cell.judge_value.std(ddof=1)) if cell.judge.size > 1 else 0.0
+
+
+def _count_of_labels(name: str, needed: int, row: Row) -> Row:
+    return {
+        "statistic": name,
+        "estimate": float(needed),
+        "method": "none",
+        "reason": "a description: no interval",
+        "n": row["n"],
+        "clusters": row["clusters"],
+    }
+
+
+def _counts(rows: pl.DataFrame) -> Row:
+    return {name: int((rows["status"] == name).sum()) for name in COUNTED}
+
+
+def _people(paired: Paired) -> Iterator[Row]:
+    """Yield the agreement of each person with the others' combined label: the yardstick."""
+    people = paired.people
+    if people.is_empty():
+        return
+    clusters = paired.rows.select("item", "cluster").unique("item")
+    rows = people.join(clusters, on="item", how="left")
+    value = "error" if paired.kind == "grade" else "agrees"
+    sums = (
+        rows.group_by("cluster")
+        .agg(num=pl.col(value).cast(pl.Float64).sum(), den=pl.len().cast(pl.Float64))
+        .sort("cluster")
+    )
+    table = table_moments(sums["num"].to_numpy()[:, None], sums["den"].to_numpy()[:, None])
+    found = (ratios if paired.kind == "grade" else proportions)(table).row(0, named=True)
+    yield {
+        "judge": HUMANS,
+        "prompt": PERSON,
+        "wave": "",
+        "kind": paired.kind,
+        "statistic": "people_error" if paired.kind == "grade" else "people_agreement",
+        **{name: found[name] for name in ("estimate", "low", "high", "df", "method", "reason")},
+        "hits": None if paired.kind == "grade" else int(sums["num"].sum()),
+        "n": rows.height,
+        "clusters": sums.height,
+        **dict.fromkeys(COUNTED, 0),
+    }
+
+
+def _concluded(rows: list[Row]) -> DataFrame[HumanAgreement]:
+    """Adjust the p-values of all rows together and conclude on each bias."""
+    if not rows:
+        return HumanAgreement.empty()
+    schema = {name: kind for name, kind in HumanAgreement.dtypes().items() if name != "p_adjusted"}
+    schema |= dict.fromkeys(("least", "standard_error"), pl.Float64)
+    frame = pl.DataFrame(
+        [{name: _known(row.get(name)) for name in schema} for row in rows], schema=schema
+    )
+    adjusted = benjamini_hochberg(frame["p_value"]).alias("p_adjusted")
+    tested = frame.with_columns(
+        adjusted,
+        adjustment=pl.when(pl.col("p_value").is_not_null()).then(pl.lit(ADJUSTMENT)),
+        level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
+    )
+    least, few = pl.col("least"), why_not_enough()
+    word = first_finding(
+        is_significant("p_adjusted") & reaches("estimate", least),
+        is_within("estimate", "half", least),
+    )
+    bias = (pl.col("statistic") == "bias") & pl.all_horizontal(
+        pl.col("estimate", "low").is_not_null(), least > 0
+    ).fill_null(value=False)
+    return HumanAgreement.of(
+        tested.with_columns(half_width(tested)).with_columns(
+            finding=pl.when(bias & few.is_null()).then(word).when(bias).then(pl.lit(INCONCLUSIVE)),
+            reason=pl.coalesce(pl.when(bias).then(few), pl.col("reason").replace("", None)),
+        )
+    )
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _confusion(used: pl.DataFrame) -> pl.DataFrame:
+    return used.group_by(
+        "dataset", *JUDGE, "criterion", human_label="human_word", judge_label="judge_word"
+    ).agg(items=pl.len())
+
+
+def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:
+    """Return items on which the labels differ: the largest gap first, then the most unanimous."""
+    distance = (pl.col("judge_value") - pl.col("human_value")).abs() if grades else pl.lit(1.0)
+    mean = pl.col("human_value").round(2).cast(pl.String).str.strip_suffix(".0")
+    rows = used.filter(
+        (pl.col("judge_value") - pl.col("human_value")).abs() > 1e-9
+        if grades
+        else pl.col("judge_word") != pl.col("human_word")
+    )
+    cell = list(CELL[:5])
+    return (
+        rows.select(
+            *cell,
+            "simulated",
+            "item",
+            "people",
+            "human_share",
+            "texts",
+            human_label=mean if grades else pl.col("human_word"),
+            judge_label="judge_word",
+            gap=distance,
+        )
+        .sort("gap", "human_share", "people", "item", descending=[True, True, True, False])
+        .with_columns(rank=pl.int_range(1, pl.len() + 1).over(cell))
+        .filter(pl.col("rank") <= MOST_LISTED)
+    )

@@ -1,0 +1,66 @@
+"""Pass rates and mean grades of all judged items, corrected by the labels of people on some."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tasks.agreement.kinds import Kind
+from tasks.agreement.measures import Row
+from tasks.statistics.ppi import corrected_by_labels
+from tasks.statistics.rogan_gladen import corrected_by_error_rates
+
+WHOLE = "all"
+NUMBERS = ("estimate", "low", "high", "df", "n", "clusters", "method", "reason")
+
+
+def corrected_means(
+    rows: pl.DataFrame, kind: Kind, scale: tuple[float, float], *, random: bool
+) -> Iterator[Row]:
+    """Yield the mean that people would give to all judged items; nothing if all are labelled.
+
+    Values are moved to [0, 1] by the ends of the scale, and the results back. ``all_judged_mean``
+    is the judge's own mean; ``corrected_ppi`` (PPI++) needs a random sample of labels or their
+    ``label_chance``; ``corrected_rogan_gladen``, of verdicts only, needs the same error rates on
+    labelled and other items.
+    """
+    low, high = scale
+    judged = rows.filter(pl.col("status").is_in(["used", "unlabelled"]))
+    if high <= low or not (judged["status"] == "unlabelled").any():
+        return
+    scored = judged.with_columns(
+        (pl.col("judge_value", "human_value") - low) / (high - low),
+        label_chance=pl.lit(1.0) if random else pl.col("label_chance"),
+    ).select(
+        "cluster",
+        "label_chance",
+        "simulated",
+        "judge",
+        "prompt",
+        "wave",
+        dataset=pl.lit(WHOLE),
+        mode=pl.lit("any"),
+        perturbation=pl.lit(None, pl.String),
+        kind=pl.lit(None, pl.String),
+        subgroup=pl.lit(""),
+        votes=pl.lit(1),
+        score="judge_value",
+        human="human_value",
+    )
+    yield {
+        "statistic": "all_judged_mean",
+        "estimate": float(scored["score"].mean()) * (high - low) + low,  # type: ignore[arg-type]
+        "method": "none",
+        "reason": "a description: no interval",
+        "n": scored.height,
+        "clusters": scored["cluster"].n_unique(),
+    }
+    found = {"corrected_ppi": corrected_by_labels(scored)}
+    if kind == "pass_fail":
+        found["corrected_rogan_gladen"] = corrected_by_error_rates(scored)
+    for name, estimates in found.items():
+        row = estimates.select(NUMBERS).row(0, named=True)
+        ends = {
+            end: None if row[end] is None else row[end] * (high - low) + low
+            for end in ("estimate", "low", "high")
+        }
+        yield {"statistic": name, **row, **ends}

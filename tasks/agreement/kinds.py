@@ -1,0 +1,106 @@
+"""Kinds of labels: pass/fail, grades and names, and the values that labels have as such."""
+
+import json
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from tasks.calibration.calibrate import as_word
+from tasks.calibration.label_values import read_labels
+
+Kind = Literal["pass_fail", "grade", "name"]
+
+VERDICTS = (
+    ("pass", "fail"),
+    ("passed", "failed"),
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("1", "0"),
+    ("correct", "incorrect"),
+    ("good", "bad"),
+    ("right", "wrong"),
+    ("accept", "reject"),
+    ("accepted", "rejected"),
+    ("acceptable", "unacceptable"),
+)
+"""Words for pass and for fail, in lower case."""
+PASS, FAIL = "pass", "fail"
+WORDS = {word: side for pair in VERDICTS for word, side in zip(pair, (PASS, FAIL), strict=True)}
+
+
+class Reading(NamedTuple):
+    """How the labels of one criterion are read."""
+
+    kind: Kind
+    positive: str | None = None
+    """The label that counts as a pass; null for the usual words."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of the scale of grades; null if not declared."""
+
+
+def reading_of(
+    people: pl.Series, positive: str | None = None, scale: tuple[float, float] | None = None
+) -> Reading:
+    """Return how to read the labels, from those that people gave (as JSON).
+
+    They are verdicts if all are usual words for pass and fail, or if ``positive`` names one; grades
+    if all are numbers; else names.
+    """
+    given = [json.loads(label) for label in people.drop_nulls().unique()]
+    words = [word for word in read_labels("text", given) if isinstance(word, str)]
+    if positive is not None:
+        return Reading("pass_fail", positive.strip())
+    if words and scale is None and all(word.strip().lower() in WORDS for word in words):
+        return Reading("pass_fail")
+    numbers = read_labels("number", given)
+    if given and all(number is not None for number in numbers):
+        return Reading("grade", None, *(scale or (None, None)))
+    return Reading("name")
+
+
+def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) -> pl.DataFrame:
+    """Return each distinct label (JSON) with its ``word`` and, for an order, its ``value``.
+
+    Both are null for a label that is not readable as this kind. ``known`` are the words of people,
+    which are fails if the pass is named.
+    """
+    distinct = labels.drop_nulls().unique().sort()
+    given = [json.loads(label) for label in distinct]
+    words: list[str | None]
+    values: list[float | None]
+    if reading.kind == "grade":
+        numbers = read_labels("number", given)
+        values = [_on_scale(number, reading) for number in numbers]
+        words = [as_word(value) for value in values]
+    else:
+        words = [as_word(each) for each in read_labels("text", given)]
+        if reading.kind == "pass_fail":
+            words = [_verdict(word, reading.positive, known) for word in words]
+        values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
+        if reading.kind == "name":
+            values = [None] * len(words)
+    return pl.DataFrame(
+        {"label": distinct, "word": words, "value": values},
+        schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
+    )
+
+
+def _on_scale(number: object, reading: Reading) -> float | None:
+    if not isinstance(number, float):
+        return None
+    above = reading.low is None or number >= reading.low
+    return number if above and (reading.high is None or number <= reading.high) else None
+
+
+def _verdict(word: str | None, positive: str | None, known: Sequence[str]) -> str | None:
+    if word is None:
+        return None
+    plain = word.strip().lower()
+    if positive is None:
+        return WORDS.get(plain)
+    if plain == positive.lower():
+        return PASS
+    return FAIL if plain in known or WORDS.get(plain) == FAIL else None

@@ -1,0 +1,324 @@
+"""Measures of one judge's agreement with people: one cell of items at a time."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.agreement.coefficients import (
+    PERFECT,
+    Coefficient,
+    cohen_kappa,
+    kendall,
+    quadratic_kappa,
+    spearman,
+)
+from tasks.agreement.kinds import FAIL, PASS, Kind
+from tasks.inference.cluster_sums import combined, numbered
+from tasks.inference.intervals import (
+    ALIKE,
+    LEVEL,
+    SINGLE,
+    Sums,
+    newcombe,
+    proportions,
+    ratios,
+    t_interval,
+    table_moments,
+)
+from tasks.inference.linearised_errors import ratio_difference
+from tasks.inference.quantiles import normal_quantile
+from tasks.kit.defaults import TARGET_HALF_WIDTH
+
+MOST_GRADES = 50
+"""Most distinct labels for which marginals, and so agreement by chance, are computed."""
+MANY = f"more than {MOST_GRADES} different labels"
+NO_SUCH = "people gave this label to no item"
+ONLY = "no other items: nothing to compare with"
+DESCRIPTIVE = "a description: no interval"
+
+Row = dict[str, Any]
+
+
+class Cell(NamedTuple):
+    """Labels of a judge and of people on the same items."""
+
+    kind: Kind
+    judge: NDArray[np.int64]
+    """Codes of the judge's labels: indices of ``words``."""
+    human: NDArray[np.int64]
+    words: list[str]
+    judge_value: Sums
+    """Values of grades, 1 and 0 for pass and fail; NaN for names."""
+    human_value: Sums
+    cluster: NDArray[np.int64]
+    """Codes from 0 without gaps."""
+
+    @classmethod
+    def of(cls, kind: Kind, rows: pl.DataFrame) -> "Cell":
+        """Return a cell from paired rows, all of which must be ``used``."""
+        words = (
+            pl.concat(
+                rows.select(word=f"{side}_word", value=f"{side}_value")
+                for side in ("judge", "human")
+            )
+            .group_by("word")
+            .agg(pl.col("value").first() if kind != "grade" else pl.col("value").min())
+            .sort("value", "word", nulls_last=True)["word"]
+            .to_list()
+        )
+        place = {word: code for code, word in enumerate(words)}
+        codes = [
+            rows[f"{side}_word"].replace_strict(place, return_dtype=pl.Int64).to_numpy()
+            for side in ("judge", "human")
+        ]
+        values = [
+            rows[f"{side}_value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+            for side in ("judge", "human")
+        ]
+        cluster, _ = combined([numbered(rows["cluster"])])
+        return cls(kind, codes[0], codes[1], words, values[0], values[1], cluster.astype(np.int64))
+
+    def sums(self, values: Any) -> Sums:
+        """Return the sums of values over the items of each cluster."""
+        many = int(self.cluster.max()) + 1 if self.cluster.size else 0
+        found = np.bincount(self.cluster, np.asarray(values, np.float64), minlength=many)
+        return found.astype(np.float64)
+
+
+def measure(cell: Cell) -> Iterator[Row]:
+    """Yield all measures of a cell, one row each."""
+    ones = np.ones(cell.judge.size)
+    equal = (cell.judge == cell.human).astype(np.float64)
+    agreement = _share(cell, "agreement", equal, ones)
+    yield agreement
+    yield from _by_chance(cell)
+    yield from _kappas(cell, agreement)
+    if cell.kind == "pass_fail":
+        yield from _rates(cell)
+    if cell.kind == "grade":
+        yield from _correlations(cell)
+        error = np.abs(cell.judge_value - cell.human_value)
+        yield _mean(cell, "mean_error", error) | {"p_value": None}
+    if cell.kind != "name":
+        yield from _means(cell)
+
+
+def compare_with_rest(cell: Cell, inside: NDArray[np.bool_]) -> Row:
+    """Return how a slice differs from all other items: in agreement, or in the error of grades.
+
+    Shares: Newcombe's interval from the two cluster-adjusted ones. Means: Welch's, both variances
+    by clusters. If clusters have items on both sides, the two are linearised together instead.
+    """
+    grades = cell.kind == "grade"
+    value = np.abs(cell.judge_value - cell.human_value) if grades else cell.judge == cell.human
+    name = "error_difference" if grades else "agreement_difference"
+    row: Row = {"statistic": name, "n": int(inside.sum()), "clusters": 0, "method": "none"}
+    if inside.all() or not inside.any():
+        return row | {"reason": ONLY}
+    own, rest = (
+        (cell.sums(np.where(side, value, 0)), cell.sums(side)) for side in (inside, ~inside)
+    )
+    row["clusters"] = int((own[1] > 0).sum())
+    if np.any((own[1] > 0) & (rest[1] > 0)):
+        found = ratio_difference(own, rest, cell.sums(np.ones(inside.size)))
+        estimate, error, df = (float(each) for each in found)
+        return row | _t_row(estimate, error, df, "cluster linearisation, t")
+    tables = [table_moments(sums[:, None], sizes[:, None]) for sums, sizes in (own, rest)]
+    return row | (_welch(tables) if grades else _newcombe(tables))
+
+
+def _welch(tables: list[pl.DataFrame]) -> Row:
+    sides = [ratios(table).row(0, named=True) for table in tables]
+    difference = sides[0]["estimate"] - sides[1]["estimate"]
+    if any(side["standard_error"] is None for side in sides):
+        reason = next(side["reason"] for side in sides if side["standard_error"] is None)
+        return {"estimate": difference, "reason": reason}
+    variances = [side["standard_error"] ** 2 for side in sides]
+    df = sum(variances) ** 2 / sum(v**2 / s["df"] for v, s in zip(variances, sides, strict=True))
+    return _t_row(difference, sum(variances) ** 0.5, df, "Welch t, by clusters")
+
+
+def _t_row(estimate: float, error: float, df: float, method: str) -> Row:
+    low, high, p = t_interval(np.array([estimate]), np.array([error]), np.array([df]))
+    if not np.isfinite(low[0]):
+        return {"estimate": estimate, "reason": ALIKE}
+    ends = {"low": float(low[0]), "high": float(high[0]), "df": df, "p_value": float(p[0])}
+    return {"estimate": estimate, "method": method, **ends}
+
+
+def _newcombe(tables: list[pl.DataFrame]) -> Row:
+    """Return a difference of shares; its p-value is that at which the interval would reach 0."""
+
+    def ends(level: float) -> tuple[float, float]:
+        found = (proportions(table, level).select("estimate", "low", "high") for table in tables)
+        one, other = (frame.cast(pl.Float64).to_numpy().T for frame in found)
+        low, high = newcombe(one, other)
+        return float(low[0]), float(high[0])
+
+    sides = [proportions(table).row(0, named=True) for table in tables]
+    difference = sides[0]["estimate"] - sides[1]["estimate"]
+    if any(side["low"] is None for side in sides):
+        return {"estimate": difference, "reason": SINGLE}
+    below, above = 0.0, 1.0
+    for _ in range(BISECTIONS if difference else 0):
+        middle = (below + above) / 2
+        low, high = ends(1 - middle)
+        below, above = (below, middle) if low > 0 or high < 0 else (middle, above)
+    low, high = ends(LEVEL)
+    df = min(side["df"] for side in sides)
+    p = above if difference else 1.0
+    return {
+        "estimate": difference,
+        "low": low,
+        "high": high,
+        "df": df,
+        "p_value": p,
+        "method": "Newcombe",
+    }
+
+
+def labels_for_agreement(row: Row) -> int | None:
+    """Return how many labelled items give the agreement an interval of +- .05.
+
+    ``z^2 p (1 - p) / .05^2``, times what clusters cost in this one: the ratio of its width to that
+    of Wilson's interval of as many independent items. p is moved toward one half by two hits and
+    two misses, so that a perfect agreement on few items does not promise one.
+    """
+    if row.get("low") is None:
+        return None
+    z, n = float(normal_quantile((1 + LEVEL) / 2)), row["n"]
+    p = (row["hits"] + 2) / (n + 4)
+    alone = (
+        z
+        * np.sqrt(row["estimate"] * (1 - row["estimate"]) / n + z**2 / (4 * n**2))
+        / (1 + z**2 / n)
+    )
+    costs = max(1.0, ((row["high"] - row["low"]) / (2 * alone)) ** 2)
+    return int(np.ceil(z**2 * p * (1 - p) / TARGET_HALF_WIDTH**2 * costs))
+
+
+def _row(name: str, found: pl.DataFrame, **more: Any) -> Row:
+    row = found.row(0, named=True)
+    return {"statistic": name, **{k: row[k] for k in KEPT}, **more}
+
+
+BISECTIONS = 30
+"""Steps in the search for a p-value, which is then known to 1e-9."""
+KEPT = ("estimate", "low", "high", "standard_error", "df", "method", "reason")
+
+
+def _share(cell: Cell, name: str, hits: Sums, among: Sums) -> Row:
+    """Return a proportion with its cluster-adjusted interval."""
+    table = table_moments(cell.sums(hits * among)[:, None], cell.sums(among)[:, None])
+    row = _row(
+        name,
+        proportions(table),
+        hits=int((hits * among).sum()),
+        n=int(among.sum()),
+        clusters=int(table["clusters"][0]),
+    )
+    return row if row["n"] else row | {"reason": NO_SUCH, "hits": None}
+
+
+def _mean(cell: Cell, name: str, values: Sums, parts: tuple[Sums, Sums] | None = None) -> Row:
+    """Return a mean with its cluster-robust t interval and its p-value against 0."""
+    sides = None if parts is None else tuple(cell.sums(part)[:, None] for part in parts)
+    counts = cell.sums(np.ones(values.size))[:, None]
+    found = ratios(table_moments(cell.sums(values)[:, None], counts, sides))  # type: ignore[arg-type]
+    p_value = found["p_value"].fill_nan(None)[0]
+    return _row(name, found, n=values.size, clusters=len(counts), p_value=p_value)
+
+
+def _plain(cell: Cell, name: str, value: float | None, reason: str = DESCRIPTIVE) -> Row:
+    return {
+        "statistic": name,
+        "estimate": value,
+        "method": "none",
+        "reason": reason,
+        "n": cell.judge.size,
+        "clusters": int(cell.cluster.max()) + 1,
+    }
+
+
+def _shares(cell: Cell) -> tuple[Sums, Sums]:
+    """Return how often the judge, and people, give each label."""
+    many, n = len(cell.words), cell.judge.size
+    judge, human = (np.bincount(each, minlength=many) / n for each in (cell.judge, cell.human))
+    return judge, human
+
+
+def _by_chance(cell: Cell) -> Iterator[Row]:
+    """Yield the agreement that the marginals alone give, and that of the majority's label."""
+    judge, human = _shares(cell)
+    yield _plain(cell, "agreement_by_chance", float(judge @ human))
+    yield _plain(cell, "majority_share", float(human.max()))
+
+
+def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
+    """Yield Cohen's kappa, and the weighted ones of grades.
+
+    The mean of several people's grades need not be a grade of the scale: the plain and the linear
+    kappa use the nearest one, the quadratic kappa the mean itself.
+    """
+    kinds = len(cell.words)
+    names = ["kappa", "kappa_linear"][: 2 if cell.kind == "grade" else 1]
+    if kinds > MOST_GRADES:
+        yield from (_plain(cell, name, None, MANY) for name in names)
+    else:
+        distance = 1 - np.eye(kinds)
+        plain = cohen_kappa(cell.judge, cell.human, distance, cell.cluster)
+        if plain.reason == PERFECT and agreement["estimate"] == 1 and agreement["low"] is not None:
+            # Agreement on every item: what is left is the uncertainty of the agreement itself.
+            judge, human = _shares(cell)
+            chance = float(judge @ human)
+            low = (agreement["low"] - chance) / (1 - chance)
+            ends = {"low": low, "high": 1.0, "df": plain.df, "reason": None}
+            yield _coefficient(cell, "kappa", plain) | ends | {"method": agreement["method"]}
+        else:
+            yield _coefficient(cell, "kappa", plain)
+        if cell.kind == "grade":
+            scale = np.array([float(word) for word in cell.words])
+            distance = np.abs(scale[:, None] - scale)
+            found = cohen_kappa(cell.judge, cell.human, distance, cell.cluster)
+            yield _coefficient(cell, "kappa_linear", found)
+    if cell.kind == "grade":
+        found = quadratic_kappa(cell.judge_value, cell.human_value, cell.cluster)
+        yield _coefficient(cell, "kappa_quadratic", found)
+
+
+def _coefficient(cell: Cell, name: str, found: Coefficient) -> Row:
+    method = "none" if found.low is None else "linearised, Fisher z, t"
+    return _plain(cell, name, found.estimate, "") | found._asdict() | {"method": method}
+
+
+def _rates(cell: Cell) -> Iterator[Row]:
+    """Yield the share of people's passes, and of their fails, that the judge gets right."""
+    sides = {word: np.array([w == word for w in cell.words]) for word in (PASS, FAIL)}
+    judge, human = (
+        {w: s[each].astype(np.float64) for w, s in sides.items()}
+        for each in (cell.judge, cell.human)
+    )
+    yield _share(cell, "tpr", judge[PASS], human[PASS])
+    yield _share(cell, "tnr", judge[FAIL], human[FAIL])
+
+
+def _correlations(cell: Cell) -> Iterator[Row]:
+    for name, correlate in (("spearman", spearman), ("kendall", kendall)):
+        yield _coefficient(cell, name, correlate(cell.judge_value, cell.human_value, cell.cluster))
+
+
+def _means(cell: Cell) -> Iterator[Row]:
+    """Yield the pass rate or mean grade of judge and people, and the bias: their difference."""
+    difference = cell.judge_value - cell.human_value
+    if cell.kind == "pass_fail":
+        ones = np.ones(difference.size)
+        yield _share(cell, "judge_mean", cell.judge_value, ones)
+        yield _share(cell, "human_mean", cell.human_value, ones)
+        yield _mean(cell, "bias", difference, (cell.judge_value, cell.human_value))
+        return
+    for name, values in (("judge_mean", cell.judge_value), ("human_mean", cell.human_value)):
+        yield _mean(cell, name, values) | {"p_value": None}
+    yield _mean(cell, "bias", difference)

@@ -1,0 +1,172 @@
+"""Pairs of a judge's label and people's combined label, with what is missing kept apart."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from tasks.agreement.combine import combined, left_out
+from tasks.agreement.kinds import Kind, Reading, reading_of, values_of
+from tasks.calibration.calibrate import Labelled
+from tasks.calibration.label_values import read_labels
+
+MOST_NAMES = 100
+"""Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
+
+
+class Paired(NamedTuple):
+    """One criterion: labels of each judge beside those of people."""
+
+    criterion: str | None
+    kind: Kind
+    rows: pl.DataFrame
+    """One row per judge and item, see :func:`pair_labels`."""
+    people: pl.DataFrame
+    """One row per person and item with other people: ``agrees``, or ``error`` of grades."""
+    scale: tuple[float, float] | None
+    """Lowest and highest value: declared, or given by anybody."""
+
+
+def pair_labels(
+    labelled: Labelled,
+    items: pl.DataFrame,
+    *,
+    positive: str | None = None,
+    scale: tuple[float, float] | None = None,
+) -> Iterator[Paired]:
+    """Yield the pairs of each criterion.
+
+    ``rows`` has the columns of ``items``, the judge (``name``, ``judge``, ``prompt``, ``wave``,
+    ``simulated``), ``judge_word``, ``judge_value``, ``human_word``, ``human_value``, ``people``,
+    ``human_share``, and ``status``: ``used``; ``missing`` or ``invalid`` if the judge gave no label
+    or an unreadable one; ``unlabelled`` if people gave none; ``tied`` if theirs have no majority;
+    ``nobody`` if neither gave one.
+    """
+    sides = [_with_criterion(each) for each in (labelled.humans, labelled.judges)]
+    criteria = items["criterion"].unique().sort().to_list()
+    for criterion in criteria:
+        own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
+        humans, judges = (each.filter(own) for each in sides)
+        placed = items.filter(own)
+        names = _names(humans, judges) if are_sets(humans["label"]) else {}
+        if 0 < len(names) <= MOST_NAMES:
+            for name, (h, j) in names.items():
+                part = ": ".join(filter(None, (criterion, name)))
+                yield _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
+        else:
+            reading = reading_of(humans["label"], positive, scale)
+            yield _pair(labelled.who, placed, criterion, (humans, judges), reading)
+
+
+def _with_criterion(labels: pl.DataFrame) -> pl.DataFrame:
+    if "criterion" in labels.columns:
+        return labels
+    return labels.drop_nulls("item").with_columns(criterion=pl.lit(None, pl.String))
+
+
+def _pair(
+    who: pl.DataFrame,
+    items: pl.DataFrame,
+    criterion: str | None,
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    reading: Reading,
+) -> Paired:
+    """Pair the labels of people and of judges, which are the two ``sides``."""
+    grades = reading.kind == "grade"
+    people, said = (_read(each, reading, sides[0]["label"]) for each in sides)
+    readable = people.drop_nulls("word")
+    labels = combined(readable, _scale(people, said) if grades else None)
+    grid = who.join(items, how="cross")
+    rows = grid.join(
+        said.select("item", "label", name="annotator", judge_word="word", judge_value="value"),
+        on=["name", "item"],
+        how="left",
+        maintain_order="left",
+    ).join(
+        labels.rename({"word": "human_word", "value": "human_value", "share": "human_share"}),
+        on="item",
+        how="left",
+        maintain_order="left",
+    )
+    by_people, by_judge = pl.col("people").is_not_null(), pl.col("judge_word").is_not_null()
+    status = (
+        pl.when(~by_people & ~by_judge)
+        .then(pl.lit("nobody"))
+        .when(~by_people)
+        .then(pl.lit("unlabelled"))
+        .when(pl.col("tied"))
+        .then(pl.lit("tied"))
+        .when(by_judge)
+        .then(pl.lit("used"))
+        .when(pl.col("label").is_not_null())
+        .then(pl.lit("invalid"))
+        .otherwise(pl.lit("missing"))
+    )
+    values = pl.concat([rows["judge_value"], readable["value"]]).drop_nulls()
+    ends = (reading.low, reading.high)
+    seen = None if values.is_empty() else (float(values.min()), float(values.max()))  # type: ignore[arg-type]
+    declared = None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+    return Paired(
+        criterion,
+        reading.kind,
+        rows.with_columns(status=status),
+        left_out(readable, grades=grades),
+        declared or ((0.0, 1.0) if reading.kind == "pass_fail" else seen),
+    )
+
+
+def _read(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.DataFrame:
+    """Add ``word`` and ``value`` of each label; null for one that is not of the kind."""
+    words = values_of(people, Reading("name"))["word"].drop_nulls()
+    known = [str(word).strip().lower() for word in words]
+    values = values_of(labels["label"], reading, known)
+    return labels.join(values, on="label", how="left", maintain_order="left")
+
+
+def words_of(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.DataFrame:
+    """Replace each label by its word as JSON; null for one that is not of the kind."""
+    words = _read(labels, reading, people)
+    quoted = pl.col("word").map_elements(json.dumps, return_dtype=pl.String)
+    return words.with_columns(label=quoted).drop("word", "value")
+
+
+def _scale(*labels: pl.DataFrame) -> pl.DataFrame:
+    """Return the grades that anybody gave, in order."""
+    return (
+        pl.concat(each.select("word", "value") for each in labels)
+        .drop_nulls()
+        .unique()
+        .sort("value")
+    )
+
+
+def are_sets(people: pl.Series) -> bool:
+    """Tell whether labels (JSON) are sets."""
+    labels = people.drop_nulls()
+    return not labels.is_empty() and labels.str.starts_with("[").all()
+
+
+def _names(
+    humans: pl.DataFrame, judges: pl.DataFrame
+) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
+    """Return, for each name in sets of labels, whether each annotator's set has it."""
+    labels = pl.concat([humans["label"], judges["label"]]).drop_nulls().unique().sort()
+    sets = read_labels("set", [json.loads(label) for label in labels])
+    names = sorted({name for each in sets if isinstance(each, frozenset) for name in each})
+    found: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
+    for name in names[: MOST_NAMES + 1]:
+        has = [None if each is None else str(name in each).lower() for each in sets]  # type: ignore[operator]
+        table = pl.DataFrame(
+            {"label": labels, "has": has}, schema={"label": pl.String, "has": pl.String}
+        )
+        parts = [
+            each.join(table, on="label", how="left", maintain_order="left").with_columns(
+                label=pl.when(pl.col("label").is_null())
+                .then(None)
+                .otherwise(pl.coalesce(pl.format('"{}"', "has"), pl.lit('"?"')))
+            )
+            for each in (humans, judges)
+        ]
+        found[name] = (parts[0], parts[1])
+    return found

@@ -1,0 +1,90 @@
+"""Labels of a table as labels of people and judges, and the items of labels without a table."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tasks.agreement.compare import Options
+from tasks.agreement.kinds import Reading, reading_of, values_of
+from tasks.agreement.paired import are_sets, words_of
+from tasks.calibration.calibrate import Labelled, labelled_by_files
+from tasks.readers.bounded import clip
+from tasks.readers.label_table import LabelTable
+
+MOST_SHOWN = 10
+"""Most labels that an error lists."""
+
+
+def labelled_by_table(name: str, table: LabelTable) -> Labelled:
+    """Return the labels of a table; ``humans`` and ``judges`` also have their ``criterion``."""
+    humans = table.labels.filter("human").drop("human")
+    judges = table.labels.filter(~pl.col("human")).drop("human")
+    clusters = table.items.select("item", "cluster").unique("item", maintain_order=True)
+    return labelled_by_files(name, humans, judges)._replace(clusters=clusters)
+
+
+def require_positive(labelled: Sequence[Labelled], positive: str | None, source: str) -> None:
+    """Refuse a label for a pass that nobody gave: everything would be read as a fail.
+
+    Raises
+    ------
+    ValueError
+        With the labels that there are.
+    """
+    if positive is None or any(are_sets(each.humans["label"]) for each in labelled):
+        return
+    labels = pl.concat(side["label"] for each in labelled for side in (each.humans, each.judges))
+    words = values_of(labels, Reading("name"))["word"].drop_nulls().unique().sort().to_list()
+    if positive.strip().lower() in {word.strip().lower() for word in words}:
+        return
+    shown = ", ".join(clip(word)[1:-1] for word in words[:MOST_SHOWN])
+    more = f" and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else ""
+    raise ValueError(
+        f"no label of {source} is {clip(positive)}; the labels are: {shown or 'none'}{more}. "
+        "Name the one that counts as a pass with --pass."
+    )
+
+
+def readable_labels(labelled: Labelled, options: Options) -> Labelled:
+    """Return the labels of a table for tests that know neither kinds nor criteria.
+
+    Each item and criterion becomes an item. Labels that are unreadable as people's kind of label
+    become null, so that an error of the judge does not count as a label, and different words for
+    pass and fail become the same.
+    """
+    parts = []
+    criteria = labelled.humans["criterion"].unique().sort()
+    for criterion in criteria:
+        own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
+        sides = [each.filter(own) for each in (labelled.humans, labelled.judges)]
+        if not are_sets(sides[0]["label"]):
+            reading = reading_of(sides[0]["label"], options.positive, options.scale)
+            sides = [words_of(each, reading, sides[0]["label"]) for each in sides]
+        parts.append(sides)
+    humans, judges = (pl.concat(side) for side in zip(*parts, strict=True))
+    if criteria.null_count() == criteria.len() or labelled.clusters is None:
+        return labelled._replace(humans=humans.drop("criterion"), judges=judges.drop("criterion"))
+    both = pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True)
+    clusters = (
+        humans.select(both.alias("both"), "item")
+        .unique("both")
+        .join(labelled.clusters, on="item")
+        .select("cluster", item="both")
+    )
+    humans, judges = (each.with_columns(item=both).drop("criterion") for each in (humans, judges))
+    return labelled._replace(humans=humans, judges=judges, clusters=clusters)
+
+
+def items_of(labelled: Labelled) -> pl.DataFrame:
+    """Return the items of labels that come without a table of items."""
+    named = pl.concat([labelled.humans["item"], labelled.judges["item"]]).drop_nulls()
+    items = pl.DataFrame({"item": named.unique().sort()}).with_columns(
+        criterion=pl.lit(None, pl.String),
+        label_chance=pl.lit(None, pl.Float64),
+        texts=pl.lit("{}"),
+    )
+    if labelled.clusters is None:
+        return items.with_columns(cluster="item")
+    clusters = labelled.clusters.select("item", "cluster")
+    joined = items.join(clusters, on="item", how="left", maintain_order="left")
+    return joined.with_columns(pl.coalesce("cluster", "item"))

@@ -1,0 +1,1 @@
+"""Logs of other tools: recognised, read, described, and counted for statistics."""

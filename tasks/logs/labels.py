@@ -1,0 +1,53 @@
+"""Labels of judges and people in a log of another tool, for a calibration."""
+
+from pathlib import Path
+
+import polars as pl
+
+from tasks.aggregate import count_votes
+from tasks.annotate import annotate
+from tasks.calibration.calibrate import Labelled, labelled_by_votes
+from tasks.logs.ratings import annotations_of
+from tasks.logs.reading import Log, read_log
+
+
+def labels_in_log(path: Path, metric: str, people: str | None = None) -> list[Labelled] | None:
+    """Return the labels of a log, one entry per dataset and criterion; None if it is no log.
+
+    A criterion that judges or people did not rate is left out.
+
+    Raises
+    ------
+    ValueError
+        If no criterion has ratings of both.
+    """
+    log = read_log(path, people)
+    if log is None:
+        return None
+    rows = pl.concat([annotate(count_votes(log.votes)), annotations_of(log.ratings)])
+    criterion = pl.col("aspect")
+    named = rows.with_columns(
+        dataset=pl.concat_str("dataset", criterion, separator=": ", ignore_nulls=True),
+        aspect=pl.lit(None, dtype=pl.String),
+    )
+    both = pl.col("human").n_unique().over("dataset") == 2
+    shared = named.filter(both)
+    if shared.is_empty():
+        raise ValueError(_why_not(path.name, log))
+    return labelled_by_votes(shared, metric)
+
+
+def _why_not(name: str, log: Log) -> str:
+    people = any(some["human"].any() for some in (log.votes, log.ratings))
+    judges = any(not some["human"].all() for some in (log.votes, log.ratings))
+    what = (
+        "ratings of both, but none on the same criterion"
+        if people and judges
+        else "ratings of people only"
+        if people
+        else "ratings of judges only"
+    )
+    return (
+        f"{name} has {what}, so judges and people cannot be compared. Give the missing labels "
+        "with --humans FILE or --judges FILE."
+    )

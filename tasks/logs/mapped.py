@@ -1,0 +1,85 @@
+"""A table whose columns the user maps: votes with their order, or ratings."""
+
+import polars as pl
+
+from tasks.readers.expressions import NO_ORDER, as_number, as_text
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts
+
+PEOPLE = "people"
+NAMES = ("judge", "item", "cluster", "criterion", "category", "prompt", "human")
+VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
+RATING = ("label", "value", "human_label", "human_value")
+COLUMNS = (*NAMES, *VOTE, *RATING)
+
+
+def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
+    """Read a table by ``mapping``, column -> dotted path of its field.
+
+    ``shown_first`` and ``choice`` make a row a vote; otherwise ``label`` or ``value`` is the rating
+    of a judge, and ``human_label`` or ``human_value`` that of people in the same row. Without
+    ``judge`` the judge is called by the path of its rating.
+    """
+    _check(source, mapping)
+    names = {c: p for c, p in mapping.items() if c not in RATING}
+    found = source.fields(names, {c: p for c, p in mapping.items() if c in RATING})
+    if "judge" not in mapping:
+        rated = mapping.get("label") or mapping.get("value") or PEOPLE
+        found = found.with_columns(judge=pl.lit(rated))
+    human = (
+        pl.col("human").str.to_lowercase() == "true" if "human" in mapping else pl.lit(value=False)
+    )
+    found = found.with_columns(human=human.fill_null(value=False))
+    if "choice" in mapping:
+        return Parts(votes=_votes(found))
+    frames = [_ratings(found, "")] if {"label", "value"} & {*mapping} else []
+    if {"human_label", "human_value"} & {*mapping}:
+        people = found.with_columns(
+            judge=pl.lit(PEOPLE), human=pl.lit(value=True), prompt=pl.lit(None)
+        )
+        told = _ratings(people, "human_")
+        # An empty cell is an item that nobody has rated.
+        frames.append(told.filter(pl.col("invalid").is_null()))
+    return Parts(ratings=pl.concat(frames, how="diagonal_relaxed"), notes=(NO_ORDER,))
+
+
+def _check(source: Source, mapping: dict[str, str]) -> None:
+    for column, path in mapping.items():
+        if column not in COLUMNS:
+            what = f"--map has no column {column!r:.60}; there are {', '.join(COLUMNS)}"
+            source.problems.add("", what, "Correct the name.")
+        elif path.split(".")[0] not in source.columns:
+            shown = ", ".join(sorted(source.columns))
+            what = f"has no field {path!r:.60} to map; it has {shown:.400}"
+            source.problems.add("", what, "Correct the path.")
+    votes = {"choice", "shown_first"} & {*mapping}
+    if "item" not in mapping:
+        source.problems.add("", "--map must name the column item", "Add --map item=PATH.")
+    if len(votes) == 1 or not (votes or {*RATING} & {*mapping}):
+        what = "--map must name label or value, or both choice and shown_first"
+        source.problems.add("", what, "Add one of them.")
+    source.problems.check()
+
+
+def _votes(found: pl.DataFrame) -> pl.DataFrame:
+    renamed = {"item": "sample"} | ({"right": "label"} if "right" in found.columns else {})
+    cluster = "cluster" if "cluster" in found.columns else "item"
+    valid = ["first", "second", "tie", "invalid", "abstain", "ambiguous"]
+    choice = pl.when(pl.col("choice").is_in(valid)).then("choice").otherwise(pl.lit("invalid"))
+    return found.with_columns(cluster=cluster, choice=choice).rename(renamed)
+
+
+def _ratings(found: pl.DataFrame, side: str) -> pl.DataFrame:
+    value, label = f"{side}value", f"{side}label"
+    number = as_number(value) if value in found.columns else pl.lit(None, dtype=pl.Float64)
+    text = as_text(label) if label in found.columns else pl.lit(None, dtype=pl.String)
+    cluster = "cluster" if "cluster" in found.columns else "item"
+    rows = found.with_columns(_label=text, _value=number, cluster=cluster)
+    lost = pl.col("_value" if label not in found.columns else "_label").is_null()
+    return rows.select(
+        pl.exclude(*RATING, "_label", "_value"),
+        kind=pl.lit("label" if label in found.columns else "number"),
+        label="_label",
+        value="_value",
+        invalid=pl.when(lost).then(pl.lit("no rating")),
+    )

@@ -1,0 +1,133 @@
+"""Ratings of other tools' logs as annotations, contests and counts, which statistics read."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.judging import Contests, Tallies
+from schemas.results import Annotations
+from tasks.annotate import LABELS
+
+PAIR = ("dataset", "judge", "prompt", "item")
+RATED = ("dataset", "criterion", "judge", "prompt", "item")
+COUNTS = ("voted", "invalid", "anchor_12", "tie_12", "target_12")
+BOTH = ("planned", "planned_12", "voted_12", "voted")
+
+
+def whole_number(value: str) -> pl.Expr:
+    """Return a number as text, a whole one without a decimal point."""
+    number = pl.col(value)
+    whole = pl.when(number == number.round()).then(number.cast(pl.Int64, strict=False))
+    return pl.coalesce(whole.cast(pl.String), number.cast(pl.String))
+
+
+def annotations_of(ratings: DataFrame[Ratings]) -> DataFrame[Annotations]:
+    """Return one label per item, criterion and annotator from all valid repeats.
+
+    Grades are averaged. Of verdicts the majority counts, a tie if there is none; of other labels
+    the most common one, and none if two are equally common.
+    """
+    valid = ratings.filter(pl.col("invalid").is_null()).with_columns(
+        kind=pl.when(pl.col("kind").n_unique().over("dataset", "criterion") == 1)
+        .then(pl.col("kind").cast(pl.String))
+        .otherwise(pl.lit("label"))
+    )
+    key = [*RATED, "kind"]
+    common = {
+        "cluster": pl.col("cluster").first(),
+        "human": pl.col("human").first(),
+        "votes": pl.len(),
+    }
+    numbers = (
+        valid.filter(kind="number")
+        .group_by(key, maintain_order=True)
+        .agg(value=pl.col("value").mean(), **common)
+        .with_columns(label=whole_number("value"))
+    )
+    verdicts = (
+        valid.filter(kind="verdict")
+        .group_by(key, maintain_order=True)
+        .agg(
+            value=(pl.col("value") - 0.5).sign().sum().sign(),
+            inconsistent=pl.col("inconsistent").any(),
+            **common,
+        )
+        .with_columns(
+            label=pl.col("value").cast(pl.Int64).replace_strict(LABELS, return_dtype=pl.String),
+            inconsistent=pl.col("inconsistent") & (pl.col("value") == 0),
+        )
+    )
+    counted = (
+        valid.filter(kind="label")
+        .group_by(*key, "label", maintain_order=True)
+        .agg(value=pl.col("value").first(), **common)
+    )
+    most = counted.filter(pl.col("votes") == pl.col("votes").max().over(key))
+    labels = most.filter(pl.len().over(key) == 1)
+    rows = pl.concat([numbers, verdicts, labels], how="diagonal").with_columns(
+        aspect="criterion",
+        annotator="judge",
+        prompt=pl.when(~pl.col("human")).then("prompt"),
+        wave=pl.lit(""),
+        inconsistent=pl.col("inconsistent").fill_null(value=False),
+    )
+    return Annotations.of(rows)
+
+
+def contests_of(ratings: DataFrame[Ratings]) -> DataFrame[Contests]:
+    """Return the verdicts on pairs of two known models, with their mean score."""
+    pairs = ratings.filter(
+        pl.col("kind") == "verdict", pl.col("anchor_author") != pl.col("target_author")
+    )
+    others = [c for c in Contests.dtypes() if c in pairs.columns and c not in PAIR]
+    found = pairs.group_by(PAIR, maintain_order=True).agg(
+        pl.col(others).first(), score=pl.col("value").mean(), votes=pl.len()
+    )
+    return Contests.of(found.with_columns(sample="item", wave=pl.lit("")))
+
+
+def tallies_of(ratings: DataFrame[Ratings]) -> DataFrame[Tallies]:
+    """Count ratings per judge and item, as far as no order is needed.
+
+    Verdicts are counted as if the anchor had been shown first: only statistics that do not depend
+    on the order may read them. A grade or label is counted as a tie, for its validity only.
+    """
+    valid, label = pl.col("invalid").is_null(), pl.col("label")
+    sides = {
+        "anchor": valid & (label == "anchor"),
+        "tie": valid & ~label.is_in(["anchor", "target"]),
+        "target": valid & (label == "target"),
+    }
+    found = ratings.group_by(*RATED, maintain_order=True).agg(
+        pl.col("cluster", "human", "category", "anchor_author", "target_author").first(),
+        *(pl.len().alias(name) for name in BOTH),
+        *(rows.sum().alias(f"{side}_12") for side, rows in sides.items()),
+        invalid=(~valid).sum(),
+        label=pl.col("right").first(),
+    )
+    zero = [
+        name
+        for name, dtype in Tallies.dtypes().items()
+        if name not in found.columns and dtype.is_integer() and not name.endswith(_NULLABLE)
+    ]
+    return Tallies.of(
+        found.with_columns(
+            *(pl.lit(0).alias(name) for name in zero),
+            sample=pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True),
+            wave=pl.lit(""),
+            arm=pl.lit("control"),
+            matched_once=pl.lit(value=False),
+        )
+    )
+
+
+_NULLABLE = (
+    "once_12",
+    "once_21",
+    "matched_right",
+    "_length",
+    "_header",
+    "_list",
+    "_bold",
+    "_markup",
+)

@@ -1,0 +1,239 @@
+"""Recognise and read logs of other tools: one file, or a folder of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.frame import FrameError
+from schemas.judging import VERSUS, VoteLog
+from tasks.logs.mapped import read_mapped
+from tasks.logs.ratings import whole_number
+from tasks.readers.fields import Source, opened
+from tasks.readers.formats import Parts, recognise
+from tasks.readers.votes import RESERVED
+
+MOST_FILES = 10_000
+LONGEST = 1000
+"""Maximum length of a name of a judge, model or item."""
+MANY = 100_000
+"""Rows above which intervals come from formulas only, without a bootstrap."""
+NO_PROMPT, NO_PERSONS_PROMPT = "unknown", "none"
+NO_JUDGE = "rows without the name of a judge or person"
+NO_ITEM = "rows without an id of the rated item"
+BAD_NAME = f"rows with a name that is reserved, contains {VERSUS!r}, or is too long"
+MAPPED = "mapped table"
+AGAIN = "rows that repeat the id and content of an earlier row"
+KNOWN = "`voirdire list formats` shows the formats that are recognised."
+
+
+class Log(NamedTuple):
+    """What files of other tools hold: votes with their order, and ratings."""
+
+    name: str
+    titles: tuple[str, ...]
+    """Titles of the formats."""
+    files: int
+    skipped: tuple[str, ...]
+    """Files of the folder that were not recognised."""
+    votes: DataFrame[VoteLog]
+    ratings: DataFrame[Ratings]
+    left_out: Counter[str]
+    """Why rows are left out -> their number."""
+    notes: tuple[str, ...]
+
+
+class _Read(NamedTuple):
+    title: str
+    parts: Parts
+
+
+def read_log(
+    path: Path, people: str | None = None, mapping: Mapping[str, str] | None = None
+) -> Log | None:
+    """Read a log of another tool; None for a file that is in no known format.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder whose recognised files belong together.
+    people
+        Pattern, such as ``expert_*``: only people whose names match it are kept.
+    mapping
+        Columns of a table in no known format -> dotted paths of its fields.
+
+    Raises
+    ------
+    ValueError
+        For a damaged file, a folder without a recognised file, or a pattern that nobody matches.
+    """
+    if path.is_dir():
+        found, skipped = _folder(path, mapping)
+        if not found:
+            raise ValueError(f"{path.name}: no file of this folder is a log. {KNOWN}")
+    else:
+        with opened(path) as source:
+            read = _recognised(source, mapping)
+        if read is None:
+            return None
+        found, skipped = [read], []
+    left_out: Counter[str] = Counter()
+    for each in found:
+        left_out.update(each.parts.left_out)
+    name = path.resolve().name.split(".")[0] or path.name
+    log = Log(
+        name,
+        tuple(dict.fromkeys(each.title for each in found)),
+        len(found),
+        tuple(skipped),
+        _votes(name, [p.votes for _, p in found if p.votes is not None], left_out),
+        _ratings(name, [p.ratings for _, p in found if p.ratings is not None], left_out),
+        +left_out,
+        tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
+    )
+    return _only(log, people) if people else log
+
+
+def is_long(log: Log) -> bool:
+    """Tell whether a log has too many rows for bootstraps."""
+    return log.votes.height + log.ratings.height > MANY
+
+
+def is_log(name: str) -> bool:
+    """Tell whether an argument is a file or folder, rather than the name of a study."""
+    return ("/" in name or "." in name) and Path(name).exists()
+
+
+def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read], list[str]]:
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    if len(files) > MOST_FILES:
+        raise ValueError(f"{path.name} has {len(files)} files; at most {MOST_FILES} are read.")
+    found, skipped = [], []
+    for file in files:
+        read = None
+        if file.stat().st_size:
+            with opened(file) as source:
+                read = _recognised(source, mapping)
+        if read is None:
+            skipped.append(str(file.relative_to(path)))
+        else:
+            found.append(read)
+    return found, skipped
+
+
+def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Read | None:
+    if source is None:
+        return None
+    known = None if mapping else recognise(source)
+    if known is None and not mapping:
+        return None
+    try:
+        if known is None:
+            return _Read(MAPPED, read_mapped(source, dict(mapping or {})))
+        return _Read(known.title, known.read(source))
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
+        raise ValueError(f"{source.name} has text that is not valid UTF-8: {error}.") from error
+
+
+def _votes(name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]) -> DataFrame[VoteLog]:
+    if not frames:
+        return VoteLog.empty()
+    rows = _named(name, pl.concat(frames, how="diagonal_relaxed"), "sample", left_out)
+    pair = ("dataset", "judge", "prompt", "sample", "shown_first")
+    told = rows.with_columns(
+        arm=pl.lit("control"),
+        wave=pl.lit(""),
+        repeat=pl.int_range(pl.len()).over(pair),
+    )
+    return VoteLog.of(told)
+
+
+def _ratings(
+    name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]
+) -> DataFrame[Ratings]:
+    if not frames:
+        return Ratings.empty()
+    schema = dict.fromkeys(("criterion", "prompt", "label"), pl.String)
+    empty = pl.DataFrame(schema={**schema, "inconsistent": pl.Boolean, "value": pl.Float64})
+    rows = _named(name, pl.concat([empty, *frames], how="diagonal_relaxed"), "item", left_out)
+    key = ("dataset", "item", "criterion", "judge", "prompt")
+    one = rows["criterion"].drop_nulls().n_unique() < 2
+    valid = pl.col("invalid").is_null()
+    told = rows.with_columns(
+        criterion=pl.lit(None, dtype=pl.String) if one else pl.col("criterion"),
+        label=pl.when(valid).then(pl.coalesce("label", whole_number("value"))),
+        value=pl.when(valid & pl.col("value").is_finite()).then("value"),
+        inconsistent=pl.col("inconsistent").fill_null(value=False),
+    ).with_columns(repeat=pl.int_range(pl.len()).over(key))
+    try:
+        return Ratings.of(told)
+    except FrameError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _named(name: str, rows: pl.DataFrame, item: str, left_out: Counter[str]) -> pl.DataFrame:
+    """Leave out rows without the needed names, and copies; add the dataset and the prompt."""
+    rows = _unique(name, rows, left_out)
+    judge, thing = pl.col("judge"), pl.col(item)
+    authors = [c for c in ("anchor_author", "target_author") if c in rows.columns]
+    strange = judge.is_in(RESERVED) | pl.any_horizontal(
+        pl.col("judge", item, *authors).str.len_chars() > LONGEST
+    )
+    for author in authors:
+        strange |= pl.col(author).str.contains(VERSUS, literal=True).fill_null(value=False)
+    for why, broken in (
+        (NO_JUDGE, judge.is_null() | (judge.str.strip_chars() == "")),
+        (NO_ITEM, thing.is_null() | (thing == "")),
+        (BAD_NAME, strange.fill_null(value=False)),
+    ):
+        kept = rows.filter(~broken)
+        left_out[why] += rows.height - kept.height
+        rows = kept
+    texts = [c for c in ("part", "category", "prompt", "criterion", *authors) if c in rows.columns]
+    rows = rows.with_columns(pl.when(pl.col(texts) != "").then(pl.col(texts)))
+    part = pl.col("part") if "part" in rows.columns else pl.lit(None, dtype=pl.String)
+    prompt = pl.col("prompt") if "prompt" in rows.columns else pl.lit(None, dtype=pl.String)
+    nobody = pl.when("human").then(pl.lit(NO_PERSONS_PROMPT)).otherwise(pl.lit(NO_PROMPT))
+    return rows.with_columns(
+        dataset=pl.concat_str(pl.lit(name), part, separator="/", ignore_nulls=True),
+        cluster=pl.coalesce("cluster", item),
+        prompt=pl.coalesce(prompt, nobody),
+    )
+
+
+def _unique(name: str, rows: pl.DataFrame, left_out: Counter[str]) -> pl.DataFrame:
+    """Leave out copies of rows; the same id with other content is an error."""
+    if "id" not in rows.columns:
+        return rows
+    known = rows.unique(maintain_order=True)
+    has_id = pl.col("id").is_not_null()
+    known = pl.concat([known.filter(has_id), rows.filter(~has_id)])
+    left_out[AGAIN] += rows.height - known.height
+    ids = known["id"].drop_nulls()
+    if (repeated := ids.filter(ids.is_duplicated())).len():
+        raise ValueError(
+            f"{name}: {repeated.n_unique()} ids occur more than once with different content, the "
+            f"first is {repeated[0]!r:.60}. Keep one row for each id."
+        )
+    return known.drop("id")
+
+
+def _only(log: Log, people: str) -> Log:
+    names = sorted(people_in(log))
+    chosen = [name for name in names if fnmatchcase(name, people)]
+    if not chosen:
+        shown = ", ".join(names[:5]) or "nobody"
+        raise ValueError(f"{log.name}: no person matches {people!r:.60}. People: {shown}.")
+    kept = ~pl.col("human").fill_null(value=False) | pl.col("judge").is_in(chosen)
+    votes, ratings = VoteLog.of(log.votes.filter(kept)), Ratings.of(log.ratings.filter(kept))
+    return log._replace(votes=votes, ratings=ratings)
+
+
+def people_in(log: Log) -> set[str]:
+    """Return the names of the people in a log."""
+    return {name for some in (log.votes, log.ratings) for name in some.filter("human")["judge"]}

@@ -1,0 +1,135 @@
+"""Describe a recognised log: what it holds, what can be computed, and what cannot and why."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tasks.logs.reading import MANY, Log, is_long
+from tasks.reporting.wording import listing
+
+SHOWN = 3
+"""Maximum number of names in a list."""
+NAMES = {"number": "grade"}
+FEW_PEOPLE = "one person: the alternative annotator test needs two or more"
+NO_PEOPLE = "no ratings of people: agreement with people cannot be computed"
+NO_JUDGES = "no ratings of judges: nothing can be compared with people"
+NO_SHARED = "judges and people share no item and criterion: agreement cannot be computed"
+NO_POINTWISE = (
+    "grades and labels have counts, means and agreement; bias needs an audit with perturbations"
+)
+
+
+def recognised_line(log: Log) -> str:
+    """Return what was recognised, in one line."""
+    rows = pl.concat([_brief(log.votes), _brief(log.ratings)])
+    judges, people = rows.filter(~pl.col("human")), rows.filter("human")
+    parts = [" and ".join(log.titles)]
+    parts += [f"{log.files} files"] if log.files > 1 else []
+    parts.append(_count(rows.height + sum(log.left_out.values()), "row"))
+    if judges.height:
+        names = judges["judge"].unique().sort().to_list()
+        many = len(names) > 1
+        parts.append(f"judge{'s' if many else ''} {_names(names)}")
+    who = people["judge"].n_unique()
+    parts.append(
+        f"{_count(people.height, 'human rating')} by {_count(who, 'person', 'people')}"
+        if who
+        else "no human ratings"
+    )
+    return ", ".join(parts)
+
+
+def limits_of(log: Log) -> list[str]:
+    """Return what cannot be computed from a log and why, and what was left out."""
+    return [*_possible(log), *log.notes, *_missing(log), *_lost(log)]
+
+
+def _possible(log: Log) -> Iterator[str]:
+    kinds = dict(log.ratings.group_by("kind").len().rows())
+    votes, verdicts = log.votes.height, kinds.pop("verdict", 0)
+    if votes:
+        yield f"{_count(votes, 'vote')} with the order shown: position, ties, validity, wins"
+    if verdicts:
+        yield f"{_count(verdicts, 'verdict')} without an order: validity, ties, wins, agreement"
+    if kinds:
+        told = listing(
+            [_count(n, NAMES.get(str(kind), str(kind))) for kind, n in sorted(kinds.items())]
+        )
+        yield f"{told}: {NO_POINTWISE}"
+
+
+def _missing(log: Log) -> Iterator[str]:
+    place = ("dataset", "criterion", "item")
+    ratings = log.ratings
+    human = pl.concat([_brief(log.votes), _brief(log.ratings)]).unique()
+    people, judges = human.filter("human").height, human.filter(~pl.col("human")).height
+    if not people:
+        yield NO_PEOPLE
+    elif not judges:
+        yield NO_JUDGES
+    elif (
+        log.votes.is_empty()
+        and ratings.filter("human")
+        .join(ratings.filter(~pl.col("human")), on=place, how="semi", nulls_equal=True)
+        .is_empty()
+    ):
+        yield NO_SHARED
+    elif people == 1:
+        yield FEW_PEOPLE
+    if is_long(log):
+        yield f"more than {MANY} rows: intervals from formulas, without bootstrap"
+    if ratings["repeat"].max():
+        yield "repeats of an item count as one item: grades are averaged, labels by majority"
+
+
+def _lost(log: Log) -> Iterator[str]:
+    invalid = log.ratings.drop_nulls("invalid").group_by("invalid").len().sort("len", "invalid")
+    told = [f"{why} ({n})" for why, n in invalid.rows()]
+    lost = log.votes.filter(pl.col("choice").is_in(["invalid", "abstain", "ambiguous"])).height
+    told += [f"no verdict ({lost})"] if lost else []
+    if told:
+        yield f"invalid, which is no verdict: {', '.join(told[-SHOWN:])}"
+    for why, n in log.left_out.items():
+        if n:
+            yield f"left out: {n} {why}"
+    if log.skipped:
+        yield f"files not recognised: {_names(list(log.skipped))}"
+
+
+def counts_of(log: Log) -> pl.DataFrame:
+    """Return per judge or person and criterion: ratings, invalid ones, and the mean or shares."""
+    valid = pl.col("invalid").is_null()
+    key = ("dataset", "criterion", "judge", "human")
+    ratings = log.ratings.filter(pl.col("kind") != "verdict")
+    found = ratings.group_by(key).agg(
+        ratings=pl.len(),
+        invalid=(~valid).sum(),
+        kind=pl.col("kind").filter(valid).first(),
+        mean=pl.col("value").filter(valid).mean(),
+    )
+    labels = (
+        ratings.filter(valid, kind="label")
+        .group_by(*key, "label")
+        .len()
+        .sort("len", "label", descending=[True, False])
+        .group_by(key, maintain_order=True)
+        .agg(labels=pl.concat_str(pl.col("label").str.slice(0, 20), "len", separator=" ").head(5))
+        .with_columns(pl.col("labels").list.join(", "))
+    )
+    return found.join(labels, on=key, how="left", nulls_equal=True).sort(
+        "dataset", "criterion", "human", "judge", nulls_last=True
+    )
+
+
+def _brief(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select(pl.col("judge").cast(pl.String), pl.col("human").fill_null(value=False))
+
+
+def _names(names: list[str]) -> str:
+    shown = [name if len(name) <= 60 else f"{name[:59]}…" for name in names[:SHOWN]]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(shown) + more
+
+
+def _count(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one if number == 1 else several or one + 's'}"

@@ -1,0 +1,29 @@
+"""Ranks of judges, shown only with their intervals and tiers."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.conclusions import Rankings
+from schemas.keys import CELL
+from schemas.results import Estimates
+
+
+def rankings(estimates: DataFrame[Estimates]) -> DataFrame[Rankings]:
+    """Return each judge's rank with its interval and tier (methods, section 11).
+
+    Ranks of judges that do not differ are noise, so a rank without an interval is null, and its
+    ``reason`` says why there is none.
+    """
+    ranked = estimates.filter(statistic="rank").join(tiers(estimates), on=CELL, how="left")
+    known = pl.col("low").is_not_null()
+    return Rankings.of(ranked.with_columns(rank=pl.when(known).then("estimate")))
+
+
+def tiers(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Return the letters of each judge (``tier``): judges that share one do not differ."""
+    return (
+        estimates.filter(pl.col("statistic") == "tier", pl.col("estimate").is_not_null())
+        .sort("estimate")
+        .group_by(CELL, maintain_order=True)
+        .agg(tier=pl.col("subgroup").str.join(""))
+    )

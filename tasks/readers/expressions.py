@@ -1,0 +1,72 @@
+"""Polars expressions that several formats share."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+NO_ORDER = "order not recorded: no position statistics"
+
+
+def as_number(column: str) -> pl.Expr:
+    """Return a JSON number as a float; null for other values, NaN and infinity."""
+    number = pl.col(column).cast(pl.Float64, strict=False)
+    return pl.when(number.is_finite()).then(number)
+
+
+def as_text(column: str) -> pl.Expr:
+    """Return a JSON value as a label: the text of a string, other values as JSON."""
+    value = pl.col(column)
+    quoted = value.str.starts_with('"')
+    return pl.when(quoted).then(value.str.json_decode(pl.String)).otherwise(value)
+
+
+def sorted_pair(one: str, other: str) -> list[pl.Expr]:
+    """Return ``anchor_author`` and ``target_author``, the two models in order of their names."""
+    first, second = pl.col(one), pl.col(other)
+    return [
+        pl.min_horizontal(first, second).alias("anchor_author"),
+        pl.max_horizontal(first, second).alias("target_author"),
+    ]
+
+
+def pair_item(question: str) -> pl.Expr:
+    """Return the id of a pair of answers: its question and its two models."""
+    return pl.concat_str(question, "anchor_author", "target_author", separator="/")
+
+
+def winner_side(winner: str, one: str, values: tuple[str, str], ties: Sequence[str]) -> pl.Expr:
+    """Return ``anchor``, ``tie`` or ``target`` for a winner named by its place; else null.
+
+    ``values`` are the two places, of which the first belongs to the model of column ``one``.
+    """
+    first_is_anchor = pl.col(one) == pl.col("anchor_author")
+    won = pl.col(winner)
+    return (
+        pl.when(won.is_in(list(ties)))
+        .then(pl.lit("tie"))
+        .when(won.is_in(list(values)))
+        .then(
+            pl.when((won == values[0]) == first_is_anchor)
+            .then(pl.lit("anchor"))
+            .otherwise(pl.lit("target"))
+        )
+    )
+
+
+def score_of_side(side: str) -> pl.Expr:
+    """Return the score of a verdict: 0 anchor, 0.5 tie, 1 target."""
+    scores = {"anchor": 0.0, "tie": 0.5, "target": 1.0}
+    return pl.col(side).replace_strict(scores, default=None, return_dtype=pl.Float64)
+
+
+def choice_of_side(side: str, shown_first: str) -> pl.Expr:
+    """Return the choice of a vote for a side; ``invalid`` where there is none."""
+    return (
+        pl.when(pl.col(side) == "tie")
+        .then(pl.lit("tie"))
+        .when(pl.col(side).is_null())
+        .then(pl.lit("invalid"))
+        .when(pl.col(side) == pl.col(shown_first))
+        .then(pl.lit("first"))
+        .otherwise(pl.lit("second"))
+    )

@@ -1,0 +1,284 @@
+"""Read named fields of a large table (JSON, CSV or Parquet) with DuckDB, within limits."""
+
+import csv
+import gzip
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Timer
+from typing import Any, Literal
+
+import polars as pl
+
+from schemas.arrow import fetch
+from tasks.readers.bounded import MAX_FILE, MAX_LINE, Limits, Problems, clip, existing_file
+
+LIMITS = Limits(size=8 << 30, rows=20_000_000)
+"""Limits of a log, which is read by columns and may be long."""
+MOST_SECONDS = 600
+"""Time after which reading one file is given up: a small file can unpack to terabytes."""
+HEAD = 4096
+ANSWER = {"data", "meta"}
+"""Fields of an answer of a web service, whose rows are in ``data``."""
+BOUNDS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "4GB"}
+GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
+NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
+Kind = Literal["rows", "object", "archive"]
+RESAVE = "Export the log again."
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that may be a log: what it is, and the names of its fields."""
+
+    path: Path
+    """The file to read: a copy if the original is compressed."""
+    name: str
+    """Name of the user's file."""
+    kind: Kind
+    """A table of rows, one JSON object, or a ZIP archive."""
+    format: Literal["json", "csv", "parquet", "zip"]
+    header: tuple[str, ...]
+    """Fields of the first row or of the object, in order."""
+    problems: Problems
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the names of the fields."""
+        return frozenset(self.header)
+
+    def fields(
+        self,
+        text: Mapping[str, str] | None = None,
+        raw: Mapping[str, str] | None = None,
+        digests: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
+        """Return fields of all rows, each as text.
+
+        Parameters
+        ----------
+        text
+            Name of a column -> dotted path of the field, whose value is returned as plain text.
+        raw
+            The same for fields of any type, returned as JSON.
+        digests
+            The same for long texts, of which the MD5 digest is returned.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or exceeds a limit.
+        """
+        paths = {name: (path, False) for name, path in (text or {}).items()}
+        paths |= {name: (path, True) for name, path in (raw or {}).items()}
+        paths |= {name: (path, False) for name, path in (digests or {}).items()}
+        tops = {path.split(".")[0] for path, _ in paths.values()}
+        if self.format != "json":
+            tops &= self.columns
+        found = {n: self._field(path, tops, raw=is_raw) for n, (path, is_raw) in paths.items()}
+        found |= {name: f"md5({found[name]})" for name in digests or {}}
+        shown = [f"{field} as {quoted(name)}" for name, field in found.items()]
+        query = f"select {', '.join(shown)} from {self._rows(tops)} limit {LIMITS.rows + 1}"  # noqa: S608
+        with reported(self.problems):
+            rows = run_query(query)
+        if rows.height > LIMITS.rows:
+            what = f"the file has more than {LIMITS.rows} rows, the maximum"
+            self.problems.add("", what, LIMITS.todo)
+        self.problems.check()
+        return rows
+
+    def object(self) -> dict[str, Any]:
+        """Return the one JSON object of the file; ``NaN`` is allowed, as in Python's JSON.
+
+        Raises
+        ------
+        ValueError
+            If it is damaged or larger than 256 MB.
+        """
+        if (size := self.path.stat().st_size) > MAX_FILE:
+            self.problems.add("", f"has {size} bytes; at most {MAX_FILE} are allowed", "Split it.")
+        self.problems.check()
+        try:
+            found: Any = json.loads(self.path.read_bytes().decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            self.problems.add("", f"is not JSON ({clip(str(error))})", RESAVE)
+            self.problems.check()
+        return found if isinstance(found, dict) else {}
+
+    def _rows(self, tops: set[str]) -> str:
+        file = file_literal(self.path)
+        if self.format == "parquet":
+            return f"read_parquet({file})"
+        if self.format == "csv":
+            header = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.header)
+            return (
+                f"read_csv({file}, columns = {{{header}}}, header = true, auto_detect = false, "
+                f"delim = ',', quote = '\"', escape = '\"', max_line_size = {MAX_LINE})"
+            )
+        # A table needs a column.
+        types = ", ".join(f"{quoted(top)}: 'JSON'" for top in sorted(tops or {"id"}))
+        return (
+            f"read_json({file}, columns = {{{types}}}, records = true, format = 'auto', "
+            f"maximum_object_size = {MAX_LINE}, compression = 'uncompressed')"
+        )
+
+    def _field(self, path: str, tops: set[str], *, raw: bool) -> str:
+        top, *inner = path.split(".")
+        if top not in tops:
+            return "null::varchar"
+        column = quoted(top)
+        if self.format == "csv" and not inner:
+            is_number = f"regexp_full_match({column}, {literal(NUMBER)})"
+            as_json = f"case when {is_number} then {column} else to_json({column})::varchar end"
+            return as_json if raw else column
+        if self.format == "parquet" and not inner and not raw:
+            return f"{column}::varchar"
+        steps = "".join(f"[{p}]" if p.isdigit() else f'."{p}"' for p in inner)
+        value = column if self.format == "json" else f"to_json({column})"
+        if self.format == "csv":
+            value = f"try_cast({column} as json)"
+        if raw:
+            return f"nullif(json_extract({value}, {literal('$' + steps)})::varchar, 'null')"
+        return f"json_extract_string({value}, {literal('$' + steps)})"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Source | None]:
+    """Open a file as a source; None if it is neither JSON, CSV, Parquet nor ZIP.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or it is empty or too large.
+    """
+    problems = Problems(path.name, limits=LIMITS)
+    existing_file(path, problems)
+    with TemporaryDirectory() as folder:
+        file = path
+        with path.open("rb") as opened_file:
+            if opened_file.read(2) == GZIP:
+                file = _unpacked(path, Path(folder) / "unpacked", problems)
+        source = _source(file, path.name, problems)
+        if source and source.columns == ANSWER:
+            rows = source.object()["data"]
+            file = Path(folder) / "rows"
+            file.write_text(json.dumps(rows), encoding="utf-8")
+            source = _source(file, path.name, problems)
+        yield source
+
+
+def _unpacked(path: Path, to: Path, problems: Problems) -> Path:
+    """Unpack a gzip file to ``to``, within the limit of a file."""
+    size = 0
+    try:
+        with gzip.open(path) as packed, to.open("wb") as file:
+            while part := packed.read(1 << 20):
+                size += len(part)
+                if size > MAX_FILE:
+                    what = f"unpacks to more than {MAX_FILE} bytes, the maximum"
+                    problems.add("", what, "Unpack it first.")
+                    problems.check()
+                file.write(part)
+    except (OSError, EOFError) as error:
+        problems.add("", f"is not gzip ({clip(str(error))})", RESAVE)
+        problems.check()
+    return to
+
+
+def _source(path: Path, name: str, problems: Problems) -> Source | None:
+    with path.open("rb") as file:
+        start = file.read(HEAD)
+    if start.startswith(PARQUET):
+        with reported(problems):
+            query = f"describe from read_parquet({file_literal(path)})"
+            found = tuple(run_query(query)["column_name"])
+        return Source(path, name, "rows", "parquet", found, problems)
+    if start.startswith(ZIP):
+        return Source(path, name, "archive", "zip", (), problems)
+    text = start.decode("utf-8-sig", "replace").lstrip()
+    if text.startswith(("{", "[")):
+        keys, is_row = _json_keys(path)
+        return Source(path, name, "rows" if is_row else "object", "json", keys, problems)
+    header = next(csv.reader(text.splitlines()[:1]), [])
+    if len(header) > 1 and len({*header}) == len(header) and "\0" not in text:
+        return Source(path, name, "rows", "csv", tuple(header), problems)
+    return None
+
+
+def _json_keys(path: Path) -> tuple[tuple[str, ...], bool]:
+    """Return the keys of the first object, and whether it is one of several (a row)."""
+    with path.open("rb") as file:
+        text = file.read(MAX_LINE).decode("utf-8-sig", "replace")
+    keys: list[str] = []
+    depth, last = 0, ""
+    is_list = text.lstrip().startswith("[")
+    for token in TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth == is_list:
+                return tuple(dict.fromkeys(keys)), is_list or _is_line(text, token.end())
+        elif mark == ":" and depth == 1 + is_list:
+            keys.append(last)
+        else:
+            last = mark.strip('"')
+    return tuple(dict.fromkeys(keys)), is_list
+
+
+def _is_line(text: str, end: int) -> bool:
+    """Tell whether an object that ends here is a line of a table: alone on it, or with others."""
+    rest = text[end:].lstrip()
+    return rest.startswith("{") or "\n" not in text[:end].strip()
+
+
+@contextmanager
+def reported(problems: Problems) -> Iterator[None]:
+    """Report errors of DuckDB as problems of the file."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InterruptException:
+        what = f"could not be read within {MOST_SECONDS} seconds"
+        problems.add("", what, "Split it into several files.")
+    except (duckdb.Error, UnicodeDecodeError) as error:
+        text = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
+        first = text.split("\n", maxsplit=1)[0]
+        problems.add("", f"cannot be read ({first[:200]})", RESAVE)
+    problems.check()
+
+
+def run_query(query: str) -> pl.DataFrame:
+    """Run a query within limits of memory and time."""
+    import duckdb
+
+    with duckdb.connect(config=BOUNDS) as connection:
+        timer = Timer(MOST_SECONDS, connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            return fetch(connection, query)
+        finally:
+            timer.cancel()
+
+
+def quoted(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def file_literal(path: Path) -> str:
+    """Return a path as an SQL literal that DuckDB does not take for a pattern."""
+    return literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

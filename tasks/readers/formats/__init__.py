@@ -1,0 +1,79 @@
+"""Formats of other tools' logs, one per file: ``@log_format(...)`` on a function named like it.
+
+The function reads a recognised file into ``Parts``: votes whose order is known, and ratings, which
+are everything else. Rows of judges and of people are never mixed, and what a judge failed to decide
+is invalid, never a verdict.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from tasks.kit.catalogue import Catalogue, modules
+from tasks.readers.fields import Source
+
+
+class Parts(NamedTuple):
+    """What a file of another tool holds, before names and numbers of repeats are checked."""
+
+    votes: pl.DataFrame | None = None
+    """Votes on pairs whose order is known: columns of ``VoteLog`` without ``repeat``.
+
+    Here and in ``ratings`` a column ``id`` marks rows that must be unique, and ``part`` names a
+    part of the log, such as a turn, that is a dataset of its own.
+    """
+    ratings: pl.DataFrame | None = None
+    """Columns of ``Ratings`` without ``repeat``; a missing column is null."""
+    left_out: Mapping[str, int] = {}
+    """Why rows are left out -> their number."""
+    notes: tuple[str, ...] = ()
+    """What the format does not record, or what a reader should know."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of logs."""
+
+    name: str
+    title: str
+    """What it is called in messages."""
+    needs: tuple[frozenset[str], ...]
+    """Sets of fields; a file with all fields of one set is in this format."""
+    source: str
+    read: Callable[[Source], Parts]
+    summary: str
+
+    def fields_found(self, source: Source) -> int:
+        """Return the number of required fields that a file has; 0 if it lacks one."""
+        return max((len(some) for some in self.needs if some <= source.columns), default=0)
+
+
+def log_format(
+    *, title: str, needs: tuple[tuple[str, ...], ...], source: str
+) -> Callable[[Callable[[Source], Parts]], Format]:
+    """Register a function as the reader of a format.
+
+    Of several formats whose fields a file has, the one with the most fields is used.
+    """
+
+    def declare(read: Callable[[Source], Parts]) -> Format:
+        summary = (read.__doc__ or "").strip().split("\n")[0]
+        name = getattr(read, "__name__", "")
+        return Format(name, title, tuple(map(frozenset, needs)), source, read, summary)
+
+    return declare
+
+
+FORMATS: Catalogue[Format] = modules("log format", __name__, Path(__file__).parent, Format)
+
+
+def recognise(source: Source) -> Format | None:
+    """Return the format of a file, by its fields; None if it is unknown."""
+    if source.kind == "archive":
+        return FORMATS["inspect_ai"]
+    found = [(each.fields_found(source), name) for name, each in FORMATS.items()]
+    most, name = max(found)
+    return FORMATS[name] if most else None

@@ -1,0 +1,65 @@
+"""Battles of the Chatbot Arena: votes of visitors on two anonymous models."""
+
+import polars as pl
+
+from schemas.judging import FORMATS
+from tasks.readers.expressions import NO_ORDER, score_of_side, sorted_pair, winner_side
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts, log_format
+
+VISITORS = "arena visitors"
+TIES = ("tie", "both_bad", "tie (bothbad)")
+
+
+@log_format(
+    title="Chatbot Arena battles",
+    needs=(("model_a", "model_b", "winner"),),
+    source="https://huggingface.co/datasets/lmarena-ai/arena-human-preference-140k",
+)
+def arena_battles(source: Source) -> Parts:
+    """One human vote a row; the visitors count as one annotator, as nobody votes twice on a battle.
+
+    ``both_bad`` is a tie. Counts of headings, list items and bold words come from
+    ``conv_metadata``.
+    """
+    sizes = {
+        f"{kind}_{side}": f"conv_metadata.{kind}_count_{side}" for kind in FORMATS for side in "ab"
+    }
+    names = {n: n for n in ("model_a", "model_b", "winner", "language")}
+    ids = {"id": "id", "question_id": "question_id", "category": "category_tag.category"}
+    found = source.fields({**names, **ids}, sizes)
+    counted = found.with_row_index("row").with_columns(
+        *sorted_pair("model_a", "model_b"),
+        *(_total(name).alias(name) for name in sizes),
+        item=pl.coalesce("id", "question_id", pl.col("row").cast(pl.String)),
+    )
+    swapped = pl.col("model_a") != pl.col("anchor_author")
+    paired = counted.with_columns(
+        pl.when(swapped == (side == "anchor"))
+        .then(f"{kind}_b")
+        .otherwise(f"{kind}_a")
+        .alias(f"{side}_{kind}")
+        for kind in FORMATS
+        for side in ("anchor", "target")
+    ).with_columns(label=winner_side("winner", "model_a", ("model_a", "model_b"), TIES))
+    ratings = paired.select(
+        pl.col("id", "item", "label", "anchor_author", "target_author"),
+        pl.col(f"{side}_{kind}" for kind in FORMATS for side in ("anchor", "target")),
+        judge=pl.lit(VISITORS),
+        human=pl.lit(value=True),
+        kind=pl.lit("verdict"),
+        cluster="item",
+        value=score_of_side("label"),
+        invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
+    )
+    return Parts(ratings=ratings, notes=(NO_ORDER,))
+
+
+def _total(column: str) -> pl.Expr:
+    """Return the sum of the numbers of a count, which can be an object of counts by kind."""
+    numbers = (
+        pl.col(column)
+        .str.extract_all(r"(?:^|[:\[,])\s*\d+")
+        .list.eval(pl.element().str.extract(r"(\d+)").cast(pl.Int64))
+    )
+    return numbers.list.sum()

@@ -1,0 +1,52 @@
+"""Judgments of Arena-Hard: a model against the baseline, in both orders."""
+
+import polars as pl
+
+from tasks.readers.expressions import pair_item
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts, log_format
+
+CHOICES = {
+    "A>>B": "first",
+    "A>B": "first",
+    "A=B": "tie",
+    "B=A": "tie",
+    "B>A": "second",
+    "B>>A": "second",
+}
+STRENGTH = (
+    "Arena-Hard weighs a strong verdict (A>>B) three times; here it is one vote, like a weak one"
+)
+
+
+@log_format(
+    title="Arena-Hard judgments",
+    needs=(("question_id", "model", "judge", "games"), ("uid", "model", "judge", "games")),
+    source="https://github.com/lmarena/arena-hard-auto",
+)
+def arena_hard(source: Source) -> Parts:
+    """Two games a row, ``A>>B`` to ``B>>A``; the baseline is shown first in the first game.
+
+    A score that is null or not one of these is an invalid vote. Version 0.1 does not name the
+    baseline, which is then called ``baseline``.
+    """
+    names = ("question_id", "uid", "judge", "model", "baseline", "category")
+    games = {"game0": "games.0", "game1": "games.1", "score0": "games.0.score"}
+    found = source.fields({**{n: n for n in names}, **games, "score1": "games.1.score"})
+    named = found.with_columns(
+        question=pl.coalesce("question_id", "uid"),
+        anchor_author=pl.col("baseline").fill_null("baseline"),
+        target_author="model",
+        human=pl.lit(value=False),
+    )
+    orders = [
+        named.filter(pl.col(f"game{game}").is_not_null()).select(
+            pl.col("judge", "human", "category", "anchor_author", "target_author"),
+            sample=pair_item("question"),
+            cluster="question",
+            shown_first=pl.lit(first),
+            choice=pl.col(f"score{game}").replace_strict(CHOICES, default="invalid"),
+        )
+        for game, first in enumerate(("anchor", "target"))
+    ]
+    return Parts(votes=pl.concat(orders), notes=(STRENGTH,))

@@ -1,0 +1,34 @@
+"""Single grades in FastChat's format (MT-Bench)."""
+
+import polars as pl
+
+from tasks.readers.expressions import as_number
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts, log_format
+
+
+@log_format(
+    title="FastChat single grades",
+    needs=(("question_id", "model", "judge", "score", "judgment"),),
+    source="https://github.com/lm-sys/FastChat",
+)
+def fastchat_single(source: Source) -> Parts:
+    """Grades that a judge gave to single answers; the score -1 marks an unreadable reply."""
+    names = ("question_id", "model", "turn", "category")
+    found = source.fields(
+        {**{n: n for n in names}, "whole": "judge", "grader": "judge.0", "prompt": "judge.1"},
+        {"score": "score"},
+    ).with_columns(value=as_number("score"))
+    unread = pl.col("value").is_null() | (pl.col("value") == -1)
+    ratings = found.select(
+        pl.col("prompt", "category"),
+        judge=pl.coalesce("grader", "whole"),
+        human=pl.lit(value=False),
+        kind=pl.lit("number"),
+        item=pl.concat_str("question_id", "model", separator="/"),
+        cluster="question_id",
+        part=pl.concat_str(pl.lit("turn"), "turn"),
+        value=pl.when(~unread).then("value"),
+        invalid=pl.when(unread).then(pl.lit("no grade in the reply")),
+    )
+    return Parts(ratings=ratings)

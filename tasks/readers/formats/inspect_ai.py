@@ -1,0 +1,147 @@
+"""Logs of Inspect AI: ``.eval`` archives and the same as JSON."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats._archive import members, read_members
+
+VERSION = 2
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Values of Inspect's letters: correct, partial, incorrect, no answer."""
+FIELDS = ("id", "epoch", "scores", "error")
+FAILED = "samples that failed before they were scored"
+PERSON = "unnamed reviewer"
+EXPORT = "Export it with `inspect log convert --to eval`."
+COLUMNS = {
+    "item": pl.String,
+    "criterion": pl.String,
+    "judge": pl.String,
+    "human": pl.Boolean,
+    "kind": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+    "invalid": pl.String,
+}
+
+
+@log_format(
+    title="Inspect AI log",
+    needs=(("version", "status", "eval"), ("version", "status", "eval", "results", "stats")),
+    source="https://inspect.aisi.org.uk/eval-logs.html",
+)
+def inspect_ai(source: Source) -> Parts:
+    """One rating per sample, epoch and scorer; epochs are repeats of a sample.
+
+    The first entry of a score's history is the scorer's, later edits are those of people. A value
+    that is null or NaN, as after a grader's unreadable reply, is invalid. Letters are labels with
+    the values C 1, P .5, I and N 0; an object has a criterion for each key.
+    """
+    header, samples = _archive(source) if source.kind == "archive" else _document(source)
+    if header.get("version") != VERSION:
+        what = f"is a log of version {header.get('version')!r:.20}; version {VERSION} is readable"
+        source.problems.add("", what, EXPORT)
+        source.problems.check()
+    judges = _judges(header)
+    samples.sort(key=_epoch)
+    rows = [row for sample in samples for row in _ratings(sample, judges)]
+    failed = sum(not sample.get("scores") for sample in samples)
+    ratings = pl.DataFrame(rows, schema=COLUMNS).with_columns(cluster="item")
+    return Parts(ratings=ratings, left_out={FAILED: failed})
+
+
+def _document(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    log = source.object()
+    samples = [each for each in log.get("samples") or [] if isinstance(each, dict)]
+    return log, samples
+
+
+def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    known = members(source.path, source.problems)
+    name = next((n for n in ("header.json", "_journal/start.json") if n in known), None)
+    if name is None:
+        what = "is a ZIP archive without header.json, so not a log of Inspect AI"
+        source.problems.add("", what, "Give an .eval file.")
+        source.problems.check()
+    head = read_members(source.path, [known[str(name)]], ("version", "eval"), source.problems)
+    samples = [each for n, each in known.items() if n.startswith("samples/")]
+    rows = read_members(source.path, samples, FIELDS, source.problems)
+    return _parsed(head.to_dicts()[0]), [_parsed(row) for row in rows.iter_rows(named=True)]
+
+
+def _parsed(row: Mapping[str, str | None]) -> dict[str, Any]:
+    return {name: None if text is None else json.loads(text) for name, text in row.items()}
+
+
+def _epoch(sample: Mapping[str, Any]) -> int:
+    epoch = sample.get("epoch")
+    return epoch if isinstance(epoch, int) else 0
+
+
+def _judges(header: Mapping[str, Any]) -> dict[str, str]:
+    """Map each scorer to a name that says which model graded, where that is recorded."""
+    run = _object(header.get("eval"))
+    grader = _object(_object(run.get("model_roles")).get("grader")).get("model")
+    judges = {}
+    for scorer in run.get("scorers") or []:
+        name = _object(scorer).get("name")
+        if not isinstance(name, str):
+            continue
+        model = _object(_object(scorer).get("options")).get("model")
+        model = model.get("model") if isinstance(model, dict) else model
+        if model is None and "model_graded" in name:
+            model = grader or run.get("model")
+        judges[name] = f"{name} by {model}" if isinstance(model, str) else name
+    return judges
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the ratings of a sample, of scorers and of people."""
+    given = sample.get("id")
+    item = None if given is None else str(given)
+    for scorer, score in _object(sample.get("scores")).items():
+        history = [each for each in _object(score).get("history") or [] if isinstance(each, dict)]
+        edits = [each for each in history if each.get("provenance")]
+        # A score that a person added has edits only.
+        first = next((e for e in history if not e.get("provenance")), None if history else score)
+        why = _object(_object(_object(first).get("metadata"))).get("unscored_reason")
+        who = judges.get(scorer, scorer)
+        rows = [] if first is None else [(who, False, _object(first).get("value"), why)]
+        by_person = {
+            str(_object(each["provenance"]).get("author") or PERSON): each.get("value")
+            for each in edits
+            if each.get("value") != "UNCHANGED"
+        }
+        rows += [(who, True, value, None) for who, value in by_person.items()]
+        for who, human, value, reason in rows:
+            parts = value.items() if isinstance(value, dict) else [("", value)]
+            for key, part in parts:
+                yield {
+                    "item": item,
+                    "criterion": f"{scorer}/{key}" if key else scorer,
+                    "judge": who,
+                    "human": human,
+                    **_read(part, reason),
+                }
+
+
+def _read(value: object, why: object) -> dict[str, Any]:
+    """Return kind, label, value and reason of a score's value."""
+    if isinstance(value, bool):
+        return {"kind": "label", "label": json.dumps(value), "value": float(value)}
+    if isinstance(value, int | float) and math.isfinite(value):
+        return {"kind": "number", "value": float(value)}
+    if isinstance(value, str) and value:
+        return {"kind": "label", "label": value, "value": GRADES.get(value)}
+    if isinstance(value, list) and value:
+        return {"kind": "label", "label": json.dumps(value)}
+    return {"kind": "label", "invalid": str(why or "no score")}

@@ -1,0 +1,76 @@
+"""Scores of Langfuse: evaluators' and annotators' ratings of traces."""
+
+import polars as pl
+
+from tasks.readers.expressions import as_number
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts, log_format
+
+NAMES = (
+    "id",
+    "name",
+    "source",
+    "dataType",
+    "stringValue",
+    "authorUserId",
+    "traceId",
+    "observationId",
+    "sessionId",
+    "datasetRunId",
+)
+JUDGE, PERSON = "langfuse evaluator", "langfuse annotator"
+OTHER = "scores of source API: a program's or a user's, which the log does not tell apart"
+TEXT = "scores of type TEXT: not a rating"
+
+
+@log_format(
+    title="Langfuse scores",
+    needs=(("name", "source", "dataType", "traceId"), ("name", "source", "data_type", "trace_id")),
+    source="https://langfuse.com/docs/api",
+)
+def langfuse(source: Source) -> Parts:
+    """One score a row: ``source`` EVAL is a judge, ANNOTATION a person (``authorUserId``).
+
+    ``name`` is the criterion. The item is the observation, or else the trace, session or dataset
+    run; scores of one trace belong together. A numeric score that is no number is invalid.
+    """
+    snake = "traceId" not in source.columns
+    paths = {name: _snake(name) if snake else name for name in NAMES}
+    found = source.fields(paths, {"raw": "value"}).with_columns(
+        number=as_number("raw"), type=pl.col("dataType").str.to_uppercase()
+    )
+    by = pl.col("source").str.to_uppercase()
+    text, known = pl.col("type") == "TEXT", by.is_in(["EVAL", "ANNOTATION"])
+    rated = found.filter(known & ~text).with_columns(human=by == "ANNOTATION")
+    is_number = pl.col("type") == "NUMERIC"
+    truth = pl.when(pl.col("number") == 1).then(pl.lit("true")).when(pl.col("number") == 0)
+    label = (
+        pl.when(pl.col("type") == "BOOLEAN")
+        .then(truth.then(pl.lit("false")))
+        .otherwise(pl.coalesce("stringValue", pl.col("raw").str.strip_chars('"')))
+    )
+    ratings = rated.with_columns(
+        label=pl.when(~is_number).then(label),
+        group=pl.coalesce("traceId", "sessionId", "datasetRunId"),
+    ).select(
+        pl.col("id", "human"),
+        judge=pl.when("human")
+        .then(pl.col("authorUserId").fill_null(PERSON))
+        .otherwise(pl.lit(JUDGE)),
+        criterion="name",
+        item=pl.coalesce("observationId", "group"),
+        cluster=pl.coalesce("group", "observationId"),
+        kind=pl.when(is_number).then(pl.lit("number")).otherwise(pl.lit("label")),
+        label="label",
+        value="number",
+        invalid=pl.when(is_number & pl.col("number").is_null())
+        .then(pl.lit("not a number"))
+        .when(~is_number & pl.col("label").is_null())
+        .then(pl.lit("no label")),
+    )
+    left_out = {OTHER: found.filter(~known).height, TEXT: found.filter(known & text).height}
+    return Parts(ratings=ratings, left_out=left_out)
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)

@@ -1,0 +1,174 @@
+"""Results of promptfoo: verdicts of model-graded assertions, and ratings of people."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from tasks.readers.fields import Source
+from tasks.readers.formats import Parts, log_format
+
+VERSION = 3
+GRADED = {
+    "agent-rubric",
+    "answer-relevance",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "conversation-relevance",
+    "factuality",
+    "g-eval",
+    "llm-rubric",
+    "model-graded-closedqa",
+    "model-graded-factuality",
+    "pi",
+    "search-rubric",
+    "select-best",
+    "trajectory:goal-success",
+    "video-rubric",
+}
+"""Kinds of assertions that a model grades."""
+HUMAN, PERSON = "human", "promptfoo user"
+OVERALL = "overall"
+TOGETHER = "all model-graded assertions"
+OTHERS = "assertions that neither a model nor a person graded"
+FAILED = "results without an output, because the provider failed"
+COLUMNS = {
+    "item": pl.String,
+    "cluster": pl.String,
+    "criterion": pl.String,
+    "judge": pl.String,
+    "human": pl.Boolean,
+    "kind": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+    "invalid": pl.String,
+}
+ERROR = 2
+"""``failureReason`` of a result whose provider failed."""
+
+
+@log_format(
+    title="promptfoo results",
+    needs=(
+        ("results", "config"),
+        ("evalId", "results"),
+        ("version", "results", "stats", "prompts"),
+    ),
+    source="https://www.promptfoo.dev/docs/configuration/outputs/",
+)
+def promptfoo(source: Source) -> Parts:
+    """Pass or fail of each model-graded assertion; assertions of type ``human`` are of people.
+
+    An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
+    the output of a test case, prompt and provider, the cluster is the test case. With several
+    criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
+    together.
+    """
+    log = source.object()
+    summary = log if "stats" in log and isinstance(log.get("results"), list) else log.get("results")
+    summary = summary if isinstance(summary, dict) else {}
+    if summary.get("version") != VERSION or not isinstance(summary.get("results"), list):
+        what = (
+            f"holds promptfoo results of version {summary.get('version')!r:.20}; "
+            f"version {VERSION} is readable"
+        )
+        source.problems.add("", what, "Export them with a newer promptfoo: `promptfoo export`.")
+        source.problems.check()
+    counted: Counter[str] = Counter()
+    rows = [
+        row
+        for result in summary["results"]
+        if isinstance(result, dict)
+        for row in _ratings(result, _default_grader(log), counted)
+    ]
+    return Parts(ratings=_with_overall(pl.DataFrame(rows, schema=COLUMNS)), left_out=counted)
+
+
+def _ratings(
+    result: Mapping[str, Any], default: str | None, counted: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the ratings of one output; count what is left out."""
+    grading = _object(result.get("gradingResult"))
+    components = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
+    if not components and result.get("failureReason") == ERROR:
+        counted[FAILED] += 1
+        return
+    test = result.get("testIdx")
+    cluster = None if test is None else str(test)
+    provider = _object(result.get("provider")).get("id")
+    item = f"{cluster}/{result.get('promptIdx')}/{provider}"
+    seen: Counter[str] = Counter()
+    for component in components:
+        assertion = _object(component.get("assertion"))
+        kind = str(assertion.get("type"))
+        human = kind == HUMAN
+        if not human and kind.removeprefix("not-") not in GRADED:
+            counted[OTHERS] += 1
+            continue
+        name = str(assertion.get("metric") or kind)
+        seen[name] += not human
+        grader = _name(assertion.get("provider")) or default
+        judge = f"{kind} by {grader}" if grader else kind
+        passed: Any = component.get("pass")
+        failed = _object(component.get("metadata")).get("graderError")
+        valid = isinstance(passed, bool) and not failed
+        yield {
+            "item": item if cluster is not None else None,
+            "cluster": cluster,
+            "criterion": OVERALL if human else name if seen[name] == 1 else f"{name} #{seen[name]}",
+            "judge": PERSON if human else judge,
+            "human": human,
+            "kind": "label",
+            "label": ("pass" if passed else "fail") if valid else None,
+            "value": float(passed) if valid else None,
+            "invalid": None if valid else "grader error" if failed else "neither pass nor fail",
+        }
+
+
+def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Let people's ratings be compared: with the only criterion, or with all together."""
+    judged = ratings.filter(~pl.col("human"))
+    people = ratings.filter("human")
+    names = judged["criterion"].unique().to_list()
+    if people.is_empty() or not names:
+        return ratings
+    if len(names) == 1:
+        return pl.concat([judged, people.with_columns(criterion=pl.lit(names[0]))])
+    lost = pl.col("invalid").drop_nulls().first()
+    together = (
+        judged.group_by("item", maintain_order=True)
+        .agg(
+            pl.col("cluster").first(),
+            invalid=lost,
+            value=pl.when(lost.is_null()).then(pl.col("value").min()),
+        )
+        .with_columns(
+            criterion=pl.lit(OVERALL),
+            judge=pl.lit(TOGETHER),
+            human=pl.lit(value=False),
+            kind=pl.lit("label"),
+            label=pl.when(pl.col("value") == 1)
+            .then(pl.lit("pass"))
+            .when(pl.col("value") == 0)
+            .then(pl.lit("fail")),
+        )
+        .select(*COLUMNS)
+    )
+    return pl.concat([judged, together, people])
+
+
+def _default_grader(log: Mapping[str, Any]) -> str | None:
+    """Return the grader that a configuration sets for all tests."""
+    test = _object(_object(log.get("config")).get("defaultTest"))
+    return _name(_object(test.get("options")).get("provider"))
+
+
+def _name(provider: object) -> str | None:
+    named = provider.get("id") if isinstance(provider, dict) else provider
+    return named if isinstance(named, str) and named else None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,281 @@
+"""Read a table with one row per item and one column per judge and per person."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tasks.readers.bounded import (
+    MAX_ROWS,
+    Limits,
+    Problems,
+    Row,
+    clip,
+    csv_table,
+    json_lines,
+    known_suffix,
+    repeated_columns,
+)
+from tasks.readers.labels import LARGEST, MOST, as_json, from_list_text
+from tasks.readers.parquet import parquet_frame
+
+SUFFIXES = (".csv", ".jsonl", ".parquet")
+SIZE = 512 << 20
+JUDGE, HUMAN = "judge", "human"
+IDS = ("id", "item")
+"""Columns that identify an item where no column is named."""
+CHANCE = "label_chance"
+MOST_VALUES = 50
+"""Most values of a column of slices or criteria: each gets its own results."""
+BATCH = 100_000
+"""Rows of a text file that become a frame at a time."""
+EMPTY = "(empty)"
+LIKE = (
+    "Give one row per item, with a column for each judge and each person. Name the columns with "
+    "--judge and --human."
+)
+
+
+class LabelColumns(NamedTuple):
+    """Which columns of a table hold what; null for the default."""
+
+    judges: tuple[str, ...] = ()
+    humans: tuple[str, ...] = ()
+    item: str | None = None
+    cluster: str | None = None
+    criterion: str | None = None
+    slices: tuple[str, ...] = ()
+
+
+class LabelTable(NamedTuple):
+    """Labels of a table, and what the table says about each item."""
+
+    labels: pl.DataFrame
+    """``annotator``, ``human``, ``item``, ``criterion``, ``label`` (JSON; null if missing)."""
+    items: pl.DataFrame
+    """One row per item and criterion: ``item``, ``criterion``, ``cluster``, ``label_chance``,
+    ``texts`` (a JSON object of all other text columns), and a column per slice."""
+    judges: tuple[str, ...]
+    humans: tuple[str, ...]
+
+
+def is_label_table(source: str) -> bool:
+    """Tell whether a command's argument names a file of this kind rather than a study."""
+    return Path(source).suffix.lower() in SUFFIXES
+
+
+def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
+    """Read labels of judges and people from the columns of one table.
+
+    Rows with the same item and criterion are an error, unless a column of clusters says that rows
+    belong together: then each is an item of its own.
+
+    Raises
+    ------
+    ValueError
+        With the file, what is wrong with it, and what is allowed.
+    """
+    suffix = path.suffix.lower()
+    limits = Limits(LARGEST.get(suffix, SIZE), MOST if suffix == ".csv" else MAX_ROWS)
+    problems = Problems(path.name, LIKE, limits)
+    suffix = known_suffix(path, problems, SUFFIXES)
+    table, places = READERS[suffix](path, problems)
+    problems.check()
+    if table.is_empty():
+        raise ValueError(f"{path.name} has no rows. {LIKE}")
+    named = _resolved(path.name, table.columns, columns)
+    if named.item and not named.cluster:
+        _refuse_repeated(path.name, table, named.item, named.criterion, places)
+    rows = _identified(path.name, table, named)
+    annotators = (*named.judges, *named.humans)
+    if rows.height * len(annotators) > MOST:
+        raise ValueError(f"{path.name} has more than {MOST} labels, the maximum.")
+    labels = pl.concat(
+        rows.select(
+            "item",
+            "criterion",
+            annotator=pl.lit(name),
+            human=pl.lit(name in named.humans),
+            label=_labels(table[name]),
+        )
+        for name in annotators
+    )
+    return LabelTable(labels, rows, named.judges, named.humans)
+
+
+def _resolved(file: str, found: Sequence[str], columns: LabelColumns) -> LabelColumns:
+    """Fill in default columns and check that every named column is there, once."""
+    judges = columns.judges or ((JUDGE,) if JUDGE in found else ())
+    humans = columns.humans or ((HUMAN,) if HUMAN in found else ())
+    item = columns.item or next((name for name in IDS if name in found), None)
+    named = columns._replace(judges=judges, humans=humans, item=item)
+    listed = f"The columns are: {', '.join(found)[:300]}."
+    for names, option, whose in ((judges, "--judge", "a judge"), (humans, "--human", "people")):
+        if not names:
+            raise ValueError(
+                f"{file} has no column named {option[2:]!r}. Name the column with the labels of "
+                f"{whose} with {option} COLUMN. {listed}"
+            )
+    others = [named.item, named.cluster, named.criterion]
+    used = [*judges, *humans, *(name for name in others if name), *named.slices]
+    if missing := [name for name in used if name not in found]:
+        raise ValueError(f"{file} has no column {missing[0]!r:.60}. {listed}")
+    both = [name for name in judges + humans if (judges + humans).count(name) > 1]
+    if both:
+        raise ValueError(
+            f"column {both[0]!r:.60} is named more than once with --judge or --human. Each column "
+            "holds the labels of one judge or one person."
+        )
+    return named
+
+
+def _refuse_repeated(
+    file: str, table: pl.DataFrame, item: str, criterion: str | None, places: pl.Series
+) -> None:
+    """Refuse two rows with the same item and criterion; null ids name no item."""
+    key = [item, criterion] if criterion else [item]
+    rows = table.select(key).with_row_index("row").drop_nulls(item)
+    twice = rows.filter(pl.struct(key).is_duplicated())
+    if twice.is_empty():
+        return
+    first = twice.filter(pl.struct(key) == pl.struct(key).first())
+    one, other = (places[row] for row in first["row"].head(2))
+    again = twice.height - twice.unique(key).height
+    about = f" and {criterion!r:.60} {clip(first[criterion][0])}" if criterion else ""
+    more = "" if again == 1 else f" {again} rows repeat an earlier one."
+    criteria = "" if criterion else " If they are about different criteria, add --criterion COLUMN."
+    raise ValueError(
+        f"{file}: {one} and {other} have the same {item!r:.60}: {clip(first[item][0])}{about}."
+        f"{more} Correct the ids or delete one of the rows. If they are repeats of one item, "
+        f"add --cluster {item:.60}.{criteria}"
+    )
+
+
+def _identified(file: str, table: pl.DataFrame, columns: LabelColumns) -> pl.DataFrame:
+    """Return one row per item and criterion with its cluster, slices and texts."""
+    for name in (*columns.slices, *([columns.criterion] if columns.criterion else [])):
+        values = table[name].n_unique()
+        if values > MOST_VALUES:
+            raise ValueError(
+                f"column {name!r:.60} of {file} has {values} different values; a column of slices "
+                f"or criteria has at most {MOST_VALUES}. Choose another column, or group values."
+            )
+    number = pl.int_range(1, table.height + 1).cast(pl.String)
+    own = "row " + number if columns.item is None else pl.col(columns.item).cast(pl.String)
+    rows = table.select(
+        item=pl.coalesce(own, "row " + number),
+        criterion=_text(columns.criterion) if columns.criterion else pl.lit(None, pl.String),
+        cluster=pl.lit(None, pl.String)
+        if columns.cluster is None
+        else pl.col(columns.cluster).cast(pl.String),
+        label_chance=_chances(file, table),
+        texts=_texts(table, columns),
+        **{f"slice:{name}": _text(name) for name in columns.slices},
+    ).with_columns(cluster=pl.coalesce("cluster", "item"))
+    again = pl.int_range(1, pl.len() + 1).over("item", "criterion")
+    repeated = pl.concat_str("item", pl.lit(" ("), again, pl.lit(")"))
+    return rows.with_columns(item=pl.when(again > 1).then(repeated).otherwise("item"))
+
+
+def _text(name: str) -> pl.Expr:
+    text = pl.col(name).cast(pl.String)
+    return pl.when(text != "").then(text).otherwise(pl.lit(EMPTY)).fill_null(EMPTY)
+
+
+def _chances(file: str, table: pl.DataFrame) -> pl.Expr:
+    """Return the probability with which each row was chosen for labelling, if a column has it."""
+    if CHANCE not in table.columns:
+        return pl.lit(None, pl.Float64)
+    chance = table[CHANCE].cast(pl.Float64, strict=False)
+    wrong = table[CHANCE].is_not_null() & ~chance.is_between(0, 1, closed="right").fill_null(
+        value=False
+    )
+    if wrong.any():
+        row = wrong.arg_true()[0]
+        raise ValueError(
+            f"{file}: {CHANCE} of row {row + 1} is {table[CHANCE][row]!r:.40}; it must be a "
+            "probability above 0 and at most 1."
+        )
+    return pl.lit(chance)
+
+
+def _texts(table: pl.DataFrame, columns: LabelColumns) -> pl.Expr:
+    used: set[str | None] = {*columns.judges, *columns.humans, *columns.slices, CHANCE}
+    used |= {columns.item, columns.cluster, columns.criterion}
+    texts = [name for name, kind in table.schema.items() if kind == pl.String and name not in used]
+    return pl.struct(texts).struct.json_encode() if texts else pl.lit("{}")
+
+
+def _labels(values: pl.Series) -> pl.Series:
+    """Return labels as JSON, parsing each distinct one once."""
+    if isinstance(values.dtype, pl.List):
+        return pl.Series(
+            "json", [v if v is None else as_json(v) for v in values.to_list()], pl.String
+        )
+    if values.dtype in (pl.Categorical, pl.Enum):
+        values = values.cast(pl.String)
+    if values.dtype == pl.Object or values.dtype.is_temporal() or values.dtype == pl.Struct:
+        raise ValueError(
+            f"column {values.name!r:.60} is of type {values.dtype}, but must hold text, numbers, "
+            "true or false, or lists of these. Convert it before saving."
+        )
+    known = values.drop_nulls().unique()
+    read = [
+        as_json(from_list_text(each) if isinstance(each, str) else each) for each in known.to_list()
+    ]
+    parsed = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
+    return pl.DataFrame({"label": values}).join(
+        parsed, on="label", how="left", maintain_order="left"
+    )["json"]
+
+
+def _from_csv(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
+    """Return a CSV file's cells as texts, and the place of each row."""
+    table = csv_table(path, problems)
+    columns = table.columns or []
+    repeated_columns(columns, problems)
+    problems.check()
+    schema = dict.fromkeys(columns, pl.String)
+    frames, places = [pl.DataFrame(schema=schema)], [pl.Series(dtype=pl.String)]
+    for rows in _batches(table.rows):
+        texts = {name: [row.fields.get(name) for row in rows] for name in columns}
+        frames.append(pl.DataFrame(texts, schema=schema))
+        places.append(pl.Series([row.where for row in rows], dtype=pl.String))
+    return pl.concat(frames), pl.concat(places)
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, BATCH)):
+        yield batch
+
+
+def _from_json_lines(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
+    rows = list(json_lines(path, problems).rows)
+    names = list(dict.fromkeys(name for row in rows for name in row.fields))
+    table = pl.DataFrame({name: _column([row.fields.get(name) for row in rows]) for name in names})
+    return table, pl.Series([row.where for row in rows], dtype=pl.String)
+
+
+def _column(values: list[Any]) -> pl.Series:
+    """Return values as they are if all are alike, else as texts; lists and objects as JSON."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} or kinds == {bool}:
+        return pl.Series(values, dtype=pl.Boolean if kinds == {bool} else pl.Float64)
+    return pl.Series(
+        [v if v is None or isinstance(v, str) else json.dumps(v) for v in values], dtype=pl.String
+    )
+
+
+def _from_parquet(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
+    try:
+        table = parquet_frame(path)
+    except ValueError as error:
+        problems.add("", f"cannot be read as Parquet: {error}", "Write it again.")
+        table = pl.DataFrame()
+    return table, "row " + pl.int_range(1, table.height + 1, eager=True).cast(pl.String)
+
+
+READERS = {".csv": _from_csv, ".jsonl": _from_json_lines, ".parquet": _from_parquet}

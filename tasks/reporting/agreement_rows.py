@@ -1,0 +1,298 @@
+"""A judge's agreement with people as rows of texts, for the terminal and the report."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tasks.agreement.compare import MOST_LISTED, Comparison
+from tasks.calibration.label_values import NUMBER
+from tasks.counting.annotations import HUMANS
+from tasks.kit.defaults import MINIMUM_GRADE_BIAS, MINIMUM_RATE_BIAS
+from tasks.reporting.wording import clean, clip, count, interval, listing, number, p_value
+
+NAMES = {
+    "agreement": "agreement",
+    "kappa": "kappa",
+    "kappa_linear": "kappa, linear",
+    "kappa_quadratic": "kappa, quadratic",
+    "tpr": "TPR",
+    "tnr": "TNR",
+    "spearman": "Spearman",
+    "kendall": "Kendall",
+    "mean_error": "mean error",
+    "bias": "bias",
+    "corrected_ppi": "corrected, PPI++",
+    "corrected_rogan_gladen": "corrected, Rogan-Gladen",
+    "people_agreement": "people",
+    "people_error": "people, mean error",
+}
+"""Statistics in the order of the tables."""
+COMPACT = {
+    "pass_fail": ("agreement", "kappa", "tpr", "tnr", "bias"),
+    "grade": ("kappa_quadratic", "spearman", "mean_error", "bias"),
+    "name": ("agreement", "kappa"),
+}
+"""Statistics of the tables that compare judges, criteria or slices, by kind of labels."""
+MOST_WORDS = 12
+"""Most labels of a confusion matrix that is shown."""
+MOST_IN_REPORT = 50
+"""Most disagreements of each judge and criterion that the report lists."""
+MOST_UNREADABLE = 3
+"""Most unreadable labels that are named."""
+AGAINST = ("the majority of people", "the mean grade of people")
+LONGEST_TEXT = 2000
+WHOLE = ("dataset", "judge", "prompt", "wave", "criterion")
+
+Row = dict[str, Any]
+
+
+class Measure(NamedTuple):
+    """One statistic as texts."""
+
+    name: str
+    estimate: str
+    interval: str
+    note: str
+
+
+class Matrix(NamedTuple):
+    """A confusion matrix: labels, and per label of people how often each label of the judge."""
+
+    words: list[str]
+    rows: list[tuple[str, list[int]]]
+
+
+class Part(NamedTuple):
+    """A judge, criterion or slice as one row of a table."""
+
+    name: str
+    items: int
+    texts: list[tuple[str, str]]
+    """Estimate and interval of each statistic."""
+    p: str
+    finding: str
+
+
+class Disagreement(NamedTuple):
+    """An item on which the judge and people differ."""
+
+    item: str
+    human: str
+    judge: str
+    texts: list[tuple[str, str]]
+    """Names and contents of the item's texts."""
+
+
+class JudgeView(NamedTuple):
+    """All that is shown of one judge and criterion."""
+
+    title: str
+    simulated: bool
+    items: str
+    against: str
+    """What the judge is compared with: people, or the combined label of several."""
+    kind: str
+    measures: list[Measure]
+    matrix: Matrix | None
+    slices: list[Part]
+    disagreements: list[Disagreement]
+    differing: str
+    """How many items those are; a long list is cut."""
+    labels: str
+    """How many labels more would settle what is open."""
+    unreadable: str
+    """Items with an unreadable label of the judge; empty for results that were saved."""
+
+
+def judge_views(comparison: Comparison) -> list[JudgeView]:
+    """Return a view of each judge and criterion, in order of their names."""
+    measures = comparison.measures
+    people = measures.filter(judge=HUMANS)
+    judges = measures.filter(pl.col("judge") != HUMANS)
+    varying = [name for name in WHOLE if judges[name].n_unique() > 1]
+    shown = [name for name in WHOLE if name in varying or name == "judge"]
+    alone = measures["p_value"].count() == 1
+    views = []
+    for key, rows in judges.group_by(WHOLE, maintain_order=True):
+        cell = dict(zip(WHOLE, key, strict=True))
+        own = pl.all_horizontal(pl.col(n).eq_missing(pl.lit(v, pl.String)) for n, v in cell.items())
+        same = pl.col("criterion").eq_missing(pl.lit(cell["criterion"], pl.String))
+        yardstick = people.filter(same, pl.col("dataset") == cell["dataset"]).to_dicts()
+        title = ", ".join(str(cell[name]) for name in shown if cell[name])
+        of_judge = Comparison(rows, *(frame.filter(own) for frame in comparison[1:]))  # type: ignore[arg-type]
+        views.append(_view(clip(clean(title), 80), of_judge, yardstick, alone=alone))
+    return views
+
+
+def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> JudgeView:
+    """Return the view of one judge; ``alone`` says that its only p-value is not adjusted."""
+    rows, differing = found.measures, found.disagreements
+    whole = {row["statistic"]: row for row in rows.filter(pl.col("slice").is_null()).to_dicts()}
+    first = next(iter(whole.values()))
+    listed = {**whole, **{row["statistic"]: row for row in people}}
+    measures = [
+        _measure(name, listed[name], whole, alone=alone)
+        for name in NAMES
+        if name in listed and not (first["kind"] == "grade" and name == "kappa")
+    ]
+    cut = differing.height == MOST_LISTED
+    differing_items = ("or more disagreements",) * 2 if cut else ("disagreement", "disagreements")
+    return JudgeView(
+        title,
+        bool(first["simulated"]),
+        _items(whole),
+        AGAINST[first["kind"] == "grade"] if people else "people",
+        first["kind"],
+        measures,
+        _matrix(found.confusion),
+        list(_slices(rows.filter(pl.col("slice").is_not_null()))),
+        [_disagreement(row, grades=first["kind"] == "grade") for row in differing.to_dicts()],
+        count(differing.height, *differing_items),
+        _labels(whole),
+        _unreadable(found.unreadable),
+    )
+
+
+def _unreadable(rows: pl.DataFrame) -> str:
+    """Name the first items with an unreadable label of the judge."""
+    if rows.is_empty():
+        return ""
+    named = [
+        f"{clip(clean(item), 40)} ({clip(clean(label), 60)})"
+        for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()
+    ]
+    more = [f"{rows.height - len(named)} more"] if rows.height > len(named) else []
+    return f"unreadable labels of the judge: {listing([*named, *more])}"
+
+
+def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
+    """Return one row per judge and criterion, for a table that compares them."""
+    rows = comparison.measures.filter(pl.col("slice").is_null(), pl.col("judge") != HUMANS)
+    parts = rows.partition_by(WHOLE, maintain_order=True)
+    return [_part(view.title, part) for view, part in zip(views, parts, strict=True)]
+
+
+def columns_of(kind: str) -> list[str]:
+    """Return the names of the statistics that tables show of this kind of labels."""
+    return [NAMES[name] for name in COMPACT[kind]]
+
+
+def _measure(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> Measure:
+    signed = name == "bias"
+    ends = interval(row["low"], row["high"]) if row["low"] is not None else ""
+    estimate = _signed(row["estimate"]) if signed else number(row["estimate"])
+    notes = [_note(name, row, whole, alone=alone), row["reason"] or ""]
+    return Measure(NAMES[name], estimate, ends, "; ".join(note for note in notes if note))
+
+
+def _signed(value: float | None) -> str:
+    return f"+{number(value)}" if value is not None and round(value, 2) > 0 else number(value)
+
+
+def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> str:
+    """Explain a number by what it is to be compared with."""
+    if name == "agreement" and "agreement_by_chance" in whole:
+        chance, most = (whole[n]["estimate"] for n in ("agreement_by_chance", "majority_share"))
+        return f"by chance {number(chance)}, most frequent label {number(most)}"
+    if name in {"tpr", "tnr"}:
+        return f"of {count(row['n'], 'item')} that people {'pass' if name == 'tpr' else 'fail'}"
+    if name == "bias":
+        what = "pass rate" if row["kind"] == "pass_fail" else "mean grade"
+        judge, people = (number(whole[n]["estimate"]) for n in ("judge_mean", "human_mean"))
+        finding = f"; {row['finding']}" if row["finding"] else ""
+        adjusted = "" if alone else "adjusted "
+        p = "" if row["p_value"] is None else f" ({adjusted}p {p_value(row['p_adjusted'])})"
+        return f"judge minus people: {what} {judge} and {people}{finding}{p}"
+    if name.startswith("corrected") and "all_judged_mean" in whole:
+        judged = whole["all_judged_mean"]
+        return f"all {count(judged['n'], 'judged item')}; judge {number(judged['estimate'])}"
+    if name.startswith("people_"):
+        return "each person against the others, left out in turn"
+    return ""
+
+
+def _items(whole: dict[str, Row]) -> str:
+    row = whole["agreement"]
+    kept_apart = [
+        f"{count(row[name], one, several)}"
+        for name, one, several in (
+            ("missing", "without a label of the judge", "without a label of the judge"),
+            (
+                "invalid",
+                "with an unreadable label of the judge",
+                "with an unreadable label of the judge",
+            ),
+            ("tied", "on which people are tied", "on which people are tied"),
+            ("unlabelled", "without a label of people", "without a label of people"),
+        )
+        if row[name]
+    ]
+    apart = f"; left out: {listing(kept_apart)}" if kept_apart else ""
+    return f"{count(row['n'], 'item')} compared{apart}"
+
+
+def _labels(whole: dict[str, Row]) -> str:
+    needed = {
+        n: whole[n]["estimate"] for n in ("labels_for_agreement", "labels_for_bias") if n in whole
+    }
+    parts = []
+    if (many := needed.get("labels_for_agreement")) and many > whole["agreement"]["n"]:
+        parts.append(f"{count(int(many), 'labelled item')} would give the agreement to about ±.05")
+    bias = whole.get("bias")
+    many = needed.get("labels_for_bias")
+    if bias and many and bias["finding"] == "inconclusive" and many > bias["n"]:
+        in_sds = f"{number(MINIMUM_GRADE_BIAS)} SD"
+        least = number(MINIMUM_RATE_BIAS) if bias["kind"] == "pass_fail" else in_sds
+        parts.append(f"{count(int(many), 'labelled item')} would detect a bias of {least}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _matrix(confusion: pl.DataFrame) -> Matrix | None:
+    words = {*confusion["human_label"], *confusion["judge_label"]}
+    if not words or len(words) > MOST_WORDS:
+        return None
+    ordered = sorted(words, key=_order)
+    cells = {(h, j): n for h, j, n in confusion["human_label", "judge_label", "items"].rows()}
+    return Matrix(ordered, [(h, [cells.get((h, j), 0) for j in ordered]) for h in ordered])
+
+
+def _order(word: str) -> tuple[float, str]:
+    return (float(word) if NUMBER.fullmatch(word) else float("inf"), word)
+
+
+def _slices(rows: pl.DataFrame) -> Iterator[Part]:
+    several = rows["slice_column"].n_unique() > 1
+    for (column, value), part in rows.group_by("slice_column", "slice", maintain_order=True):
+        yield _part(f"{column}: {value}" if several else str(value), part)
+
+
+def _part(name: str, rows: pl.DataFrame) -> Part:
+    found = {row["statistic"]: row for row in rows.to_dicts()}
+    kind = next(iter(found.values()))["kind"]
+    texts = []
+    for statistic in COMPACT[kind]:
+        row = found.get(statistic)
+        estimate = row["estimate"] if row else None
+        text = _signed(estimate) if statistic == "bias" else number(estimate)
+        ends = interval(row["low"], row["high"]) if row and row["low"] is not None else ""
+        texts.append((text if row else "", ends))
+    apart = found.get("agreement_difference") or found.get("error_difference")
+    p = p_value(apart["p_adjusted"]) if apart and apart["p_adjusted"] is not None else ""
+    bias = found.get("bias")
+    finding = (bias and bias["finding"]) or ""
+    return Part(clip(clean(name), 60), found["agreement"]["n"], texts, p, finding)
+
+
+def _disagreement(row: Row, *, grades: bool) -> Disagreement:
+    texts = [
+        (clean(name), clip(text, LONGEST_TEXT))
+        for name, text in json.loads(row["texts"]).items()
+        if isinstance(text, str) and text
+    ]
+    people = row["human_label"]
+    if row["people"] > 1:
+        equal = "mean" if grades else round(row["human_share"] * row["people"])
+        people += f" ({equal} of {row['people']})"
+    return Disagreement(row["item"], people, row["judge_label"], texts)

@@ -1,0 +1,262 @@
+"""`voirdire calibrate FILE`: a table with a column of a judge and a column of a person."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+from schemas.results import Annotations
+from warehouse.store import Warehouse
+
+Call = Callable[..., Result]
+HUMAN = ["pass"] * 24 + ["fail"] * 16
+JUDGE = ["pass"] * 20 + ["fail"] * 4 + ["pass"] * 6 + ["fail"] * 8 + ["ERROR: no reply", ""]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb")
+
+
+@pytest.fixture
+def call(place: Warehouse) -> Call:
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, ["calibrate", *words, "--warehouse", str(place.path)])
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    def make(name: str = "labels.csv", **columns: list[Any]) -> str:
+        file = tmp_path / name
+        many = len(next(iter(columns.values())))
+        pl.DataFrame({"id": [f"t{i:02}" for i in range(many)], **columns}).write_csv(file)
+        return str(file)
+
+    return make
+
+
+def test_the_documented_example(
+    tmp_path: Path, place: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = (Path(__file__).parents[3] / "docs/how-to/calibrate.md").read_text(encoding="utf-8")
+    _, table, _, shown, *_ = guide.split("```")
+    (tmp_path / "support.csv").write_text(table.removeprefix("\n"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "90")
+    first, *expected = shown.removeprefix("console\n$ voirdire ").splitlines()
+    done = CliRunner().invoke(main, [*first.split(), "--warehouse", str(place.path)])
+    assert done.exit_code == 0, done.output
+    assert [line.rstrip() for line in done.stdout.splitlines()] == expected
+
+
+def labels(write: Callable[..., str], **more: list[Any]) -> str:
+    texts = {"input": [f"Question {i}?" for i in range(40)], "output": ["=cmd()"] * 40}
+    return write(**texts, judge=JUDGE, human=HUMAN, **more)
+
+
+def test_the_shortest_command(call: Call, write: Callable[..., str], place: Warehouse) -> None:
+    done = call(labels(write))
+    assert done.exit_code == 0, done.output
+    lines = [" ".join(line.split()) for line in done.output.splitlines()]
+    text = " ".join(lines)
+    assert "38 items compared" in text
+    assert "1 without a label of the judge and 1 with an unreadable label of the judge" in text
+    assert 'unreadable labels of the judge: t38 ("ERROR: no reply").' in text
+    assert "judge minus people: pass rate .68 and .63; inconclusive (p ." in text
+    assert "Agreement with people is saved under the name 'labels' in" in text
+    # 28 of 38; by chance (26 * 24 + 12 * 14) / 38^2
+    assert any(line.startswith("agreement .74 [.58, .85] by chance .55") for line in lines)
+    assert any(line.startswith("TPR .83 ") for line in lines)
+    assert any(line.startswith("TNR .57 ") for line in lines)
+    place_of = lines.index("people \\ judge fail pass")
+    assert lines[place_of + 1 : place_of + 3] == ["fail 8 6", "pass 4 20"]
+    assert "10 disagreements, worst first; the first 5 (all are in the report)" in text
+    assert "input: Question 20?" in text
+    assert "it needs labels of two people or more" in text
+    assert done.output.count("\n") < 45
+    # Saved, and shown again from the warehouse.
+    found = place.query(
+        "select agreement, kappa, missing, invalid from mart.human_agreement"
+    ).rows()
+    assert found[0][0] == pytest.approx(28 / 38)
+    assert found[0][2:] == (1, 1)
+    assert place.query("select count(*) as n from mart.disagreements")["n"].item() == 10
+    page = (place.path.parent / "reports" / "labels.html").read_text()
+    assert "Do these judges agree with people?" in page
+    assert "Question 20?" in page
+    copy = place.path.parent / "again.html"
+    words = ["report", "labels", "--out", str(copy), "--warehouse", str(place.path)]
+    again = CliRunner().invoke(main, words)
+    assert again.exit_code == 0, again.output
+    assert copy.read_text() == page
+
+
+def test_an_error_of_the_judge_is_no_label_in_any_test(
+    call: Call, write: Callable[..., str], place: Warehouse
+) -> None:
+    assert call(labels(write)).exit_code == 0
+    kept = place.read(Annotations)
+    assert {*kept.filter(~pl.col("human"))["label"]} == {"pass", "fail"}
+    assert kept.filter(~pl.col("human")).height == 38
+
+
+def test_json(call: Call, write: Callable[..., str]) -> None:
+    file = labels(write, topic=["easy", "hard"] * 20)
+    done = call(file, "--slice", "topic", "--no-save", "--format", "json")
+    assert done.exit_code == 0, done.output
+    (judge,) = json.loads(done.stdout)
+    assert judge["judge"] == "judge"
+    compared = judge["with_people"]
+    assert {*compared} == {"measures", "confusion_matrix", "disagreements", "among_people"}
+    slices = {(row["slice_column"], row["slice"]) for row in compared["measures"]}
+    assert slices == {(None, None), ("topic", "easy"), ("topic", "hard")}
+    assert sum(cell["items"] for cell in compared["confusion_matrix"]) == 38
+    worst = compared["disagreements"][0]
+    assert (worst["rank"], worst["item"], worst["human_label"]) == (1, "t20", "pass")
+    assert worst["texts"] == {"input": "Question 20?", "output": "=cmd()"}
+
+
+def test_csv(call: Call, write: Callable[..., str]) -> None:
+    done = call(labels(write), "--no-save", "--format", "csv")
+    assert done.exit_code == 0, done.output
+    head, *rows = done.stdout.splitlines()
+    assert head.startswith("dataset,judge,prompt,wave,criterion,slice_column,slice,statistic")
+    assert any(",kappa,pass_fail," in row for row in rows)
+
+
+def test_several_people_and_judges(call: Call, write: Callable[..., str]) -> None:
+    three = {
+        "ann": HUMAN,
+        "bob": HUMAN[:2] + ["fail"] * 3 + HUMAN[5:],
+        "cid": HUMAN[:5] + ["fail"] * 3 + HUMAN[8:],
+    }
+    file = write(mini=JUDGE, large=HUMAN, **three)
+    people = [word for who in three for word in ("--human", who)]
+    done = call(file, "--judge", "mini", "--judge", "large", *people, "--no-save")
+    assert done.exit_code == 0, done.output
+    assert "Judges against the majority of people" in done.output
+    assert "Agreement with single people, mean over them" in done.output
+    assert "(3 of 3), judge fail" in " ".join(done.output.split())
+    assert "; the first 5 (more with --format json)" in " ".join(done.output.split())
+    # The alternative annotator test follows.
+    assert "winning rate" in done.output
+    assert done.output.index("Judges against the majority") < done.output.index("winning rate")
+
+
+def test_grades_and_criteria(call: Call, write: Callable[..., str]) -> None:
+    file = write(
+        criterion=["tone", "facts"] * 30,
+        judge=[1 + i % 5 for i in range(60)],
+        human=[1 + (i + i % 3 // 2) % 5 for i in range(60)],
+    )
+    done = call(file, "--criterion", "criterion", "--item", "id", "--no-save", "--format", "json")
+    assert done.exit_code == 0, done.output
+    (judge,) = json.loads(done.stdout)
+    found = {(row["criterion"], row["statistic"]) for row in judge["with_people"]["measures"]}
+    assert {("tone", "spearman"), ("facts", "kappa_quadratic"), ("facts", "bias")} <= found
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--judge", "jugde"), "has no column 'jugde'. The columns are: id, input, output, judge"),
+        (("--slice", "id"), None),
+        (("--pass", "PASS"), None),
+        (
+            ("--pass", "ok"),
+            "no label of labels.csv is 'ok'; the labels are: ERROR: no reply, fail, pass. Name the",
+        ),
+        (("--scale", "5", "1"), "the scale from 5.0 to 1.0 is not one"),
+        (("--humans", "people.json"), "labels are given twice"),
+    ],
+)
+def test_wrong_use(
+    call: Call, write: Callable[..., str], words: tuple[str, ...], message: str | None
+) -> None:
+    done = call(labels(write), *words)
+    if message is None:
+        assert done.exit_code == 0
+        return
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "row"),
+    [(("--pass", "ok"), ""), ((), "t00,x,x,fail,pass\n")],
+    ids=["no label is a pass", "an id occurs twice"],
+)
+def test_an_error_replaces_no_saved_result(
+    call: Call, write: Callable[..., str], place: Warehouse, words: tuple[str, ...], row: str
+) -> None:
+    file = labels(write)
+    assert call(file).exit_code == 0
+    saved = place.query("from mart.human_agreement").rows()
+    with Path(file).open("a") as out:
+        out.write(row)
+    assert call(file, *words).exit_code == 2
+    assert place.query("from mart.human_agreement").rows() == saved
+
+
+def test_columns_without_a_file(call: Call) -> None:
+    done = call("study", "--judge", "judge")
+    assert done.exit_code == 2
+    assert "--judge 'judge' names a column of FILE, but no FILE is given" in done.output
+
+
+def test_hostile_texts_stay_texts(call: Call, write: Callable[..., str], place: Warehouse) -> None:
+    script = "<script>alert(1)</script>"
+    file = write(judge=["pass", "fail"] * 10, human=["fail", "fail"] * 10, note=[script] * 20)
+    assert call(file, "--slice", "note").exit_code == 0
+    page = (place.path.parent / "reports" / "labels.html").read_text()
+    assert script not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"judge": ["pass", "fail"] * 10, "human": ["pass", "fail"] * 10}, "every judged item has"),
+        ({"judge": ["a", "b"] * 10, "human": ["a", "b"] * 9 + ["", ""]}, "no passes or grades"),
+        ({"judge": ["pass", "fail"] * 10, "human": ["pass", "fail"] * 9 + ["", ""]}, None),
+    ],
+)
+def test_random_labels_without_effect(
+    call: Call, write: Callable[..., str], columns: dict[str, list[str]], message: str | None
+) -> None:
+    done = call(write(**columns), "--random-labels", "--no-save")
+    assert done.exit_code == 0, done.output
+    if message is None:
+        assert "nothing to correct" not in done.output
+        assert "corrected, PPI++" in done.output
+    else:
+        assert "--random-labels: nothing to correct: " in done.stderr
+        assert message in done.stderr
+
+
+def test_a_plan_names_the_only_person(call: Call, write: Callable[..., str]) -> None:
+    done = call(labels(write), "--plan")
+    assert done.exit_code == 2
+    assert (
+        "The plan needs items that two people labelled; labels.csv has one person (human)."
+        in done.output
+    )
+
+
+def test_unreadable_labels_are_few_and_harmless(call: Call, write: Callable[..., str]) -> None:
+    bad = ["[bold]\x1b[31m" + "x" * 500, "[/]", "no way", "none", "?"]
+    file = write(judge=["pass"] * 15 + bad, human=["pass", "fail"] * 10)
+    done = call(file, "--no-save")
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.output
+    text = " ".join(done.output.split())
+    assert 'unreadable labels of the judge: t15 ("[bold]' in text
+    assert 't16 ("[/]"), t17 ("no way") and 2 more.' in text
+    assert "x" * 100 not in text

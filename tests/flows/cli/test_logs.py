@@ -1,0 +1,128 @@
+"""Logs of other tools from the command line: doctor, measure, calibrate."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    """Return Langfuse scores: two annotators and an evaluator, who pass 60 answers or not."""
+    draw = random.Random(5)
+    rows = []
+    for at in range(60):
+        right = draw.random() < 0.5
+        for who, chance in (("ann", 0.9), ("bob", 0.9), (None, 0.9)):
+            value = right == (draw.random() < chance)
+            rows.append(
+                {
+                    "id": f"{at}-{who}",
+                    "name": "correct",
+                    "value": int(value),
+                    "stringValue": str(value),
+                    "dataType": "BOOLEAN",
+                    "source": "ANNOTATION" if who else "EVAL",
+                    "traceId": f"t{at}",
+                    "authorUserId": who,
+                }
+            )
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def test_doctor_says_what_a_log_is(scores: Path) -> None:
+    done = run("doctor", scores)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(
+        "scores.json: Langfuse scores, 180 rows, judge langfuse evaluator, 120 human ratings by 2 "
+        "people.\n"
+    )
+    assert "180 labels" in done.stdout
+
+
+def test_measure_says_and_computes(scores: Path) -> None:
+    done = run("measure", scores, "--only", "agreement", "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert "Recognised: Langfuse scores, 180 rows" in done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    pairs = {(row["judge"], row["subgroup"]) for row in found if row["statistic"] == "agreement"}
+    assert ("langfuse evaluator", "ann") in pairs
+    table = run("measure", scores)
+    assert table.exit_code == 0, table.output
+    assert "langfuse evaluator" in table.stdout
+
+
+def test_calibrate_compares_judges_and_people(scores: Path, tmp_path: Path) -> None:
+    words = ("calibrate", scores, "--epsilon", 0.2, "--format", "json")
+    done = run(*words, "--warehouse", tmp_path / "w.duckdb")
+    assert done.exit_code == 0, done.output
+    (judge,) = json.loads(done.stdout)
+    assert judge["judge"] == "langfuse evaluator"
+    assert (judge["instances"], judge["dropped"]) == (60, 0)
+    assert judge["winning_rate"] is not None
+    assert len(judge["agreement"]["people"]) == 2
+
+
+def test_a_log_of_judges_only_cannot_be_compared(scores: Path) -> None:
+    rows = [row for row in json.loads(scores.read_text()) if row["source"] == "EVAL"]
+    scores.write_text(json.dumps(rows), encoding="utf-8")
+    done = run("calibrate", scores, "--no-save")
+    assert done.exit_code == 2
+    assert "has ratings of judges only" in done.stderr
+
+
+def test_ratings_are_not_saved_as_votes(scores: Path, tmp_path: Path) -> None:
+    place = tmp_path / "w.duckdb"
+    done = run("measure", scores, "--warehouse", place)
+    assert done.exit_code == 2
+    assert "--warehouse saves one file of votes whose order is known" in done.stderr
+    assert not place.exists()
+
+
+def test_votes_of_a_log_are_saved(tmp_path: Path) -> None:
+    games = [{"score": "A>B"}, {"score": "B>A"}]
+    rows = [
+        {"question_id": f"q{at}", "model": "mine", "judge": "gpt", "games": games}
+        for at in range(12)
+    ]
+    path = tmp_path / "hard.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    place = tmp_path / "w.duckdb"
+    done = run("measure", path, "--warehouse", place)
+    assert done.exit_code == 0, done.output
+    saved = run(
+        "sql", "select count(*) as n from vote_log", "--warehouse", place, "--format", "json"
+    )
+    assert json.loads(saved.stdout) == [{"n": 24}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("hello\n", "the file type '.txt' is not supported"),
+        ("", "is empty"),
+    ],
+)
+def test_doctor_of_something_else(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(content, encoding="utf-8")
+    done = run("doctor", path)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_a_map_needs_a_path(scores: Path) -> None:
+    done = run("measure", scores, "--map", "label")
+    assert done.exit_code == 2
+    assert "must be COLUMN=PATH" in done.stderr

@@ -1,0 +1,351 @@
+"""Judges against people: figures by hand, from scikit-learn, and from labels of real annotators."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.agreement.compare import ADJUSTMENT, Comparison, Options, compare
+from tasks.agreement.sources import items_of
+from tasks.calibration.calibrate import labelled_by_files
+
+REFERENCE = Path(__file__).parents[3].parent / "shared" / "reference-data"
+Labels = dict[str, Sequence[Any]]
+
+
+def frame(labels: Labels) -> pl.DataFrame:
+    rows = [
+        (who, f"i{place:03}", None if label is None else json.dumps(label))
+        for who, given in labels.items()
+        for place, label in enumerate(given)
+    ]
+    schema = dict.fromkeys(("annotator", "item", "label"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def run(
+    humans: Labels,
+    judges: Labels,
+    options: Options | None = None,
+    clusters: Sequence[str] = (),
+    **columns: Sequence[Any],
+) -> Comparison:
+    labelled = labelled_by_files("d", frame(humans), frame(judges))
+    items = (
+        items_of(labelled)
+        .sort("item")
+        .with_columns(pl.Series(f"slice:{name}", values) for name, values in columns.items())
+    )
+    if clusters:
+        items = items.with_columns(cluster=pl.Series(clusters))
+    return compare([labelled], [items], options or Options())
+
+
+def table(
+    found: Comparison, judge: str = "j", part: str | None = None
+) -> dict[str, dict[str, Any]]:
+    rows = found.measures.filter(
+        pl.col("judge") == judge, pl.col("slice").eq_missing(pl.lit(part, pl.String))
+    )
+    return {row["statistic"]: row for row in rows.to_dicts()}
+
+
+# 30 passes of people, of which the judge passes 24; 20 fails, of which it fails 15.
+HUMAN = ["pass"] * 30 + ["fail"] * 20
+JUDGE = ["pass"] * 24 + ["fail"] * 6 + ["pass"] * 5 + ["fail"] * 15
+
+
+def test_pass_and_fail_by_hand() -> None:
+    found = run({"h": HUMAN}, {"j": JUDGE})
+    rows = table(found)
+    expected = {
+        "agreement": 39 / 50,
+        "agreement_by_chance": 29 / 50 * 30 / 50 + 21 / 50 * 20 / 50,
+        "majority_share": 0.6,
+        "kappa": (0.78 - 0.516) / (1 - 0.516),
+        "tpr": 24 / 30,
+        "tnr": 15 / 20,
+        "judge_mean": 0.58,
+        "human_mean": 0.6,
+        "bias": -0.02,
+    }
+    assert {name: rows[name]["estimate"] for name in expected} == pytest.approx(expected)
+    # Wilson at 29 effective items (30 clusters: G / (G - 1)), by hand: (.8 + .06623) / 1.13246 -+
+    # 1.96 sqrt(.00552 + .00114) / 1.13246
+    assert (rows["tpr"]["low"], rows["tpr"]["high"]) == pytest.approx((0.6237, 0.9061), abs=1e-4)
+    # squared differences sum to 11, mean -.02: SE^2 = (11 - 50 * .0004) / (49 * 50), t = 2.0096
+    assert rows["bias"]["high"] == pytest.approx(-0.02 + 2.00958 * 0.066945, abs=1e-4)
+    assert rows["bias"]["finding"] == "inconclusive"
+    # (2.8016 / .05)^2 * SE^2 * n = 703.6
+    assert rows["labels_for_bias"]["estimate"] == 704
+    # 1.96^2 * .7593 * .2407 / .05^2 * 50 / 49, p = 41 / 54: moved by two hits and two misses
+    assert rows["labels_for_agreement"]["estimate"] == 287
+    cells = {(h, j): n for h, j, n in found.confusion["human_label", "judge_label", "items"].rows()}
+    assert cells == {
+        ("pass", "pass"): 24,
+        ("pass", "fail"): 6,
+        ("fail", "pass"): 5,
+        ("fail", "fail"): 15,
+    }
+    assert found.disagreements.height == 11
+
+
+def test_exact_intervals_on_request() -> None:
+    """Clopper-Pearson of .8 of 29 effective items: quantiles of beta distributions."""
+    beta = pytest.importorskip("scipy.stats").beta
+    rows = table(run({"h": HUMAN}, {"j": JUDGE}, Options(interval="clopper_pearson")))
+    assert (rows["tpr"]["low"], rows["tpr"]["high"]) == pytest.approx(
+        (beta.ppf(0.025, 23.2, 6.8), beta.ppf(0.975, 24.2, 5.8))
+    )
+
+
+def test_what_the_judge_failed_to_say_is_no_fail() -> None:
+    judge: list[Any] = [*JUDGE]
+    judge[0], judge[1], judge[49], judge[48] = "ERROR: time-out", None, "maybe", None
+    rows = table(run({"h": HUMAN}, {"j": judge}))
+    assert {row["missing"] for row in rows.values()} == {2}
+    assert {row["invalid"] for row in rows.values()} == {2}
+    assert rows["agreement"]["n"] == 46
+    assert rows["tpr"]["estimate"] == pytest.approx(22 / 28)
+    assert rows["tnr"]["estimate"] == pytest.approx(13 / 18)
+
+
+def test_grades_against_other_libraries() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    metrics = pytest.importorskip("sklearn.metrics")
+    human = [1, 2, 2, 3, 5, 4, 4, 2, 1, 5, 3, 3, 4, 2, 5, 1, 3, 4, 2, 5]
+    judge = [2, 2, 3, 3, 5, 5, 4, 3, 1, 5, 4, 3, 5, 2, 4, 2, 3, 4, 1, 5]
+    rows = table(run({"h": human}, {"j": judge}))
+    for name, weights in (
+        ("kappa", None),
+        ("kappa_linear", "linear"),
+        ("kappa_quadratic", "quadratic"),
+    ):
+        expected = metrics.cohen_kappa_score(human, judge, weights=weights)
+        assert rows[name]["estimate"] == pytest.approx(expected), name
+    assert rows["spearman"]["estimate"] == pytest.approx(stats.spearmanr(human, judge).statistic)
+    assert rows["kendall"]["estimate"] == pytest.approx(stats.kendalltau(human, judge).statistic)
+    apart = [a - b for a, b in zip(judge, human, strict=True)]
+    interval = stats.ttest_1samp(apart, 0)
+    assert rows["bias"]["estimate"] == pytest.approx(sum(apart) / 20)
+    assert rows["bias"]["p_value"] == pytest.approx(interval.pvalue)
+    ends = interval.confidence_interval(0.95)
+    assert (rows["bias"]["low"], rows["bias"]["high"]) == pytest.approx((ends.low, ends.high))
+    assert rows["mean_error"]["estimate"] == pytest.approx(sum(map(abs, apart)) / 20)
+
+
+def test_people_are_combined_and_compared_with_each_other() -> None:
+    people = {"A": ["pass", "pass", "fail", "pass"], "B": ["pass", "fail", "fail", "fail"]}
+    three = {**people, "C": ["pass", "pass", "fail", None]}
+    found = run(three, {"j": ["pass", "pass", "pass", "pass"]})
+    rows = table(found)
+    # pass, pass, fail, and a tie, which is left out
+    assert (rows["agreement"]["n"], rows["agreement"]["tied"]) == (3, 1)
+    assert rows["agreement"]["estimate"] == pytest.approx(2 / 3)
+    # Items 1 and 3: everybody agrees with the others. Item 2: for A and C the others are tied, B
+    # disagrees with both. Item 4: each disagrees with the other.
+    people_rows = table(found, "humans")
+    assert people_rows["people_agreement"]["estimate"] == pytest.approx(6 / 9)
+    assert people_rows["people_agreement"]["n"] == 9
+    assert found.disagreements.select("item", "human_share").rows() == [("i002", 1.0)]
+
+
+def test_several_people_s_grades_are_averaged() -> None:
+    found = run({"A": [1, 2, 5, 4], "B": [2, 2, 4, 4]}, {"j": [2, 2, 5, 1]})
+    rows = table(found)
+    assert rows["human_mean"]["estimate"] == pytest.approx((1.5 + 2 + 4.5 + 4) / 4)
+    assert rows["bias"]["estimate"] == pytest.approx(-0.5)
+    worst = found.disagreements.select("item", "human_label", "judge_label", "gap").rows()
+    assert worst[0] == ("i003", "4", "1", 3.0)
+    assert [row[3] for row in worst] == [3.0, 0.5, 0.5]
+    assert table(found, "humans")["people_error"]["estimate"] == pytest.approx((1 + 0 + 1 + 0) / 4)
+
+
+def test_grades_outside_the_scale_are_invalid() -> None:
+    found = run({"h": [1, 2, 3, 4]}, {"j": [1, 2, 30, "7/10"]}, Options(scale=(1.0, 5.0)))
+    row = table(found)["agreement"]
+    assert (row["n"], row["invalid"]) == (2, 2)
+
+
+def test_kappa_at_its_ends() -> None:
+    perfect = table(run({"h": HUMAN}, {"j": HUMAN}))
+    low = perfect["agreement"]["low"]
+    # by chance .6^2 + .4^2 = .52
+    assert perfect["kappa"]["estimate"] == pytest.approx(1)
+    assert perfect["kappa"]["low"] == pytest.approx((low - 0.52) / 0.48)
+    # If people always pass, kappa is 0 whatever the judge says, and no interval can be told.
+    constant = table(run({"h": ["pass"] * 50}, {"j": JUDGE}))["kappa"]
+    assert (constant["estimate"], constant["low"]) == (pytest.approx(0), None)
+    assert "no variation" in constant["reason"]
+
+
+def test_names_have_no_rates_and_no_bias() -> None:
+    rows = table(run({"h": ["bug", "billing", "bug", "other"]}, {"j": ["bug", "bug", "bug", "x"]}))
+    assert rows["agreement"]["estimate"] == 0.5
+    assert {*rows} == {
+        "agreement",
+        "agreement_by_chance",
+        "majority_share",
+        "kappa",
+        "labels_for_agreement",
+    }
+
+
+def test_the_pass_can_be_named() -> None:
+    human, judge = ["Safe", "unsafe", "safe", "unsafe"], ["safe", "safe", "SAFE", "unclear"]
+    rows = table(run({"h": human}, {"j": judge}, Options(positive="safe")))
+    assert rows["tpr"]["estimate"] == 1
+    assert (rows["tnr"]["n"], rows["agreement"]["invalid"]) == (1, 1)
+
+
+def test_slices_have_results_of_their_own_in_one_family() -> None:
+    slices = ["easy", "hard"] * 25
+    found = run({"h": HUMAN}, {"j": JUDGE}, column=slices)
+    easy, hard, whole = (table(found, part=part) for part in ("easy", "hard", None))
+    assert easy["agreement"]["n"] + hard["agreement"]["n"] == 50
+    assert easy["agreement"]["slice_column"] == "column"
+    apart = easy["agreement"]["estimate"] - hard["agreement"]["estimate"]
+    assert easy["agreement_difference"]["estimate"] == pytest.approx(apart)
+    assert hard["agreement_difference"]["estimate"] == pytest.approx(-apart)
+    assert "agreement_difference" not in whole
+    # Benjamini-Hochberg by hand over the five p-values of this calibration.
+    tests = found.measures.filter(pl.col("p_value").is_not_null()).sort("p_value")
+    assert tests.height == 5
+    p, best = tests["p_value"].to_list(), 1.0
+    expected = []
+    for rank in range(5, 0, -1):
+        best = min(best, p[rank - 1] * 5 / rank)
+        expected.append(best)
+    assert tests["p_adjusted"].to_list() == pytest.approx(expected[::-1])
+    assert {*tests["adjustment"]} == {ADJUSTMENT}
+
+
+def test_a_slice_against_the_rest_by_hand() -> None:
+    """Newcombe, from the Wilson intervals of the two parts."""
+    found = run({"h": HUMAN}, {"j": JUDGE}, column=["easy", "hard"] * 25)
+    easy, hard = (table(found, part=part)["agreement"] for part in ("easy", "hard"))
+    (a, la, ua), (b, lb, ub) = ((r["estimate"], r["low"], r["high"]) for r in (easy, hard))
+    row = table(found, part="easy")["agreement_difference"]
+    low = a - b - ((a - la) ** 2 + (ub - b) ** 2) ** 0.5
+    high = a - b + ((ua - a) ** 2 + (b - lb) ** 2) ** 0.5
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+    assert row["method"] == "Newcombe"
+    assert 0.5 < row["p_value"] < 1
+
+
+def test_the_p_value_of_a_slice_agrees_with_its_interval() -> None:
+    human, judge = ["pass", "fail"] * 30, ["pass", "fail"] * 20 + ["fail", "pass"] * 10
+    row = table(run({"h": human}, {"j": judge}, column=["a"] * 30 + ["b"] * 30), part="b")
+    apart = row["agreement_difference"]
+    assert apart["high"] < 0
+    assert apart["p_value"] < 0.05
+
+
+def test_a_slice_of_grades_against_the_rest_is_welch_s_test() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    human, judge = [3] * 12, [3, 4, 5, 3, 4, 3, 1, 5, 1, 3, 5, 2]
+    found = run({"h": human}, {"j": judge}, column=["a"] * 5 + ["b"] * 7)
+    row = table(found, part="a")["error_difference"]
+    errors = [abs(g - 3) for g in judge]
+    welch = stats.ttest_ind(errors[:5], errors[5:], equal_var=False)
+    assert row["p_value"] == pytest.approx(welch.pvalue)
+    ends = welch.confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+
+
+def test_repeats_of_an_item_do_not_narrow_intervals() -> None:
+    once = table(run({"h": HUMAN}, {"j": JUDGE}))
+    clusters = [f"c{place:02}" for place in range(50) for _ in range(2)]
+    doubled = [[label for label in given for _ in range(2)] for given in (HUMAN, JUDGE)]
+    twice = table(run({"h": doubled[0]}, {"j": doubled[1]}, clusters=clusters))
+    for name in ("agreement", "kappa", "tpr", "tnr", "bias"):
+        assert twice[name]["clusters"] == once[name]["clusters"]
+        ends = [twice[name][end] for end in ("estimate", "low", "high")]
+        assert ends == pytest.approx([once[name][end] for end in ("estimate", "low", "high")]), name
+
+
+def test_findings_on_the_bias() -> None:
+    human = ["pass", "fail"] * 200
+    lenient = ["pass"] * 80 + ["pass", "fail"] * 160
+    rows = table(run({"h": human}, {"j": lenient}))
+    assert rows["bias"]["estimate"] == pytest.approx(0.1)
+    assert rows["bias"]["finding"] == "biased"
+    fair = table(run({"h": human}, {"j": [*human[1:3], *human[2:]]}))
+    assert fair["bias"]["finding"] == "no relevant bias"
+    few = table(run({"h": human[:8]}, {"j": lenient[:8]}))
+    assert few["bias"]["finding"] == "inconclusive"
+    assert "fewer than 10" in few["bias"]["reason"]
+
+
+def test_rates_of_all_items_are_corrected_by_those_with_labels() -> None:
+    """Rogan-Gladen by hand: p = .7, se = .8, sp = .75: theta = .45 / .55."""
+    human = [*HUMAN, *[None] * 100]
+    judge = [*JUDGE, *["pass"] * 70, *["fail"] * 30]
+    rows = table(run({"h": human}, {"j": judge}))
+    assert rows["agreement"]["unlabelled"] == 100
+    assert rows["corrected_rogan_gladen"]["estimate"] == pytest.approx(0.45 / 0.55)
+    assert rows["all_judged_mean"]["estimate"] == pytest.approx(99 / 150)
+    # Labels not known to be a random sample give no PPI++.
+    assert rows["corrected_ppi"]["estimate"] is None
+    assert "label_chance" in rows["corrected_ppi"]["reason"]
+    random = table(run({"h": human}, {"j": judge}, Options(random_labels=True)))["corrected_ppi"]
+    # lambda = cov(Y, F) / (1.5 var(all F)), cov = (24 - 50 * .6 * .58) / 49
+    slope = (24 - 50 * 0.6 * 0.58) / 49 / (1.5 * 0.66 * 0.34 * 150 / 149)
+    assert random["estimate"] == pytest.approx(slope * 0.7 + 0.6 - slope * 0.58)
+    assert random["low"] < random["estimate"] < random["high"]
+
+
+def test_sets_of_labels_are_compared_label_by_label() -> None:
+    """GovTech's format: flags per label; against scikit-learn, label by label."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    data = json.loads((REFERENCE / "multilabel_synthetic" / "data.json").read_text())
+    names = next(key for key in data if key not in {"labels", "humans"})
+    judge = next(iter(data[names]))
+    items = sorted(data["humans"]["h0"])
+    people = {who: [given[i] for i in items] for who, given in data["humans"].items()}
+    found = run(people, {judge: [data[names][judge][i] for i in items]})
+    measures = found.measures.filter(pl.col("statistic") == "kappa")
+    assert measures.height == len(data["labels"])
+    for place in range(len(data["labels"])):
+        votes = [[int(given[i][place]) for given in data["humans"].values()] for i in items]
+        sums = [sum(each) * 2 - len(each) for each in votes]
+        pairs = [
+            (int(total > 0), int(data[names][judge][i][place]))
+            for i, total in zip(items, sums, strict=True)
+            if total
+        ]
+        expected = metrics.cohen_kappa_score(*zip(*pairs, strict=True))
+        own = measures.filter(criterion=str(place))
+        assert own["estimate"].item() == pytest.approx(expected)
+        assert own["n"].item() == len(pairs)
+        assert own["tied"].item() == sums.count(0)
+
+
+def test_real_annotators_against_counting() -> None:
+    """MT-Bench labels of the alternative annotator test's authors, majority by hand."""
+    folder = REFERENCE / "alttest" / "mtbench"
+    people, models = (
+        json.loads((folder / f"{who}_annotations.json").read_text()) for who in ("human", "llm")
+    )
+    judge = min(models)
+    items = sorted({item for given in people.values() for item in given})
+    columns = [
+        {who: [given.get(i) for i in items] for who, given in each.items()}
+        for each in (people, {judge: models[judge]})
+    ]
+    rows = table(run(columns[0], columns[1]), judge)
+    hits = total = tied = 0
+    for item in items:
+        votes = Counter(given[item] for given in people.values() if item in given).most_common(2)
+        said = models[judge].get(item)
+        if len(votes) > 1 and votes[0][1] == votes[1][1]:
+            tied += 1
+        elif said is not None:
+            total += 1
+            hits += said == votes[0][0]
+    assert (rows["agreement"]["hits"], rows["agreement"]["n"]) == (hits, total)
+    assert rows["agreement"]["tied"] == tied

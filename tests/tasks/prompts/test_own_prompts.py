@@ -1,0 +1,83 @@
+"""Judge prompts of the user's own: places, readings, and a name for each wording."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.prompts import PROMPTS, is_known, label_of, prompt_of
+
+TEXT = '''
+kind = "pair"
+source = "mine"
+verdict = { pointer = "/better", map = { "1" = "first", "2" = "second", "0" = "tie" } }
+user = """{question}
+1: {answer_a}
+2: {answer_b}
+Reply with {"better": ...}."""
+'''
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """File of a prompt in the user's own folder."""
+    file = tmp_path / "prompts" / "mine.toml"
+    file.parent.mkdir()
+    file.write_text(TEXT)
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        PROMPTS.read_own()
+        yield file
+    PROMPTS.read_own()
+
+
+def test_each_wording_has_a_name_of_its_own(place: Path) -> None:
+    label = label_of("mine")
+    assert label == f"mine@{PROMPTS['mine'].digest}"
+    assert label_of(label) == label
+    assert prompt_of(label) is prompt_of("mine") is PROMPTS["mine"]
+    place.write_text(TEXT.replace("Reply with", "Answer with"))
+    PROMPTS.read_own()
+    assert label_of("mine") != label
+    assert not is_known(label)
+    with pytest.raises(LookupError, match=r"^the judge prompt 'mine' has changed: it is mine@"):
+        prompt_of(label)
+
+
+def test_how_the_verdict_is_read_is_a_part_of_the_wording(place: Path) -> None:
+    label = label_of("mine")
+    place.write_text(TEXT.replace('"0" = "tie"', '"3" = "tie"'))
+    PROMPTS.read_own()
+    assert label_of("mine") != label
+
+
+def test_a_bundled_prompt_keeps_its_name() -> None:
+    assert label_of("pair_v2") == "pair_v2"
+    assert not is_known("pair_v2@0123456789ab")
+    assert not is_known("nothing")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("{answer_b}", "{answer_c}", "{answer_c} is not a placeholder; {answer_b} is missing."),
+        ("{answer_b}", "{answer}", "{answer} is not a placeholder; {answer_b} is missing."),
+        ("{answer_a}", "", "{answer_a} is missing."),
+        ('kind = "pair"', 'kind = "poem"', "kind: Input should be 'pair'"),
+        ("user =", 'sytem = ""\nuser =', "no key 'sytem'. Did you mean 'system'?"),
+        ('pointer = "/better", ', "", "it needs the key 'pattern' or the key 'pointer'"),
+        ('"2" = "second"', '"2" = "worse"', "Input should be 'first', 'second' or 'tie'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(place: Path, old: str, new: str, said: str) -> None:
+    place.write_text(TEXT.replace(old, new))
+    PROMPTS.read_own()
+    assert said in PROMPTS.unusable["mine"]
+    assert str(place) in PROMPTS.unusable["mine"]
+
+
+def test_a_word_in_double_braces_is_no_place(place: Path) -> None:
+    place.write_text(TEXT.replace("Reply with", "Write {{verdict}}. Reply with"))
+    PROMPTS.read_own()
+    user = PROMPTS["mine"].messages("Q", "one", "two")[-1]["content"]
+    assert user == 'Q\n1: one\n2: two\nWrite {{verdict}}. Reply with {"better": ...}.'

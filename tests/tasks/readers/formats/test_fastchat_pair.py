@@ -1,0 +1,31 @@
+"""Judgments of both orders as FastChat writes them."""
+
+from typing import Any
+
+
+def test_a_row_is_two_votes(read: Any) -> None:
+    row = {
+        "question_id": 81,
+        "model_1": "vicuna",
+        "model_2": "alpaca",
+        "g1_winner": "model_1",
+        "g2_winner": "model_2",
+        "judge": ["gpt-4", "pair-v2"],
+        "g1_user_prompt": "...",
+        "g1_judgment": "[[A]]",
+        "g2_user_prompt": "...",
+        "g2_judgment": "[[A]]",
+        "turn": 1,
+        "tstamp": 1.5,
+    }
+    other = {**row, "question_id": 82, "g1_winner": "tie", "g2_winner": "error", "turn": 2}
+    log = read([row, other])
+    # vicuna, the target, was shown first and won; then alpaca was shown first and won
+    names = ("dataset", "judge", "prompt", "sample", "shown_first", "choice", "repeat")
+    assert set(log.votes.select(names).rows()) == {
+        ("log/turn1", "gpt-4", "pair-v2", "81/alpaca/vicuna", "target", "first", 0),
+        ("log/turn1", "gpt-4", "pair-v2", "81/alpaca/vicuna", "anchor", "first", 0),
+        ("log/turn2", "gpt-4", "pair-v2", "82/alpaca/vicuna", "target", "tie", 0),
+        ("log/turn2", "gpt-4", "pair-v2", "82/alpaca/vicuna", "anchor", "invalid", 0),
+    }
+    assert log.notes == ()

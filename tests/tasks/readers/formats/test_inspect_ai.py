@@ -1,0 +1,185 @@
+"""Logs of Inspect AI: archives, JSON, hostile archives."""
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.logs.ratings import annotations_of
+from tasks.logs.reading import read_log
+
+HEADER = {
+    "version": 2,
+    "status": "success",
+    "eval": {
+        "task": "sums",
+        "model": "openai/gpt-5",
+        "scorers": [
+            {"name": "model_graded_qa", "options": {"model": "openai/o5"}},
+            {"name": "includes", "options": {}},
+        ],
+    },
+}
+
+
+def sample(name: object, epoch: int, score: dict[str, Any] | None) -> dict[str, Any]:
+    scores = {} if score is None else {"model_graded_qa": score}
+    return {"id": name, "epoch": epoch, "input": "1 + 1?", "scores": scores, "error": None}
+
+
+def edited(value: object, by: str | None) -> dict[str, Any]:
+    return {"value": value, "provenance": by and {"author": by, "timestamp": "..."}}
+
+
+NAN = {"value": float("nan"), "metadata": {"unscored_reason": "grade_parse_failure"}}
+SAMPLES = [
+    sample("a", 1, {"value": "C"}),
+    sample("a", 2, NAN),
+    sample("b", 1, {"value": "I", "history": [edited("C", None), edited("I", "ann")]}),
+    sample(3, 1, {"value": "P"}),
+    sample("failed", 1, None),
+]
+RATED = [
+    ("3", "model_graded_qa by openai/o5", False, "P", 0.5, None),
+    ("a", "model_graded_qa by openai/o5", False, "C", 1.0, None),
+    ("a", "model_graded_qa by openai/o5", False, None, None, "grade_parse_failure"),
+    ("b", "ann", True, "I", 0.0, None),
+    ("b", "model_graded_qa by openai/o5", False, "C", 1.0, None),
+]
+FIELDS = ("item", "judge", "human", "label", "value", "invalid")
+
+
+def archive(path: Path, method: int = zipfile.ZIP_DEFLATED, **members: Any) -> Path:
+    given = {
+        "header.json": HEADER,
+        **{f"samples/{s['id']}_epoch_{s['epoch']}.json": s for s in SAMPLES},
+        **members,
+    }
+    with zipfile.ZipFile(path, "w", method) as file:
+        for name, content in given.items():
+            text = content if isinstance(content, str) else json.dumps(content, indent=2)
+            file.writestr(name, text)
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+def test_epochs_edits_and_failures(tmp_path: Path, rated: Any, method: int) -> None:
+    log = read_log(archive(tmp_path / "sums.eval", method))
+    assert log is not None
+    assert rated(log, *FIELDS) == RATED
+    assert dict(log.left_out) == {"samples that failed before they were scored": 1}
+    # epochs are repeats of one item
+    assert log.ratings.filter(item="a")["repeat"].to_list() == [0, 1]
+    labels = annotations_of(log.ratings).filter(item="a")
+    assert labels.select("label", "votes").rows() == [("C", 1)]
+
+
+def test_a_score_that_a_person_added_is_not_the_judges(read: Any, rated: Any) -> None:
+    score = {"value": "I", "history": [edited("I", "ann")]}
+    log = read({**HEADER, "samples": [sample("a", 1, score)]}, "sums.json")
+    assert rated(log, "judge", "human", "label") == [("ann", True, "I")]
+
+
+def test_json_holds_the_same(read: Any, rated: Any) -> None:
+    # `results` and `stats` are fields of promptfoo too
+    log = read({**HEADER, "results": {}, "stats": {}, "samples": SAMPLES}, "sums.json")
+    assert rated(log, *FIELDS) == RATED
+
+
+def test_objects_lists_and_numbers(read: Any, rated: Any) -> None:
+    value = {"tone": 4, "facts": ["x", "y"], "safe": True, "odd": None}
+    log = read({**HEADER, "samples": [sample("a", 1, {"value": value})]}, "sums.json")
+    assert rated(log, "criterion", "kind", "label", "value", "invalid") == [
+        ("model_graded_qa/facts", "label", '["x", "y"]', None, None),
+        ("model_graded_qa/odd", "label", None, None, "no score"),
+        ("model_graded_qa/safe", "label", "true", 1.0, None),
+        ("model_graded_qa/tone", "number", "4", 4.0, None),
+    ]
+
+
+def test_zstd_members_are_read(tmp_path: Path, rated: Any) -> None:
+    zstd = packer()
+    path = tmp_path / "sums.eval"
+    plain = {
+        "header.json": HEADER,
+        **{f"samples/{s['id']}_epoch_{s['epoch']}.json": s for s in SAMPLES},
+    }
+    packed = {name: zstd(json.dumps(content).encode()) for name, content in plain.items()}
+    sizes = {name: len(json.dumps(content)) for name, content in plain.items()}
+    path.write_bytes(as_zstd(packed, sizes, tmp_path))
+    log = read_log(path)
+    assert log is not None
+    assert rated(log, *FIELDS) == RATED
+
+
+def packer() -> Any:
+    """Return a function that packs bytes by zstd: the command of the system."""
+    try:
+        subprocess.run(["zstd", "--version"], capture_output=True, check=True)
+    except OSError:
+        pytest.skip("the command zstd, which packs the members, is not installed")
+    return lambda text: (
+        subprocess.run(["zstd", "-c"], input=text, capture_output=True, check=True).stdout
+    )
+
+
+def as_zstd(packed: dict[str, bytes], sizes: dict[str, int], folder: Path) -> bytes:
+    """Return an archive whose members are declared as zstd (method 93)."""
+    stored = folder / "stored.zip"
+    with zipfile.ZipFile(stored, "w", zipfile.ZIP_STORED) as file:
+        for name, content in packed.items():
+            file.writestr(name, content)
+    data = bytearray(stored.read_bytes())
+    with zipfile.ZipFile(stored) as file:
+        for each in file.infolist():
+            data[each.header_offset + 8 : each.header_offset + 10] = (93).to_bytes(2, "little")
+    start = 0
+    while (start := data.find(b"PK\x01\x02", start)) >= 0:
+        length = int.from_bytes(data[start + 28 : start + 30], "little")
+        name = data[start + 46 : start + 46 + length].decode()
+        data[start + 10 : start + 12] = (93).to_bytes(2, "little")
+        data[start + 24 : start + 28] = sizes[name].to_bytes(4, "little")
+        start += 4
+    return bytes(data)
+
+
+HOSTILE = {
+    "no header": ({"other.txt": "x"}, "without header.json"),
+    "version": (
+        {"header.json": json.dumps({**HEADER, "version": 9})},
+        "version 9; version 2 is readable",
+    ),
+    "bomb": (
+        {"header.json": json.dumps(HEADER), "samples/a.json": " " * 70_000_000},
+        "70000000 bytes unpacked; at most 64000000",
+    ),
+    "no JSON": (
+        {"header.json": json.dumps(HEADER), "samples/a.json": "{"},
+        "cannot be read",
+    ),
+    "two objects": (
+        {"header.json": json.dumps(HEADER), "samples/a.json": "{}{}"},
+        "another number of JSON objects",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_archives(tmp_path: Path, name: str) -> None:
+    members, message = HOSTILE[name]
+    path = tmp_path / "bad.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for member, text in members.items():
+            file.writestr(member, text)
+    with pytest.raises(ValueError, match=message):
+        read_log(path)
+
+
+def test_a_truncated_archive(tmp_path: Path) -> None:
+    path = archive(tmp_path / "sums.eval")
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ValueError, match="not a complete ZIP archive"):
+        read_log(path)

@@ -1,0 +1,56 @@
+"""Scores as Langfuse exports them."""
+
+from typing import Any
+
+import pytest
+
+
+def score(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": "s1",
+        "name": "helpful",
+        "value": 0.9,
+        "stringValue": None,
+        "dataType": "NUMERIC",
+        "source": "EVAL",
+        "comment": "=1+1",
+        "traceId": "t1",
+        "observationId": None,
+        "authorUserId": None,
+        **changes,
+    }
+
+
+def test_judges_and_people_are_kept_apart(read: Any, rated: Any) -> None:
+    log = read(
+        [
+            score(),
+            score(id="s2", source="ANNOTATION", authorUserId="ann", value=0.5),
+            score(id="s3", source="API"),
+            score(id="s4", dataType="TEXT", stringValue="fine"),
+            score(id="s5", name="safe", dataType="BOOLEAN", value=1, stringValue="True"),
+            score(id="s6", name="tone", dataType="CATEGORICAL", value=None, stringValue="warm"),
+            score(id="s7", value=float("nan"), traceId="t2", observationId="o2"),
+        ]
+    )
+    names = ("item", "cluster", "criterion", "judge", "human", "kind", "label", "value", "invalid")
+    assert rated(log, *names) == [
+        ("o2", "t2", "helpful", "langfuse evaluator", False, "number", None, None, "not a number"),
+        ("t1", "t1", "helpful", "ann", True, "number", "0.5", 0.5, None),
+        ("t1", "t1", "helpful", "langfuse evaluator", False, "number", "0.9", 0.9, None),
+        ("t1", "t1", "safe", "langfuse evaluator", False, "label", "true", 1.0, None),
+        ("t1", "t1", "tone", "langfuse evaluator", False, "label", "warm", None, None),
+    ]
+    assert sorted(log.left_out.values()) == [1, 1]
+
+
+def test_ids_are_unique(read: Any) -> None:
+    log = read([score(), score()])
+    assert log.ratings.height == 1
+    assert dict(log.left_out) == {"rows that repeat the id and content of an earlier row": 1}
+    with pytest.raises(ValueError, match="1 ids occur more than once with different content"):
+        read([score(), score(value=0.1)])
+
+
+def test_the_answer_of_the_api_is_unwrapped(read: Any) -> None:
+    assert read({"data": [score()], "meta": {"page": 1}}).ratings.height == 1

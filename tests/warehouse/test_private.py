@@ -1,0 +1,31 @@
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from warehouse.private import write_private
+
+
+def test_a_file_is_replaced_and_its_owners_alone(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "file"
+    for content in (b"one", b"two"):
+        write_private(place, content)
+        assert place.read_bytes() == content
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert list(place.parent.iterdir()) == [place]
+
+
+def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_bytes)
+        write_private(pipe, b"rows")
+        assert read.result(timeout=30) == b"rows"
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"is a folder\. Name a file"):
+        write_private(tmp_path, b"")
