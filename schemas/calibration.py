@@ -1,10 +1,10 @@
-"""Frames that compare judges with people: alternative annotator test, agreement, disagreements."""
+"""Frames of ratings, and of judges compared with people."""
 
 import pandera.polars as pa
 
-from schemas.curation import VERDICTS
-from schemas.frame import Frame, counted, name, optional, share
-from schemas.judging import Measured, author, size
+from schemas.curation import KINDS, VERDICTS
+from schemas.frame import counted, name, optional, share
+from schemas.judging import ARMS, SIDES, Measured, author, size
 
 KINDS_OF_EPSILON = ["additive", "multiplicative"]
 TESTS = ["auto", "score", "t"]
@@ -102,20 +102,38 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
 
 
 class Ratings(
-    Frame,
+    Measured,
     table="ratings",
-    key=("dataset", "item", "criterion", "judge", "prompt", "repeat"),
+    key=(
+        "dataset",
+        "item",
+        "criterion",
+        "judge",
+        "prompt",
+        "wave",
+        "arm",
+        "perturbation",
+        "repeat",
+    ),
 ):
-    """One row per item, criterion, judge or person, and repeat: the rating that was given."""
+    """One row per item, criterion, judge or person, arm and repeat: the rating that was given."""
 
-    dataset: str = name("name of the log, and the turn where it has turns")
+    judge: str = name("the judge or person who rated")
+    prompt: str = name("name of the judge prompt, or unknown")
     item: str = name("what is rated: an answer, or a pair of answers")
     cluster: str = name("unit of independence: the question")
     criterion: str = name(
-        "what the rating is about; null if the log has one criterion only", nullable=True
+        "what the rating is about, such as a criterion of a rubric or a label of a set; null if "
+        "there is one criterion only",
+        nullable=True,
     )
-    judge: str = name("the judge or person who rated")
-    prompt: str = name("name of the judge prompt, or unknown")
+    sample: str = name("sample that the rated answer belongs to; null in logs", nullable=True)
+    side: str = optional("which answer of the sample is rated; null in logs", isin=SIDES)
+    arm: str = pa.Field(
+        isin=ARMS, description="control, experimental, sham or replicate; control in logs"
+    )
+    perturbation: str = name("name of the perturbation; null in control", nullable=True)
+    perturbation_kind: str = optional("promote or detract; null in control", isin=KINDS)
     repeat: int = counted("number of the repeat, from 0")
     human: bool = pa.Field(description="true if a person rated")
     kind: str = pa.Field(
@@ -123,15 +141,24 @@ class Ratings(
     )
     label: str = name("the label, such as pass, anchor or 7; null if invalid", nullable=True)
     value: float = optional(
-        "the grade, the label's position on its scale, or the score of a verdict (0 anchor, "
-        "1 target); null if there is none"
+        "the grade, 1 for pass or a chosen label and 0 for fail, the label's position on its "
+        "scale, or the score of a verdict (0 anchor, 1 target); null if there is none"
     )
+    lowest: float = optional("lowest grade of the declared scale; null if unknown")
+    highest: float = optional("highest grade of the declared scale; null if unknown")
+    weight: float = pa.Field(
+        ge=0, nullable=True, description="weight of the criterion in the whole rating; null for 1"
+    )
+    passes_at: float = optional("a grade at or above this passes; null if no grade does")
+    human_value: float = optional("mean grade that people gave the item; null if unknown")
     inconsistent: bool = pa.Field(
         description="true for a tie because the verdicts of the two orders differ"
     )
     invalid: str = name("why there is no rating; null if there is one", nullable=True)
+    cached: bool = optional("true if cast in an earlier run; null if unknown")
+    simulated: bool = optional("true for a simulated judge; null if unknown")
     category: str = name("group of questions", nullable=True)
-    right: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
+    correct: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
     anchor_author: str = author("anchor")
     target_author: str = author("target")
     anchor_header: int = size("headings of the anchor")

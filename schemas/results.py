@@ -20,6 +20,16 @@ FINDINGS = [
 """The first four are for perturbations that should change nothing; the others, and *inconclusive*,
 for flaws, which should cost the answer votes."""
 
+ENDPOINTS = [
+    "mps",
+    "mps_sham",
+    "rating_shift_sd",
+    "rating_shift_sham_sd",
+    "pass_rate_shift",
+    "pass_rate_shift_sham",
+]
+"""Primary endpoints: of comparisons, grades, and pass or fail; over the control and the sham."""
+
 FLOORS = ["sham", "replicate", "random judge"]
 LOST = "verdicts lost: differential"
 
@@ -117,11 +127,17 @@ class Findings(Measured, table="findings", key=CELL):
     perturbation: str = name("name of the perturbation; null for position", nullable=True)
     kind: str = pa.Field(isin=[*KINDS, "position"], description="promote, detract or position")
     statistic: str = pa.Field(
-        isin=["mps", "mps_sham", "position_gap", "position_kappa"],
+        isin=[*ENDPOINTS, "position_gap", "position_kappa"],
         description="statistic used as the primary endpoint",
     )
+    unit: str = optional(
+        "unit of the estimate and of the minimum: score, sd (standard deviations of the judge's "
+        "control ratings), share or logit",
+        isin=["score", "sd", "share", "logit"],
+    )
     estimate: float = optional(
-        "mean preference shift; for position the gap, or the effect in logits"
+        "mean preference shift; of ratings the shift in standard deviations or in the pass rate; "
+        "for position the gap, or the effect in logits"
     )
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")

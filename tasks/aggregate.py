@@ -9,6 +9,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
+from schemas.calibration import Ratings
 from schemas.curation import Known
 from schemas.judging import (
     LAST_REPEAT,
@@ -143,7 +144,11 @@ def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
 
 
 def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-    """Compute all statistics in one task, as separate tasks would each digest all frames."""
+    """Compute all statistics in one task, as separate tasks would each digest all frames.
+
+    Without ``ratings``, statistics of ratings have no rows.
+    """
+    frames.setdefault("ratings", Ratings.empty())
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
     threads = AT_ONCE if many else 1
     with limited_by(thresholds):

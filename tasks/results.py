@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.conclusions import JuryFindings, PanelMeans, PanelMembers, Rankings, Waves, WinChecks
 from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
@@ -59,6 +60,7 @@ class Results(NamedTuple):
     annotations: DataFrame[Annotations]
     estimates: DataFrame[Estimates]
     findings: DataFrame[Findings]
+    ratings: DataFrame[Ratings]
 
     def concluded(
         self,
@@ -171,6 +173,7 @@ def results_of(
     votes: Any,
     mode: str,
     *,
+    ratings: DataFrame[Ratings] | None = None,
     detects_at: float = DETECTS_AT,
     thresholds: Thresholds = DEFAULTS,
     steps: Steps = PLAIN,
@@ -181,11 +184,14 @@ def results_of(
     ----------
     mode
         How the votes of a pair make a verdict, ``balanced`` or ``paper``.
+    ratings
+        Ratings of single answers, if there are any.
     detects_at
         Share of flaws that a judge must detect for the finding *detects*.
     thresholds
         Further limits of findings.
     """
+    ratings = Ratings.empty() if ratings is None else ratings
     tallies = steps.count(votes)
     verdicts = steps.tally(tallies, mode)
     shifts = steps.match_arms(verdicts)
@@ -196,9 +202,10 @@ def results_of(
         shifts=shifts,
         contests=contests,
         annotations=annotations,
+        ratings=ratings,
     )
     findings = steps.conclude(endpoints(estimates), detects_at, thresholds)
-    return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings)
+    return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings, ratings)
 
 
 def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:

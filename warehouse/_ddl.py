@@ -27,6 +27,7 @@ FRAMES: tuple[type[Frame], ...] = (
     judging.VoteLog,
     judging.Verdicts,
     judging.Shifts,
+    calibration.Ratings,
     results.Annotations,
     results.Estimates,
     results.Findings,

@@ -103,7 +103,7 @@ def tallies_of(ratings: DataFrame[Ratings]) -> DataFrame[Tallies]:
         *(pl.len().alias(name) for name in BOTH),
         *(rows.sum().alias(f"{side}_12") for side, rows in sides.items()),
         invalid=(~valid).sum(),
-        label=pl.col("right").first(),
+        label=pl.col("correct").first(),
     )
     zero = [
         name

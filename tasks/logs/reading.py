@@ -169,6 +169,8 @@ def _ratings(
         label=pl.when(valid).then(pl.coalesce("label", whole_number("value"))),
         value=pl.when(valid & pl.col("value").is_finite()).then("value"),
         inconsistent=pl.col("inconsistent").fill_null(value=False),
+        wave=pl.lit(""),
+        arm=pl.lit("control"),
     ).with_columns(repeat=pl.int_range(pl.len()).over(key))
     try:
         return Ratings.of(told)

@@ -67,6 +67,6 @@ def results_of_log(log: Log, mode: str) -> Results:
     )
     # Bootstraps of many rows take minutes.
     with formulas_only() if is_long(log) else nullcontext():
-        found = results_of(log.votes, mode, steps=steps)
+        found = results_of(log.votes, mode, ratings=log.ratings, steps=steps)
     everything = Tallies.draft(pl.concat([found.tallies, *(tallies for tallies, _ in counted)]))
     return found._replace(tallies=everything)

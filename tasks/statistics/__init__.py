@@ -1,6 +1,7 @@
 """Statistics, one family per file: ``@statistic(...)`` on a function with the file's name.
 
-Its parameter names are the frames it reads: ``tallies, shifts, contests, annotations``.
+Its parameter names are the frames it reads: ``tallies, shifts, contests,
+annotations, ratings``.
 """
 
 import inspect

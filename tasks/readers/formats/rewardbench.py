@@ -52,7 +52,7 @@ def rewardbench(source: Source) -> Parts:
         kind=pl.lit("verdict"),
         cluster="item",
         category="subset",
-        right=pl.lit("target"),
+        correct=pl.lit("target"),
         value=pl.col("label").replace_strict(
             {"anchor": 0.0, "tie": 0.5, "target": 1.0}, default=None, return_dtype=pl.Float64
         ),
