@@ -7,7 +7,7 @@ is used, as the process that simulates judges does without.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -28,8 +28,7 @@ class Reading(BaseModel):
     @field_validator("map")
     @classmethod
     def _both_sides(cls, meanings: dict[str, Verdict]) -> dict[str, Verdict]:
-        folded = [_folded(text) for text in meanings]
-        if len({*folded}) < len(folded):
+        if len({folded(text) for text in meanings}) < len(meanings):
             raise ValueError("two texts differ only in case or white space. Keep one of them")
         if missing := {"first", "second"} - {*meanings.values()}:
             raise ValueError(f"no text is mapped to {min(missing)!r}. Add one")
@@ -37,8 +36,8 @@ class Reading(BaseModel):
 
     def meaning(self, text: str) -> Choice:
         """Return the choice that a text is; one that is not in the map is invalid."""
-        known = {_folded(key): choice for key, choice in self.map.items()}
-        return known.get(_folded(text), "invalid")
+        known = {folded(key): choice for key, choice in self.map.items()}
+        return known.get(folded(text), "invalid")
 
     def text_of(self, choice: str) -> str:
         """Return a text for a choice; if none means a tie, the text for the first answer."""
@@ -56,15 +55,7 @@ class Pattern(Reading):
 
     @model_validator(mode="after")
     def _reads_its_example(self) -> Self:
-        import polars as pl
-
-        try:
-            pl.Series([""]).str.extract_all(self.pattern)
-        except pl.exceptions.PolarsError as error:
-            raise ValueError(
-                f"the pattern {self.pattern!r:.80} is not a regular expression of Rust's regex: "
-                f"{' '.join(str(error).split()):.200}"
-            ) from error
+        require_pattern(self.pattern)
         for text, choice in self.map.items():
             if (found := self.read(self.reply(text))) != choice:
                 raise ValueError(
@@ -79,21 +70,10 @@ class Pattern(Reading):
 
     def read(self, reply: str) -> Choice:
         """Return the choice in a reply: what all matches say, else it is ambiguous."""
-        import polars as pl
-
-        matches = pl.Series([reply]).str.extract_all(self.pattern).explode()
-        texts = matches.str.extract(self.pattern, self._group()).drop_nulls().to_list()
-        choices = {self.meaning(text) for text in texts}
+        choices = {self.meaning(text) for (text,) in matched(self.pattern, reply)}
         if not choices:
             return "abstain" if refuses(reply) else "invalid"
         return choices.pop() if len(choices) == 1 else "ambiguous"
-
-    def _group(self) -> int:
-        import polars as pl
-
-        groups = pl.Series([""]).str.extract_groups(self.pattern)
-        fields = groups.dtype.fields if isinstance(groups.dtype, pl.Struct) else []
-        return 1 if fields else 0
 
 
 class Pointer(Reading):
@@ -103,31 +83,68 @@ class Pointer(Reading):
 
     def reply(self, text: str) -> str:
         """Return a reply with a verdict."""
-        made: Any = text
-        for name in reversed(self._names()):
-            made = {name: made}
-        return json.dumps(made)
+        return json.dumps(placed(self.pointer, text))
 
     def read(self, reply: str) -> Choice:
         """Return the choice in a reply; one that is no JSON, or lacks the value, is invalid."""
-        found = parsed_object(reply)
-        if found is None:
+        whole = parsed_object(reply)
+        if whole is None:
             return "abstain" if refuses(reply) else "invalid"
-        for name in self._names():
-            if isinstance(found, Mapping) and name in found:
-                found = found[name]
-            elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
-            else:
-                return "invalid"
+        found = value_at(self.pointer, whole)
         if isinstance(found, bool | int | float):
             return self.meaning(json.dumps(found))
         return self.meaning(found) if isinstance(found, str) else "invalid"
 
-    def _names(self) -> list[str]:
-        parts = self.pointer.split("/")[1:]
-        return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+
+def require_pattern(pattern: str) -> None:
+    """Reject a pattern that is not a regular expression of Rust's regex."""
+    import polars as pl
+
+    try:
+        pl.Series([""]).str.extract_all(pattern)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(
+            f"the pattern {pattern!r:.80} is not a regular expression of Rust's regex: "
+            f"{' '.join(str(error).split()):.200}"
+        ) from error
 
 
-def _folded(text: str) -> str:
+def matched(pattern: str, reply: str, groups: int = 1) -> list[tuple[str, ...]]:
+    """Return the first ``groups`` groups of each match, the whole match if there is no group."""
+    import polars as pl
+
+    fields = pl.Series([""]).str.extract_groups(pattern).dtype
+    first = 1 if isinstance(fields, pl.Struct) and fields.fields else 0
+    matches = pl.Series([reply]).str.extract_all(pattern).explode()
+    found = [matches.str.extract(pattern, first + at).to_list() for at in range(groups)]
+    return [texts for texts in zip(*found, strict=True) if None not in texts]
+
+
+def value_at(pointer: str, whole: object) -> object:
+    """Return the value that a JSON pointer finds; None if there is none."""
+    found = whole
+    for name in _names(pointer):
+        if isinstance(found, Mapping) and name in found:
+            found = found[name]
+        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
+    return found
+
+
+def placed(pointer: str, value: object) -> object:
+    """Return nested objects in which a JSON pointer finds ``value``."""
+    for name in reversed(_names(pointer)):
+        value = {name: value}
+    return value
+
+
+def _names(pointer: str) -> list[str]:
+    parts = pointer.split("/")[1:]
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared: without case and surrounding white space."""
     return text.strip().casefold()

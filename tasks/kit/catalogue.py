@@ -18,6 +18,10 @@ Entry = TypeVar("Entry")
 Accept = Callable[[Entry, "Catalogue[Entry]"], None]
 OwnFolder = Callable[[], Path | None]
 
+Split = Callable[[Path], Mapping[str, dict[str, Any] | str]]
+"""Returns the table of each entry in a file, or why it cannot be used."""
+
+TAKEN = "another file has an entry of this name. Rename one of them."
 OWN_PACKAGE = "own"
 """First part of the module names of the user's own files; there is no such package."""
 
@@ -215,11 +219,14 @@ def tables(
     folders: Path | Sequence[Path],
     parse: Callable[[str, dict[str, Any]], Entry],
     own: OwnFolder = _no_folder,
+    split: Mapping[str, Split] | None = None,
 ) -> Catalogue[Entry]:
     """Return the catalogue of ``NAME.toml`` files in the folders; names must be unique.
 
-    Files of the user's ``own`` folder are read immediately.
+    Files of the user's ``own`` folder are read immediately. ``split`` are suffixes of further own
+    files, which hold several entries each.
     """
+    split = split or {}
     files: dict[str, Path] = {}
     for folder in [folders] if isinstance(folders, Path) else folders:
         if not folder.is_dir():
@@ -230,13 +237,25 @@ def tables(
             files[name] = file
 
     def load(name: str, path: Path) -> Entry:
-        data = read_toml(path)
+        several = split.get(path.suffix)
+        data = several(path).get(name, TAKEN) if several else read_toml(path)
         try:
+            if isinstance(data, str):
+                raise ValueError(data)  # noqa: TRY301, TRY004 - read like any other error
             return parse(name, data)
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"{path.name} is not a {what}: {error}") from error
 
-    catalogue = Catalogue(what, files, load, lambda: _files(own(), ".toml"))
+    def find() -> dict[str, Path]:
+        found = _files(own(), ".toml")
+        for suffix, several in split.items():
+            for file in _files(own(), suffix).values():
+                for name in several(file):
+                    # `load` rejects the longer name, which the file does not have.
+                    found[name if name not in found else f"{name} of {file.name}"] = file
+        return found
+
+    catalogue = Catalogue(what, files, load, find)
     catalogue.read_own()
     return catalogue
 

@@ -5,22 +5,43 @@ import itertools
 import json
 import re
 import unicodedata
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
 
+from tasks.judging.rating_parser import (
+    REASON,
+    Criterion,
+    Grading,
+    Rated,
+    RatingPattern,
+    RatingPointer,
+    Scale,
+    parse_two,
+)
 from tasks.judging.readings import Pattern, Pointer
 from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
 from tasks.kit.catalogue import Catalogue, entry, tables
 from tasks.kit.home import own_folder
+from tasks.prompts._fastchat import prompts_of
 
 PLACE = re.compile(r"(?<!\{)\{([a-z_][a-z0-9_]*)\}(?!\})")
 """A placeholder. A word in double braces is not one."""
-PLACES = {"question": False, "answer_a": True, "answer_b": True, "mark": False}
+PAIR_PLACES = {"question": False, "answer_a": True, "answer_b": True}
+SINGLE_PLACES = {"question": False, "answer": True}
+OTHER_PLACES = {"reference": False, "context": False, "mark": False}
 """Placeholder -> whether a prompt must have it."""
+LISTS = {"rubric": "criteria", "labels": "labels"}
+"""Kind of prompt -> placeholder of its own, which is replaced by a list."""
+POINTWISE = ("single", "binary", "rubric", "labels")
+"""Kinds of prompts that show one answer."""
 MARK_DIGITS = 12
+
+NAMED = re.compile(r"(?=\S)[^\x00-\x1f\x7f\[\],]{1,64}(?<=\S)")
+"""A criterion or a label."""
+RESERVED = ("none", REASON)
 
 AT = "@"
 """Separates a prompt's name from its digest."""
@@ -46,15 +67,21 @@ VERDICT_ONLY = _object_of(verdict=VERDICT)
 """The same without a reason: a small model may not find the end of one."""
 
 
-def frame_mark(question: str, first: str, second: str) -> str:
+def places_of(kind: str) -> dict[str, bool]:
+    """Return the placeholders of a kind of prompt, and whether it must have them."""
+    own = {LISTS[kind]: False} if kind in LISTS else {}
+    return (PAIR_PLACES if kind == "pair" else SINGLE_PLACES) | OTHER_PLACES | own
+
+
+def frame_mark(*shown: str) -> str:
     """Return the mark of the lines that frame these texts: a code that is found in none of them.
 
-    The digest of all three texts in their order, so the same ballot always has the same mark.
+    The digest of all texts in their order, so the same ballot always has the same mark.
     Nobody needs a secret: whoever writes a mark into a text changes the digest, and a digest that
     does occur in a text is passed over for the next one, so no text can hold its own mark.
     """
-    texts = "\x1f".join(map(_sha256, (question, first, second)))
-    seen = unicodedata.normalize("NFKC", f"{question}\n{first}\n{second}").casefold()
+    texts = "\x1f".join(map(_sha256, shown))
+    seen = unicodedata.normalize("NFKC", "\n".join(shown)).casefold()
     marks = (_sha256(f"{texts}\x1f{n}")[:MARK_DIGITS] for n in itertools.count())
     return next(mark for mark in marks if mark not in seen)
 
@@ -74,41 +101,58 @@ class Prompt(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: str
-    kind: Literal["pair"]
+    kind: Literal["pair", "single", "binary", "rubric", "labels"]
+    """Two answers are compared (``pair``); or one gets a grade (``single``), passes or fails
+    (``binary``), gets a grade for each criterion (``rubric``), or a set of labels (``labels``)."""
     source: str
-    verdict: Literal["tag", "json"] | Pattern | Pointer = "tag"
-    """``[[A]]`` at the end of the reply, an object of ``RESPONSE_FORMAT``, or the text that a
-    pattern or a JSON pointer finds."""
+    verdict: (
+        Literal["tag", "json", "ratings"] | Pattern | Pointer | RatingPattern | RatingPointer
+    ) = "tag"
+    """How the reply is read: ``[[A]]``, ``[[7]]``, ``[[pass]]``, ``[[clarity: 4]]`` or
+    ``[[label, label]]`` (``tag``); an object of the form that ``params`` asks for (``json``); the
+    grades of both answers, ``[[7, 5]]`` (``ratings``); or what a pattern or pointer finds."""
     reason: bool = True
     """Whether that object begins with a reason."""
     response_format: dict[str, Any] | None = None
     """What a request says of the form of the reply, for a verdict by pattern or pointer."""
+    scale: Scale | None = None
+    """Scale of the grades, for kind ``single`` and verdict ``ratings``."""
+    criteria: tuple[Criterion, ...] = ()
+    """Criteria of a rubric."""
+    labels: tuple[str, ...] = ()
+    """All labels that may be chosen."""
+    passes: str = "pass"
+    """What a judge writes if an answer passes; and ``fails`` if not."""
+    fails: str = "fail"
     system: str = ""
     user: str
 
     @field_validator("verdict", mode="before")
     @classmethod
-    def _one_kind(cls, given: object) -> object:
+    def _one_kind(cls, given: object, info: ValidationInfo) -> object:
         """Choose the reading by its key, so that errors are about that one alone."""
         if not isinstance(given, dict):
             return given
         named = {"pattern", "pointer"} & {*given}
         if len(named) != 1:
             raise ValueError("it needs the key 'pattern' or the key 'pointer', and not both")
-        return Pattern(**given) if named == {"pattern"} else Pointer(**given)
+        if info.data.get("kind", "pair") == "pair":
+            return Pattern(**given) if named == {"pattern"} else Pointer(**given)
+        return RatingPattern(**given) if named == {"pattern"} else RatingPointer(**given)
 
     @field_validator("user")
     @classmethod
-    def _with_its_places(cls, user: str) -> str:
+    def _with_its_places(cls, user: str, info: ValidationInfo) -> str:
+        allowed = places_of(info.data.get("kind", "pair"))
         places = set(PLACE.findall(user))
-        strange = [f"{{{name}}} is not a placeholder" for name in sorted(places - {*PLACES})]
+        strange = [f"{{{name}}} is not a placeholder" for name in sorted(places - {*allowed})]
         missing = [
             f"{{{name}}} is missing"
-            for name, needed in PLACES.items()
+            for name, needed in allowed.items()
             if needed and name not in places
         ]
         if problems := strange + missing:
-            known = ", ".join(f"{{{name}}}" for name in PLACES)
+            known = ", ".join(f"{{{name}}}" for name in allowed)
             raise ValueError(
                 f"{'; '.join(problems)}. Placeholders: {known}. Write other words in double braces"
             )
@@ -121,11 +165,39 @@ class Prompt(BaseModel):
                 f"response_format is set by verdict {self.verdict!r}. Leave it out, or read the "
                 "verdict by a pattern or pointer"
             )
+        if self.verdict == "ratings" and self.kind != "pair":
+            raise ValueError(f"verdict 'ratings' is for kind 'pair', not {self.kind!r}. Use 'tag'")
+        require_tables(self)
+        if self.pointwise:
+            self.grading.check_reading()
         return self
+
+    @property
+    def pointwise(self) -> bool:
+        """Tell whether the prompt shows one answer."""
+        return self.kind != "pair"
+
+    @cached_property
+    def grading(self) -> Grading:
+        """Return what a pointwise prompt asks for, and how it is read."""
+        shared = {"reason", "scale", "criteria", "labels", "passes", "fails"}
+        given = {name: getattr(self, name) for name in shared}
+        return Grading(kind=self.kind, form=self.verdict, **given)
+
+    @property
+    def places(self) -> set[str]:
+        """Return the names of its placeholders."""
+        return set(PLACE.findall(self.user))
 
     @property
     def verdict_form(self) -> str:
         """Return in words how the verdict is read: ``tag``, ``json``, or the reading as JSON."""
+        if self.pointwise:
+            asked = self.grading.model_dump(exclude_defaults=True, exclude={"kind", "form"})
+            form = self.verdict if isinstance(self.verdict, str) else self.verdict.model_dump()
+            return json.dumps({"form": form, **asked}, sort_keys=True)
+        if self.verdict == "ratings" and self.scale:
+            return json.dumps({"form": "ratings", "scale": self.scale.model_dump()}, sort_keys=True)
         if isinstance(self.verdict, str):
             return self.verdict
         return json.dumps(self.verdict.model_dump(), sort_keys=True)
@@ -142,39 +214,120 @@ class Prompt(BaseModel):
     def params(self) -> dict[str, Any]:
         """What the form of the verdict adds to a request."""
         form = self.response_format
-        if self.verdict == "json":
+        if self.verdict == "json" and self.pointwise:
+            form = _object_of(**self.grading.json_schema)
+        elif self.verdict == "json":
             form = RESPONSE_FORMAT if self.reason else VERDICT_ONLY
         return {"response_format": form} if form is not None else {}
 
     @property
     def replies(self) -> dict[str, str]:
         """Reply to this prompt for each verdict, as simulated judges give it; none: the usual."""
-        if isinstance(self.verdict, str):
+        if self.verdict == "ratings" and self.scale:
+            low, high = f"{self.scale.low:g}", f"{self.scale.high:g}"
+            return {"A": f"[[{high},{low}]]", "B": f"[[{low},{high}]]", "C": f"[[{low},{low}]]"}
+        if not isinstance(self.verdict, Pattern | Pointer):
             return {}
         return {tag: self.verdict.reply(self.verdict.text_of(to)) for tag, to in VERDICTS.items()}
 
     def read(self, reply: str) -> Choice:
-        """Return the choice that a reply states."""
-        if self.verdict == "tag":
-            return parse(reply)
+        """Return the choice that a reply to a pair states."""
         if self.verdict == "json":
             return parse_json(reply, reason=self.reason)
-        return self.verdict.read(reply)
+        if self.verdict == "ratings" and self.scale:
+            return parse_two(reply, self.scale)
+        if isinstance(self.verdict, Pattern | Pointer):
+            return self.verdict.read(reply)
+        return parse(reply)
+
+    def rate(self, reply: str) -> Rated:
+        """Return the choice and the rating that a reply states; a choice has no rating."""
+        return self.grading.read(reply) if self.pointwise else Rated(self.read(reply), {})
 
     def messages(
-        self, question: str, first: str, second: str, before: str = ""
+        self,
+        question: str,
+        first: str,
+        second: str = "",
+        before: str = "",
+        *,
+        reference: str | None = None,
+        context: str | None = None,
     ) -> list[dict[str, str]]:
         """Fill the places in one pass, so that no text is read as a place.
 
-        ``before`` is a system message of the judge's own. ``{mark}`` becomes ``frame_mark``.
+        ``first`` is the answer of a pointwise prompt. ``before`` is a system message of the judge's
+        own. ``{mark}`` becomes ``frame_mark`` of all texts.
         """
-        texts = {"question": question, "answer_a": first, "answer_b": second}
-        if "{mark}" in self.user:
-            texts["mark"] = frame_mark(question, first, second)
+        answers = (first,) if self.pointwise else (first, second)
+        names = ("answer",) if self.pointwise else ("answer_a", "answer_b")
+        texts = {"question": question, **dict(zip(names, answers, strict=True))}
+        places = self.places
+        others = {"reference": reference or "", "context": context or ""}
+        others = {name: text for name, text in others.items() if name in places}
+        if "mark" in places:
+            texts["mark"] = frame_mark(question, *answers, *others.values())
+        texts |= others | self._lists()
         user = PLACE.sub(lambda place: texts[place[1]], self.user)
         words = "\n\n".join(filter(None, (before, self.system)))
         system = [{"role": "system", "content": words}] if words else []
         return [*system, {"role": "user", "content": user}]
+
+    def _lists(self) -> dict[str, str]:
+        """Return the texts of the places for criteria and labels."""
+        criteria = (
+            f"- {each.name} ({each.low:g} to {each.high:g}){f': {each.about}' * bool(each.about)}"
+            for each in self.criteria
+        )
+        labels = (f"- {label}" for label in self.labels)
+        return {"criteria": "\n".join(criteria), "labels": "\n".join(labels)}
+
+
+def require_tables(prompt: Prompt) -> None:
+    """Reject a prompt without what its kind needs, or with what another kind needs.
+
+    Raises
+    ------
+    ValueError
+        With the key and the kind that it belongs to.
+    """
+    kinds = {"scale": "single", "criteria": "rubric", "labels": "labels"}
+    wanted = {key for key, kind in kinds.items() if prompt.kind == kind}
+    if prompt.verdict == "ratings":
+        wanted = {"scale"}
+    given = {key for key in kinds if getattr(prompt, key)}
+    if prompt.kind != "binary":
+        usual = Prompt.model_fields
+        given |= {n for n in ("passes", "fails") if getattr(prompt, n) != usual[n].default}
+        kinds |= {"passes": "binary", "fails": "binary"}
+    if missing := wanted - given:
+        raise ValueError(f"kind {prompt.kind!r} needs the key {min(missing)!r}")
+    if strange := given - wanted:
+        name = min(strange)
+        raise ValueError(
+            f"the key {name!r} belongs to kind {kinds[name]!r}, and this is {prompt.kind!r}. "
+            "Leave it out, or change the kind"
+        )
+    _require_names(prompt)
+
+
+def _require_names(prompt: Prompt) -> None:
+    """Reject names of criteria and labels that a reply could not state."""
+    for what, names in (
+        ("criteria", [each.name for each in prompt.criteria]),
+        ("labels", [*prompt.labels]),
+        ("texts for pass and fail", [prompt.passes, prompt.fails]),
+    ):
+        if len({name.strip().casefold() for name in names}) < len(names):
+            raise ValueError(f"two {what} have the same name. Keep one of them")
+        barred = [
+            name for name in names if not NAMED.fullmatch(name) or name.casefold() in RESERVED
+        ]
+        if barred:
+            raise ValueError(
+                f"{what}: {min(barred)!r} cannot be told in a reply. Use one line of at most 64 "
+                f"characters without commas and brackets that is not {' or '.join(RESERVED)}"
+            )
 
 
 def _prompt(name: str, data: dict[str, Any]) -> Prompt:
@@ -182,7 +335,11 @@ def _prompt(name: str, data: dict[str, Any]) -> Prompt:
 
 
 PROMPTS: Catalogue[Prompt] = tables(
-    "judge prompt", Path(__file__).parent, _prompt, own=partial(own_folder, "prompts")
+    "judge prompt",
+    Path(__file__).parent,
+    _prompt,
+    own=partial(own_folder, "prompts"),
+    split={".jsonl": prompts_of},
 )
 
 

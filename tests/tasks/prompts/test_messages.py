@@ -45,6 +45,7 @@ def test_a_prompt_with_another_field_or_kind_is_refused(change: dict[str, object
 def test_every_prompt_shows_all_that_it_is_about(name: str) -> None:
     prompt = PROMPTS[name]
     assert prompt.source
-    for place in ("{question}", "{answer_a}", "{answer_b}"):
+    answers = ("{answer}",) if prompt.pointwise else ("{answer_a}", "{answer_b}")
+    for place in ("{question}", *answers):
         assert prompt.user.count(place) == 1
         assert place not in prompt.system

@@ -63,7 +63,7 @@ def test_a_bundled_prompt_keeps_its_name() -> None:
         ("{answer_b}", "{answer_c}", "{answer_c} is not a placeholder; {answer_b} is missing."),
         ("{answer_b}", "{answer}", "{answer} is not a placeholder; {answer_b} is missing."),
         ("{answer_a}", "", "{answer_a} is missing."),
-        ('kind = "pair"', 'kind = "poem"', "kind: Input should be 'pair'"),
+        ('kind = "pair"', 'kind = "poem"', "kind: Input should be 'pair', 'single'"),
         ("user =", 'sytem = ""\nuser =', "no key 'sytem'. Did you mean 'system'?"),
         ('pointer = "/better", ', "", "it needs the key 'pattern' or the key 'pointer'"),
         ('"2" = "second"', '"2" = "worse"', "Input should be 'first', 'second' or 'tie'"),

@@ -1,0 +1,76 @@
+"""FastChat's ``judge_prompts.jsonl`` as it is: one judge prompt per line.
+
+Format: https://github.com/lm-sys/FastChat, fastchat/llm_judge/data/judge_prompts.jsonl.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+KEYS = ("name", "type", "output_format", "prompt_template")
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+TURNS = re.compile(r"\{(?:question|answer|answer_a|answer_b)_[0-9]+\}|\{ref_answer_[2-9]\}")
+SCALE = {"low": 1, "high": 10, "whole": False}
+"""The scale that the prompts name; FastChat also reads grades with decimals."""
+FORMS: dict[tuple[str, str], dict[str, Any]] = {
+    ("pairwise", "[[A]]"): {"kind": "pair"},
+    ("pairwise", "[[rating_a,rating_b]]"): {"kind": "pair", "verdict": "ratings", "scale": SCALE},
+    ("single", "[[rating]]"): {"kind": "single", "scale": SCALE},
+}
+"""``type`` and ``output_format`` -> keys of a judge prompt."""
+
+
+def prompts_of(file: Path) -> dict[str, dict[str, Any] | str]:
+    """Return the keys of each judge prompt in a file, or why a line is none."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        return {file.stem: f"it cannot be read: {error}."}
+    found: dict[str, dict[str, Any] | str] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            name, prompt = _prompt_in(line, f"{file.stem}-{number}")
+            twice = f"line {number} has the name of an earlier line. Rename it."
+            found |= {name: prompt} if name not in found else {f"{file.stem}-{number}": twice}
+    return found
+
+
+def _prompt_in(line: str, place: str) -> tuple[str, dict[str, Any] | str]:
+    """Return the name and the keys of a prompt, or the line's place and what is wrong with it."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return place, f"the line is not valid JSON: {error}."
+    missing = [
+        key for key in KEYS if not (isinstance(record, dict) and isinstance(record.get(key), str))
+    ]
+    if missing:
+        return place, f"the line is not a JSON object with the texts {', '.join(missing)}."
+    name = record["name"]
+    if not NAME.fullmatch(name):
+        return place, f"the name {name!r:.60} is not allowed: use letters, digits, '_', '.', '-'."
+    return name, _keys_of(record)
+
+
+def _keys_of(record: dict[str, Any]) -> dict[str, Any] | str:
+    """Return the keys of a judge prompt, or why it cannot be used."""
+    name, template = record["name"], record["prompt_template"]
+    if turns := sorted({*TURNS.findall(template)}):
+        return (
+            f"it needs several turns of a conversation ({', '.join(turns)}), and a question of a "
+            "dataset has one. Use a prompt for one turn."
+        )
+    form = FORMS.get((record["type"], record["output_format"]))
+    if form is None:
+        known = "; ".join(f"{kind} {reply}" for kind, reply in FORMS)
+        return (
+            f"type {record['type']!r:.40} with output_format {record['output_format']!r:.40} is "
+            f"not known. Known: {known}."
+        )
+    return {
+        **form,
+        "source": f"{record.get('description') or name} (FastChat)",
+        "system": str(record.get("system_prompt") or ""),
+        "user": template.replace("{ref_answer_1}", "{reference}"),
+    }

@@ -1,0 +1,111 @@
+"""FastChat's file of judge prompts in the user's own folder, as it is."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.prompts import PROMPTS, label_of
+
+LINES = [
+    {
+        "name": "pair-v9",
+        "type": "pairwise",
+        "system_prompt": "Compare.",
+        "prompt_template": "{question}\n{answer_a}\n{answer_b}",
+        "description": "Prompt for general questions",
+        "category": "general",
+        "output_format": "[[A]]",
+    },
+    {
+        "name": "scores",
+        "type": "pairwise",
+        "prompt_template": "{question}\n{answer_a}\n{answer_b}",
+        "output_format": "[[rating_a,rating_b]]",
+    },
+    {
+        "name": "single-math",
+        "type": "single",
+        "system_prompt": "Grade.",
+        "prompt_template": "{question}\n{ref_answer_1}\n{answer}",
+        "output_format": "[[rating]]",
+    },
+    {
+        "name": "turns",
+        "type": "single",
+        "prompt_template": "{question_1}\n{answer_1}\n{question_2}\n{answer_2}",
+        "output_format": "[[rating]]",
+    },
+    {"name": "odd", "type": "poem", "prompt_template": "{answer}", "output_format": "[[rating]]"},
+    {"name": "pair-v9", "type": "single", "prompt_template": "", "output_format": ""},
+    {"name": "a b", "type": "single", "prompt_template": "", "output_format": ""},
+    {"type": "single"},
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """FastChat's file in the user's own folder."""
+    file = tmp_path / "prompts" / "judge_prompts.jsonl"
+    file.parent.mkdir()
+    file.write_text("\n".join([*map(json.dumps, LINES), "", "{"]), encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        PROMPTS.read_own()
+        yield file
+    PROMPTS.read_own()
+
+
+def test_each_line_is_a_prompt(file: Path) -> None:
+    assert [*PROMPTS.own] == ["pair-v9", "scores", "single-math"]
+    assert {*PROMPTS.own.values()} == {file}
+    assert PROMPTS["pair-v9"].read("So [[B]]") == "second"
+    assert PROMPTS["pair-v9"].source == "Prompt for general questions (FastChat)"
+    assert label_of("pair-v9").startswith("pair-v9@")
+    single = PROMPTS["single-math"]
+    assert single.messages("Q", "A", reference="R")[-1]["content"] == "Q\nR\nA"
+    assert single.messages("Q", "A")[0]["content"] == "Grade."
+    # FastChat's own pattern reads decimals as well.
+    assert single.rate("Rating: [[7.5]]") == ("rated", {"": 7.5})
+
+
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ("[[7,5]]", "first"),
+        ("[[5, 7.5]] and again [[5,7.5]]", "second"),
+        ("[[3,3.0]]", "tie"),
+        ("[[7,5]] or [[5,7]]", "ambiguous"),
+        ("[[7,11]]", "invalid"),
+        ("[[nan,5]]", "invalid"),
+        ("[[rating_a,rating_b]]", "invalid"),
+        ("7,5", "invalid"),
+    ],
+)
+@pytest.mark.usefixtures("file")
+def test_two_grades_make_a_verdict(reply: str, choice: str) -> None:
+    assert PROMPTS["scores"].read(reply) == choice
+    assert PROMPTS["scores"].rate(reply) == (choice, {})
+
+
+def test_a_line_that_cannot_be_used_says_why(file: Path) -> None:
+    problems = PROMPTS.unusable
+    assert "needs several turns of a conversation ({answer_1}, {answer_2}" in problems["turns"]
+    assert "type 'poem' with output_format '[[rating]]' is not known" in problems["odd"]
+    assert "line 6 has the name of an earlier line" in problems["judge_prompts-6"]
+    assert "the name 'a b' is not allowed" in problems["judge_prompts-7"]
+    assert "with the texts name, output_format, prompt_template" in problems["judge_prompts-8"]
+    assert "the line is not valid JSON" in problems["judge_prompts-10"]
+    with pytest.raises(LookupError, match="needs several turns"):
+        label_of("turns")
+    assert str(file) in problems["turns"]
+
+
+def test_a_line_and_a_file_of_the_same_name(file: Path) -> None:
+    text = 'kind = "pair"\nsource = "mine"\nuser = "{answer_a} {answer_b}"'
+    file.with_name("scores.toml").write_text(text)
+    PROMPTS.read_own()
+    assert PROMPTS["scores"].source == "mine"
+    clash = PROMPTS.unusable["scores of judge_prompts.jsonl"]
+    assert "another file has an entry of this name" in clash
