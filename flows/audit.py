@@ -23,7 +23,7 @@ from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
-from tasks.judge import Design, dropped_params, judge_table, prompt_table
+from tasks.judge import Design, dropped_params, judge_table, merge_dropped, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 from tasks.kit.stage import prune_results
 from tasks.perturb import perturbation_table
@@ -76,10 +76,16 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         )
         if pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {counts.notes_line()}")
-        judges, prompts = judge_table(study.judges), prompt_table([study.prompt])
+        judges, prompts = judge_table(study.judges), prompt_table(study.prompts)
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-        counts.left_out = dropped_params(study.judges, study.prompt)
-        ballots = stages.draw_ballots(pairs, judges, study.prompt, design, counts.left_out)
+        left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
+        counts.left_out = merge_dropped(left_out.values())
+        ballots = Ballots.of(
+            pl.concat(
+                stages.draw_ballots(pairs, judges, name, design, left_out[name])
+                for name in study.prompts
+            )
+        )
         row.save(
             (Questions, questions),
             (Answers, answers),

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -96,6 +96,15 @@ def dropped_params(judges: Sequence[str], prompt: str) -> dict[str, list[str]]:
     ]
     refused = zip(dropping, refused_params(asked), strict=True)
     return {judge.judge: names for judge, names in refused if names}
+
+
+def merge_dropped(found: Iterable[dict[str, list[str]]]) -> dict[str, list[str]]:
+    """Return the unsupported parameters of each judge under any of several prompts."""
+    names: dict[str, set[str]] = {}
+    for each in found:
+        for judge, dropped in each.items():
+            names.setdefault(judge, set()).update(dropped)
+    return {judge: sorted(dropped) for judge, dropped in names.items()}
 
 
 def draw_ballots(

@@ -400,7 +400,7 @@ def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     """Keep the options that were given."""
-    lists = {"perturbations", "judges"}
+    lists = {"perturbations", "judges", "prompts"}
     given = {k: v for k, v in options.items() if v not in (None, ())}
     return {k: list(v) if k in lists else v for k, v in given.items()}
 

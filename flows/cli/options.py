@@ -27,7 +27,7 @@ OPTIONS = (
         "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
     ),
     click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),
-    click.option("--prompt", help="Name of the judge prompt."),
+    click.option("--prompt", "prompts", multiple=True, help="Judge prompt (repeatable)."),
     click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
     click.option(
         "--mode",

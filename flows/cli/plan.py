@@ -44,6 +44,7 @@ from tasks.engine.queue import (
 )
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
+from tasks.kit.units import unit_name
 from tasks.pair import pair_up
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import prompt_of
@@ -57,9 +58,9 @@ ENOUGH_REPLIES = 20
 """Number of earlier votes needed to estimate the tokens of a reply."""
 
 REPLIES = f"""
-    select judge, avg(completion_tokens) from votes join (
-        select distinct ballot_id, judge from ballots where prompt = ?
-    ) using (ballot_id) group by judge having count(completion_tokens) >= {ENOUGH_REPLIES}
+    select judge, prompt, avg(completion_tokens) from votes join (
+        select distinct ballot_id, judge, prompt from ballots where prompt in $prompts
+    ) using (ballot_id) group by judge, prompt having count(completion_tokens) >= {ENOUGH_REPLIES}
 """  # noqa: S608 - a constant of this file
 
 ASK_ABOVE_USD = 1.0
@@ -69,9 +70,10 @@ LEAST_EFFECT = 1e-6
 
 
 class Cost(NamedTuple):
-    """The calls, tokens and cost of asking one judge."""
+    """The calls, tokens and cost of asking one judge, with one of the study's prompts."""
 
     judge: str
+    """With its prompt if the study has several."""
     cast: int
     calls: int
     tokens: int
@@ -249,24 +251,33 @@ def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers
 
 def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
     design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-    dropped = dropped_params(study.judges, study.prompt)
-    ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design, dropped)
+    judges = judge_table(study.judges)
+    ballots = Ballots.of(
+        pl.concat(
+            draw_ballots(pairs, judges, name, design, dropped_params(study.judges, name))
+            for name in study.prompts
+        )
+    )
     path = Path(warehouse or default_path())
-    cast, reply_tokens = Votes.empty(), {}
+    cast = Votes.empty()
+    reply_tokens: dict[tuple[str, str], float] = {}
     if path.is_file():
         cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
-        reply_tokens = dict(Warehouse(path).query(REPLIES, [study.prompt]).iter_rows())
-    return _costs(ballots, cast, pairs, study.prompt, reply_tokens)
+        earlier = Warehouse(path).query(REPLIES, {"prompts": study.prompts})
+        reply_tokens = {(judge, prompt): mean for judge, prompt, mean in earlier.iter_rows()}
+    return _costs(ballots, cast, pairs, reply_tokens)
 
 
 def _costs(
     ballots: DataFrame[Ballots],
     cast: DataFrame[Votes],
     pairs: DataFrame[Pairs],
-    prompt: str,
-    reply_tokens: dict[str, float],
+    reply_tokens: dict[tuple[str, str], float],
 ) -> list[Cost]:
-    """Return the cost of each judge; ``reply_tokens`` are the mean tokens of earlier replies."""
+    """Return the cost of each judge and prompt.
+
+    ``reply_tokens`` are the mean tokens of earlier replies, by judge and prompt.
+    """
     texts = pl.col("question", "anchor", "target").str
     lengths = pairs.select(
         "pair_id",
@@ -275,25 +286,25 @@ def _costs(
     )
     systems = pl.DataFrame(
         [
-            (name, len(around), len(around.encode()))
-            for name in ballots["judge"].unique()
-            for around in [_around(prompt, name)]
+            (judge, prompt, len(around), len(around.encode()))
+            for judge, prompt in ballots.select("judge", "prompt").unique().iter_rows()
+            for around in [_around(prompt, judge)]
         ],
-        schema=["judge", "around", "octets_around"],
+        schema=["judge", "prompt", "around", "octets_around"],
         orient="row",
     )
     waits = ~pl.col("known")
     asked = (
         ballots.unique("ballot_id")
         .join(lengths, on="pair_id")
-        .join(systems, on="judge")
+        .join(systems, on=["judge", "prompt"])
         .with_columns(
             characters=pl.col("characters") + pl.col("around"),
             # Two messages, each with the overhead that the engine reserves.
             octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
             known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
         )
-        .group_by("judge", maintain_order=True)
+        .group_by("judge", "prompt", maintain_order=True)
         .agg(
             cast=pl.col("known").sum(),
             calls=waits.sum(),
@@ -301,10 +312,11 @@ def _costs(
             octets=pl.col("octets").filter(waits).sum(),
             longest=pl.col("octets").filter(waits).max(),
         )
-        .sort("judge")
+        .sort("judge", "prompt")
     )
+    prompts = ballots["prompt"].unique().to_list()
     return [
-        _cost(**row, reply_tokens=reply_tokens.get(row["judge"]))
+        _cost(**row, prompts=prompts, reply_tokens=reply_tokens.get((row["judge"], row["prompt"])))
         for row in asked.iter_rows(named=True)
     ]
 
@@ -317,7 +329,9 @@ def _around(prompt: str, judge: str) -> str:
 
 def _cost(
     judge: str,
+    prompt: str,
     *,
+    prompts: list[str],
     cast: int,
     calls: int,
     characters: int,
@@ -334,7 +348,8 @@ def _cost(
     highest, reply = highest_price(asked, longest), most_tokens(asked)
     if most is None and highest is not None and (reply is not None or not highest.completion):
         most = octets * highest.prompt + calls * (reply or 0) * highest.completion
-    return Cost(judge, cast, calls, tokens, replies, usd, most, reply_tokens is not None)
+    unit = unit_name(judge, prompt, prompts)
+    return Cost(unit, cast, calls, tokens, replies, usd, most, reply_tokens is not None)
 
 
 def _cost_table(costs: list[Cost]) -> object:

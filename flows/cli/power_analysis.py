@@ -25,6 +25,7 @@ from tasks.inference.power_analysis import (
     smallest_effect,
 )
 from tasks.kit.defaults import ALPHA, limits
+from tasks.kit.units import unit_name
 from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -44,26 +45,29 @@ ARMS = 3
 EARLIER = f"""
     with shifted as (
         select *, experimental_score - if(has_sham, sham_score, control_score) as d from shifts
-        where prompt = ? and mode = 'balanced'
+        where prompt in $prompts and mode = 'balanced'
     ),
     centred as (
-        select *, d - avg(d) over (partition by study, judge, dataset, wave, perturbation) as off
+        select *, d - avg(d) over (
+            partition by study, judge, prompt, dataset, wave, perturbation
+        ) as off
         from shifted
     ),
     questions as (
-        select study, judge, dataset, wave, perturbation, "cluster", count(d) as samples,
+        select study, judge, prompt, dataset, wave, perturbation, "cluster", count(d) as samples,
             sum(off) as total, min(votes) as fewest, max(votes) as most,
         from centred group by all
     ),
     cells as (
-        select judge, min(fewest) as votes, count(*) - 1 as freedom, sum(samples) as shifts,
+        select judge, prompt, min(fewest) as votes, count(*) - 1 as freedom, sum(samples) as shifts,
             count(*) * sum(total ** 2) / sum(samples) as squares,
         from questions where samples > 0
-        group by study, judge, dataset, wave, perturbation
+        group by study, judge, prompt, dataset, wave, perturbation
         having count(*) > 1 and min(fewest) = max(most)
     )
-    select judge, votes, sqrt(sum(squares) / sum(freedom)) as sigma, sum(shifts)::integer as shifts,
-    from cells group by judge, votes having sum(freedom) >= {ENOUGH} and sum(squares) > 0
+    select judge, prompt, votes, sqrt(sum(squares) / sum(freedom)) as sigma,
+        sum(shifts)::integer as shifts,
+    from cells group by judge, prompt, votes having sum(freedom) >= {ENOUGH} and sum(squares) > 0
     order by all
 """  # noqa: S608 - a constant of this file
 
@@ -83,6 +87,7 @@ class DetectableEffect(NamedTuple):
     """Smallest detectable shift of one judge under a design."""
 
     judge: str
+    """With its prompt if the study has several."""
     spread: Spread
     smallest: float
     needed: int
@@ -98,7 +103,12 @@ def detectable_effects(
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
     votes, minimum = study.votes_per_pair, study.thresholds.minimum_shift
     found = []
-    for judge in study.judges:
+    units = [
+        unit_name(judge, prompt, study.prompts)
+        for judge in study.judges
+        for prompt in study.prompts
+    ]
+    for judge in units:
         spread = spreads.get(judge, Spread(shift_sigma(votes), "typical judge"))
         calls = samples * votes
         seen = {
@@ -119,19 +129,20 @@ def detectable_effects(
 
 
 def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
-    """Return the spread of each judge's earlier shifts under the same judge prompt."""
+    """Return the spread of each judge's earlier shifts, by judge prompt if there are several."""
     path = Path(warehouse or default_path())
     if not path.is_file():
         return {}
     spreads: dict[str, Spread] = {}
-    rows = Warehouse(path).query(EARLIER, [study.prompt]).rows()
+    rows = Warehouse(path).query(EARLIER, {"prompts": study.prompts}).rows()
     # The design nearest to the study's comes last, so it stays.
-    for judge, votes, sigma, shifts in sorted(
-        rows, key=lambda row: -abs(row[1] - study.votes_per_pair)
+    for judge, prompt, votes, sigma, shifts in sorted(
+        rows, key=lambda row: -abs(row[2] - study.votes_per_pair)
     ):
         rescaled = rescaled_sigma(sigma, votes, study.votes_per_pair)
         at = "" if votes == study.votes_per_pair else f" at {votes} votes"
-        spreads[judge] = Spread(rescaled, f"{shifts} earlier shifts{at}")
+        unit = unit_name(judge, prompt, study.prompts)
+        spreads[unit] = Spread(rescaled, f"{shifts} earlier shifts{at}")
     return spreads
 
 
@@ -299,7 +310,7 @@ def advice(
             "noisy one."
         )
     yield text
-    cells = len(study.judges) * len(study.asked())
+    cells = len(study.judges) * len(study.prompts) * len(study.asked())
     text = f"The power of 80 % refers to a raw p-value below {_plain(ALPHA)}."
     if cells > 1:
         text += (
@@ -332,7 +343,7 @@ def advice(
 def _drift_advice(samples: int, study: Study) -> str:
     """Say which change between two waves can be detected, alone and within the alert budget."""
     # Shift and dASR of each perturbation; position gap and verdicts of each judge.
-    cells = len(study.judges) * (2 * len(study.asked()) + 2)
+    cells = len(study.judges) * len(study.prompts) * (2 * len(study.asked()) + 2)
     votes, nights = study.votes_per_pair, study.thresholds.nights_per_false_alert
     alone, budgeted = (
         _three(smallest_drift(samples, votes, alpha=alpha) or 1.0)

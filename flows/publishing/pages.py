@@ -9,7 +9,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.results.vote_summary import vote_facts
-from flows.studies import Study
+from flows.studies import Study, with_prompts
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates
 from schemas.runs import Runs
@@ -64,7 +64,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         gaps=run["error"] or "",
         tokens=(run["prompt_tokens"] or 0) + (run["completion_tokens"] or 0),
         cost_usd=run["cost_usd"],
-        prompts={name: prompt_of(name).digest for name in [study.prompt] if is_known(name)},
+        prompts={name: prompt_of(name).digest for name in study.prompts if is_known(name)},
         thresholds=thresholds_of(run),
         from_file=run["flow"] == "measure",
     )
@@ -98,7 +98,7 @@ def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
 def _study_of(run: Mapping[str, Any]) -> Study:
     """Return the study of a run; of votes from a file no name in it need be known here."""
     if run["flow"] == "measure":
-        return Study.model_construct(**json.loads(run["parameters"]))
+        return Study.model_construct(**with_prompts(json.loads(run["parameters"])))
     return Study.stored(run["parameters"])
 
 

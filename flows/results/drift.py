@@ -21,10 +21,10 @@ ASKED = """
     join pairs as p using (pair_id)
     join judges as j using (judge)
     left join votes as v using (ballot_id)
-    where b.prompt = $prompt and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
+    where b.prompt in $prompts and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
         and b.pair_id in (
             select pair_id from ballots
-            where prompt = $prompt and judge in $judges and wave = $wave
+            where prompt in $prompts and judge in $judges and wave = $wave
         )
 """
 # The wave is part of a ballot's id: no vote of one wave can serve another, so none is cached.
@@ -52,7 +52,7 @@ REPLIES = """
         string_agg(distinct v.model, chr(31) order by v.model) as models,
         string_agg(distinct v.fingerprint, chr(31) order by v.fingerprint) as fingerprints
     from ballots as b join votes as v using (ballot_id)
-    where b.prompt = $prompt and b.judge in $judges
+    where b.prompt in $prompts and b.judge in $judges
     group by b.judge, b.prompt, b.wave
 """
 RUNS = """
@@ -72,7 +72,7 @@ def drift_of(
     # With random positions all votes may be in one order; repeats of replicates follow control.
     orders = 1 if study.mode == "paper" else 2
     asked = {
-        "prompt": study.prompt,
+        "prompts": study.prompts,
         "judges": study.judges,
         "wave": study.wave,
         "repeats": study.votes_per_pair * (1 + study.replicates) // orders,
@@ -92,7 +92,7 @@ def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChang
     """Return in which waves something else replied, for a study that has waves."""
     if not study.wave:
         return ReplyChanges.empty()
-    asked = {"prompt": study.prompt, "judges": study.judges}
+    asked = {"prompts": study.prompts, "judges": study.judges}
     return reply_changes(warehouse.query(REPLIES, asked))
 
 
@@ -105,7 +105,7 @@ def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:
 
 def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[VoteLog]:
     """Return the votes of all waves, and which ballots were not needed by each wave's own rule."""
-    voted = pl.col("choice").is_not_null().any().over("judge", "wave")
+    voted = pl.col("choice").is_not_null().any().over("judge", "prompt", "wave")
     log = warehouse.query(LOG, asked).filter(voted)
     rules = _schedules(study, warehouse)
     own = _schedule(study)

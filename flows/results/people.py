@@ -24,13 +24,17 @@ def of_people(column: str = "judge") -> str:
 
 
 def people_in(pairs: DataFrame[Pairs], study: Study, warehouse: Warehouse) -> DataFrame[VoteLog]:
-    """Return the votes that people have cast on the pairs of a study."""
+    """Return the votes that people have cast on the pairs of a study.
+
+    People see no judge prompt; their votes stand under the study's first one, so that each counts
+    once.
+    """
     people = people_of(warehouse, pairs)
     return log_people(
         pairs,
         people.ballots,
         people.votes,
-        prompt=study.prompt,
+        prompt=study.prompts[0],
         wave=study.wave,
         too_fast_seconds=study.too_fast_seconds,
     )

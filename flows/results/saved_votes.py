@@ -107,7 +107,7 @@ def _study(name: str, mode: str, log: DataFrame[VoteLog]) -> Study:
         "dataset": ", ".join(each["dataset"]),
         "judges": each["judge"],
         "perturbations": each["perturbation"],
-        "prompt": ", ".join(each["prompt"]),
+        "prompts": each["prompt"],
         "votes_per_pair": sizes.mode().max(),
     }
     return Study.model_construct(**described)

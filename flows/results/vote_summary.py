@@ -12,17 +12,23 @@ from warehouse.store import Warehouse
 BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
 PROBED = """
     with same as (
-        select distinct judge from vote_log where study = $study and stopped = 'deterministic'
+        select distinct judge, prompt from vote_log
+        where study = $study and stopped = 'deterministic'
+    ),
+    prompts as (
+        select count(distinct prompt) > 1 as several from vote_log
+        where study = $study and not coalesce(human, false)
     ),
     probes as (
-        select judge, count(distinct choice) as choices
-        from vote_log semi join same using (judge)
+        select judge, prompt, count(distinct choice) as choices
+        from vote_log semi join same using (judge, prompt)
         where study = $study and repeat <= 1 and arm <> 'replicate' and choice is not null
         group by dataset, judge, prompt, wave, sample, arm, perturbation, shown_first
         having count(*) = 2
     )
-    select judge, count(*) filter (choices = 1) as alike, count(*) as probes
-    from probes group by judge order by judge
+    select if(any_value(several), judge || ' with ' || prompt, judge) as judge,
+        count(*) filter (choices = 1) as alike, count(*) as probes
+    from probes cross join prompts group by probes.judge, prompt order by probes.judge, prompt
 """
 NUMBERS = """
     select * from mart.numbers where study = ?

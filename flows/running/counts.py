@@ -26,6 +26,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, VoteLog, Votes
 from tasks.judging.sequential_stopping import probed
 from tasks.kit.printable import redact
+from tasks.kit.units import unit_name
 from tasks.perturb import NO_SHAM
 from warehouse.store import Warehouse
 
@@ -47,7 +48,8 @@ class Counts:
         self.unsaved: list[str] = []
         """Journals of earlier runs that could not be saved."""
         self.partial: dict[str, Gap] = {}
-        """Judges that lack more ballots than the study allows."""
+        """Judges that lack more ballots than the study allows, with the prompt if it has several.
+        """
         self.kept: datetime | None = None
         """When the complete results were saved that this run keeps; null if it replaces them."""
         self.unwritten: list[str] = []
@@ -93,12 +95,16 @@ class Counts:
     def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
         """Count ballots that were not needed, or not asked because an earlier one failed."""
         self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
-        same = stops.filter(pl.col("stopped") == "deterministic").select("judge").unique()
+        unit = ["judge", "prompt"]
+        same = stops.filter(pl.col("stopped") == "deterministic").select(unit).unique()
         if same.height:
             asked = Ballots.of(
-                stops.join(same, on="judge", how="semi").select(Ballots.dtypes().keys())
+                stops.join(same, on=unit, how="semi").select(Ballots.dtypes().keys())
             )
-            self.probed = alike_line(probed(asked, votes).rows())
+            self.probed = alike_line(
+                (unit_name(judge, prompt, self.study.prompts), alike, probes)
+                for judge, prompt, alike, probes in probed(asked, votes).rows()
+            )
         gaps = self.numbers["planned"] - votes.height - self.stopped
         if (kept_back := gaps - self.numbers["failed"]) > 0:
             self.errors["not asked: the vote before it on the same pair failed"] += kept_back

@@ -9,14 +9,15 @@ from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
 from schemas.judging import VoteLog
+from tasks.kit.units import unit_name
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"
 """Name of the Prefect state."""
 
 STANDING = """
-    select judge, choice, stopped, human from vote_log
-    where study = $study and wave = $wave and prompt = $prompt and dataset in $datasets
+    select judge, prompt, choice, stopped, human from vote_log
+    where study = $study and wave = $wave and prompt in $prompts and dataset in $datasets
 """
 SAVED_AT = "select max(saved_at) from estimates where study = ?"
 
@@ -32,22 +33,32 @@ class Gap(NamedTuple):
         return self.missing > share * self.planned
 
 
-def gaps_of(log: pl.DataFrame) -> dict[str, Gap]:
-    """Count the ballots without a vote by judge, except people."""
+def gaps_of(log: pl.DataFrame) -> dict[tuple[str, str], Gap]:
+    """Count the ballots without a vote by judge and prompt, except people."""
     missing = pl.col("choice").is_null() & pl.col("stopped").is_null()
     counted = (
         log.filter(~pl.col("human").fill_null(value=False))
-        .group_by(pl.col("judge").cast(pl.String))
+        .group_by(pl.col("judge", "prompt").cast(pl.String))
         .agg(missing.sum().alias("missing"), pl.len().alias("planned"))
     )
     return {
-        judge: Gap(missing, planned) for judge, missing, planned in counted.sort("judge").rows()
+        (judge, prompt): Gap(missing, planned)
+        for judge, prompt, missing, planned in counted.sort("judge", "prompt").rows()
     }
 
 
 def partial_judges(log: pl.DataFrame, allowed: float) -> dict[str, Gap]:
-    """Return the judges that lack more than the allowed share of their ballots."""
-    return {judge: gap for judge, gap in gaps_of(log).items() if gap.is_above(allowed)}
+    """Return the judges that lack more than the allowed share of their ballots.
+
+    A judge is named with its prompt if there are several: one may be complete under one only.
+    """
+    gaps = gaps_of(log)
+    prompts = {prompt for _, prompt in gaps}
+    return {
+        unit_name(judge, prompt, prompts): gap
+        for (judge, prompt), gap in gaps.items()
+        if gap.is_above(allowed)
+    }
 
 
 def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse) -> datetime | None:
@@ -56,17 +67,18 @@ def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse)
     Null if there are none. A judge's results in the same dataset, prompt and wave of the study are
     complete if they lack no more ballots than the study allows.
     """
-    partial = partial_judges(log, study.gaps_allowed)
+    gaps = gaps_of(log)
+    partial = {unit for unit, gap in gaps.items() if gap.is_above(study.gaps_allowed)}
     if not partial:
         return None
     asked = {
         "study": study.name,
         "wave": study.wave,
-        "prompt": study.prompt,
+        "prompts": study.prompts,
         "datasets": log["dataset"].cast(pl.String).unique().to_list(),
     }
     standing = gaps_of(warehouse.query(STANDING, asked))
-    complete = {judge for judge, gap in standing.items() if not gap.is_above(study.gaps_allowed)}
+    complete = {unit for unit, gap in standing.items() if not gap.is_above(study.gaps_allowed)}
     if complete.isdisjoint(partial):
         return None
     saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()

@@ -55,9 +55,9 @@ def without_bounds(study: Study) -> dict[str, str]:
     if study.budget_usd is None:
         return {}
     # Imports frames, which takes half a second.
-    from tasks.judge import dropped_params
+    from tasks.judge import dropped_params, merge_dropped
 
-    dropped = dropped_params(study.judges, study.prompt)
+    dropped = merge_dropped(dropped_params(study.judges, name) for name in study.prompts)
     gaps = {judge: _missing(judge, dropped.get(judge, [])) for judge in study.judges}
     return {
         judge: f"the budget of {study.budget_usd:g} USD cannot hold, because a call's cost has no "

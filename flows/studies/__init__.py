@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from schemas.keys import content_key
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
@@ -48,7 +55,26 @@ class Parameters(BaseModel):
         ValueError
             If a field has a value that this version does not take.
         """
-        return cls.model_validate(_known_fields(cls, json.loads(text)))
+        return cls.model_validate(_known_fields(cls, with_prompts(json.loads(text))))
+
+
+def with_prompts(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a study with its one ``prompt`` as the list ``prompts``.
+
+    Files may name one prompt, and parameters that were stored before a study took several do.
+
+    Raises
+    ------
+    ValueError
+        If both are given.
+    """
+    if "prompt" not in given:
+        return given
+    if "prompts" in given:
+        raise ValueError("prompt and prompts are both given. Give the list prompts only.")
+    rest = {name: value for name, value in given.items() if name != "prompt"}
+    one = given["prompt"]
+    return {**rest, "prompts": one if isinstance(one, list) else [one]}
 
 
 def _known_fields(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
@@ -93,10 +119,12 @@ class Study(Parameters):
         description="Judges to audit. The judges offline/... are simulated, not language models.",
         json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
     )
-    prompt: str = Field(
-        default="pair_v2",
-        description="The judge prompt.",
-        json_schema_extra={"enum": list(PROMPTS)},
+    prompts: list[str] = Field(
+        default=["pair_v2"],
+        min_length=1,
+        description="Judge prompts. Each judge is asked under each of them, and judges under "
+        "different prompts are compared with one another.",
+        json_schema_extra={"items": {"type": "string", "enum": list(PROMPTS)}},
     )
     votes_per_pair: int = Field(
         default=2,
@@ -195,7 +223,12 @@ class Study(Parameters):
         description="drop: exclude texts that fail a validity check. flag: use them and flag them.",
     )
 
-    @field_validator("perturbations", "judges")
+    @model_validator(mode="before")
+    @classmethod
+    def _one_prompt(cls, given: Any) -> Any:
+        return with_prompts(given) if isinstance(given, dict) else given
+
+    @field_validator("perturbations", "judges", "prompts")
     @classmethod
     def _each_once(cls, names: list[str]) -> list[str]:
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -232,7 +265,9 @@ class Study(Parameters):
             PERTURBATIONS.require(name)
         for name in self.judges:
             JUDGES.require(name)
-        label_of(self.prompt)
+        labels = [label_of(name) for name in self.prompts]
+        if twice := sorted({label for label in labels if labels.count(label) > 1}):
+            raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
         if self.mode == "paper" and (self.stop != "none" or self.probe):
             raise ValueError(
                 f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
@@ -250,7 +285,7 @@ class Study(Parameters):
             )
 
     def at(self, moment: datetime) -> "Study":
-        """Return the study with the wave's date and time, and a prompt of the user's own digest.
+        """Return the study with the wave's date and time, and digests of the user's own prompts.
 
         A name that is in no catalogue is kept: ``check`` rejects it.
         """
@@ -258,8 +293,8 @@ class Study(Parameters):
         wave = self.wave.replace("{date}", f"{local:%Y-%m-%d}")
         # With its offset: where clocks are set back, an hour of the day comes twice.
         wave = wave.replace("{minute}", local.isoformat(timespec="minutes"))
-        prompt = label_of(self.prompt) if is_known(self.prompt) else self.prompt
-        return self.model_copy(update={"wave": wave, "prompt": prompt})
+        prompts = [label_of(name) if is_known(name) else name for name in self.prompts]
+        return self.model_copy(update={"wave": wave, "prompts": prompts})
 
     def can_spend(self) -> bool:
         """Tell whether a run may cost money: a judge is neither simulated, local nor free."""
@@ -323,7 +358,7 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     problems = []
     study = Study()
     try:
-        named = {"name": name, **table} if isinstance(table, dict) else table
+        named = {"name": name, **with_prompts(table)} if isinstance(table, dict) else table
         study = entry(Study, "[study]", named)
     except ValueError as error:
         problems.append(str(error))
@@ -363,6 +398,7 @@ def make_study(name: str, changes: dict[str, Any]) -> Study:
         For a value that is not allowed, in one line per problem.
     """
     known = STUDIES[name].study.model_dump()
+    changes = with_prompts(changes)
     strange = set(changes) - set(known)
     if strange:
         raise unknown("study option", min(strange), sorted(known))

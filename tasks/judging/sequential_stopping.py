@@ -9,6 +9,7 @@ from schemas.judging import VALID, Ballots, Votes
 from tasks.kit.defaults import PROBE_AGREEMENT
 
 PAIR = ("pair_id", "judge", "prompt", "wave")
+UNIT = ("judge", "prompt")
 KEY = (*PAIR, "shown_first", "repeat")
 PROBES = 100
 
@@ -36,7 +37,7 @@ def mark_stops(
     Looks are taken after complete pairs of orders only. ``lossless`` stops when the votes that
     remain cannot change the sign of the sum; ``pair`` when two votes more are for one answer than
     for the other; a tie stops nothing (methods, section 4). A judge whose repeats agree in 99 % of
-    100 probes is ``deterministic``: one vote per order says all.
+    100 probes with one prompt is ``deterministic`` there: one vote per order says all.
     """
     cast = ballots.join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
     cast = cast.with_columns(
@@ -61,14 +62,17 @@ def mark_stops(
     )
     stops = rounds.filter(_stop_here(schedule.stop)).group_by(PAIR).agg(last=pl.col("turn").min())
     nexts = rounds.filter(~pl.col("done")).group_by(PAIR).agg(next=pl.col("turn").min())
-    same = deterministic_judges(ballots, votes) if schedule.probe else []
+    same = deterministic_units(ballots, votes) if schedule.probe else ballots.clear()
     marked = (
         cast.join(stops, on=PAIR, how="left")
         .join(nexts, on=PAIR, how="left")
+        .join(
+            same.select(*UNIT, same=pl.lit(value=True)), on=UNIT, how="left", maintain_order="left"
+        )
         .with_columns(
             stopped=pl.when(pl.col("cast"))
             .then(None)
-            .when(pl.col("judge").is_in(same) & (pl.col("turn") > 0))
+            .when(pl.col("same").fill_null(value=False) & (pl.col("turn") > 0))
             .then(pl.lit("deterministic"))
             .when(pl.col("turn") > pl.col("last"))
             .then(pl.lit(schedule.stop))
@@ -81,7 +85,7 @@ def mark_stops(
 
 
 def probes(ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
-    """Return two repeats of 100 askings: they show whether a judge agrees with itself."""
+    """Return two repeats of 100 askings per judge and prompt, to see whether repeats agree."""
     twice = ballots.filter(pl.col("repeat") <= 1)
     asking = (*PAIR, "shown_first")
     chosen = (
@@ -89,29 +93,28 @@ def probes(ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
         .len()
         .filter(pl.col("len") == 2)
         .sort(asking)
-        .group_by("judge", maintain_order=True)
+        .group_by(UNIT, maintain_order=True)
         .head(PROBES)
     )
     return Ballots.of(twice.join(chosen, on=asking, how="semi"))
 
 
-def deterministic_judges(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> list[str]:
-    """Return the judges whose repeats agree in at least 99 % of 100 probes."""
-    probes_by_judge = probed(ballots, votes)
+def deterministic_units(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> pl.DataFrame:
+    """Return the judges and prompts whose repeats agree in at least 99 % of 100 probes."""
     enough = (pl.col("probes") >= PROBES) & (pl.col("alike") >= PROBE_AGREEMENT * pl.col("probes"))
-    return probes_by_judge.filter(enough)["judge"].to_list()
+    return probed(ballots, votes).filter(enough).select(UNIT)
 
 
 def probed(ballots: DataFrame[Ballots], votes: DataFrame[Votes]) -> pl.DataFrame:
-    """Return per judge how many ``probes`` were answered, and how many of them ``alike``."""
+    """Return how many ``probes`` were answered, and how many ``alike``, per judge and prompt."""
     asked = probes(ballots).join(votes.select("ballot_id", "choice"), on="ballot_id")
     return (
         asked.group_by(*PAIR, "shown_first")
         .agg(cast=pl.len(), choices=pl.col("choice").n_unique())
         .filter(pl.col("cast") == 2)
-        .group_by("judge")
+        .group_by(UNIT)
         .agg(alike=(pl.col("choices") == 1).sum(), probes=pl.len())
-        .sort("judge")
+        .sort(UNIT)
     )
 
 

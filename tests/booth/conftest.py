@@ -82,7 +82,7 @@ def build(
             ]
         )
         judges = judge_table(STUDY.judges)
-        ballots = draw_ballots(pairs, judges, STUDY.prompt, Design(2, "balanced", "", 0))
+        ballots = draw_ballots(pairs, judges, STUDY.prompts[0], Design(2, "balanced", "", 0))
         votes = _votes(ballots)
         stops = mark_stops(ballots, votes, Schedule(2))
         log = log_votes(pairs, ballots, judges, votes, waiting=ballots["ballot_id"], stops=stops)
@@ -97,7 +97,7 @@ def build(
                 Saving(PerturbedAnswers, make_perturbed_answers(perturbed)),
                 Saving(Pairs, pairs),
                 Saving(Judges, judges),
-                Saving(Prompts, prompt_table([STUDY.prompt])),
+                Saving(Prompts, prompt_table(STUDY.prompts)),
                 Saving(Ballots, ballots),
                 Saving(Votes, votes),
                 Saving(StudyPairs, pairs),

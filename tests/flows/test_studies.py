@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flows.studies import STUDIES, Study, StudyFile, _parse
+from flows.studies import STUDIES, Study, StudyFile, _parse, make_study
 from tasks.kit.catalogue import tables
 
 Voirdire = Callable[..., Any]
@@ -168,3 +168,35 @@ def test_what_an_earlier_version_stored_stays_readable() -> None:
         Study.model_validate({**now, "renamed_since": 3})
     with pytest.raises(ValueError, match="mode"):
         Study.stored(json.dumps({**now, "mode": "of another version"}))
+
+
+@pytest.mark.parametrize("key", ['prompt = "pair_v1"', 'prompts = ["pair_v1"]'])
+def test_a_study_names_one_prompt_or_several(key: str, own: Path, voirdire: Voirdire) -> None:
+    (own / "mine.toml").write_text(OWN + f"{key}\n")
+    done = voirdire("plan", "mine", "--prompt", "pair_v1", "--prompt", "pair_json_v2")
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "offline/random with pair_v1" in shown
+    assert "offline/random with pair_json_v2" in shown
+    one = voirdire("plan", "mine")
+    assert one.returncode == 0, one.stderr
+    assert "offline/random" in one.stdout
+    assert " with pair" not in one.stdout
+
+
+def test_prompts_are_given_once_and_by_one_key() -> None:
+    changed = {"prompt": "pair_v1"}
+    stored = {**json.loads(Study().model_dump_json()), **changed}
+    del stored["prompts"]
+    assert Study.stored(json.dumps(stored)).prompts == ["pair_v1"]
+    assert Study.model_validate(changed).prompts == ["pair_v1"]
+    assert make_study("quick", changed).prompts == ["pair_v1"]
+    assert Study().at(datetime.now(UTC)).prompts == ["pair_v2"]
+    with pytest.raises(ValueError, match="prompt and prompts are both given"):
+        Study.model_validate({"prompt": "pair_v1", "prompts": ["pair_v2"]})
+    with pytest.raises(ValueError, match="pair_v1 given more than once"):
+        Study(prompts=["pair_v1", "pair_v1"])
+    with pytest.raises(LookupError, match="no judge prompt 'pair_v9'"):
+        Study(prompts=["pair_v2", "pair_v9"]).check()
+    both = Study(prompts=["pair_v1", "pair_v2"])
+    assert both.fingerprint() != Study(prompts=["pair_v1"]).fingerprint()

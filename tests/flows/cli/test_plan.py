@@ -52,7 +52,15 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
 def cost_of_100(name: str, cast: int = 0, reply_tokens: float | None = None) -> Cost:
     """Return the cost of 100 calls of 400 characters, 500 bytes."""
     sizes: dict[str, Any] = {"characters": 40_000, "octets": 50_000, "longest": 600}
-    return _cost(name, cast=cast, calls=100, reply_tokens=reply_tokens, **sizes)
+    return _cost(
+        name,
+        "pair_v2",
+        prompts=["pair_v2"],
+        cast=cast,
+        calls=100,
+        reply_tokens=reply_tokens,
+        **sizes,
+    )
 
 
 # 100 calls of 400 characters are 10 000 tokens: 0.01 USD; a reply of 80 costs 0.0008 USD.
@@ -88,7 +96,7 @@ def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
     pairs, _ = _prepare(study)
     name = judge(max_tokens=8)
     judges = plan.JUDGES
-    ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
+    ballots = _ballots(study, pairs, study.prompts[0]).with_columns(judge=pl.lit(name))
     short, long = (
         _costs_of(ballots, pairs, monkeypatch, judges[name].model_copy(update={"system": system}))
         for system in ("\u5b57", "\u5b57" * 20_001)
@@ -103,7 +111,7 @@ def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
 
 def _costs_of(ballots: Any, pairs: Any, monkeypatch: pytest.MonkeyPatch, one: Judge) -> Cost:
     monkeypatch.setattr(plan, "JUDGES", {NAME: one})
-    (cost,) = plan._costs(ballots, Votes.empty(), pairs, Study().prompt, {})
+    (cost,) = plan._costs(ballots, Votes.empty(), pairs, {})
     return cost
 
 
@@ -112,7 +120,7 @@ def test_the_most_is_what_a_budget_sets_aside(judge: Make, monkeypatch: pytest.M
     pairs, _ = _prepare(study)
     name = judge(max_tokens=8)
     one = plan.JUDGES[name].model_copy(update={"system": "Weigh \u5b57."})
-    ballots = _ballots(study, pairs, study.prompt).with_columns(judge=pl.lit(name))
+    ballots = _ballots(study, pairs, study.prompts[0]).with_columns(judge=pl.lit(name))
     cost = _costs_of(ballots, pairs, monkeypatch, one)
     monkeypatch.setattr(judging, "JUDGES", plan.JUDGES)
     monkeypatch.setattr(judging, "PROVIDERS", {"desk": SimpleNamespace(provider=Provider())})
@@ -212,7 +220,10 @@ def test_the_most_is_asked_about_unless_votes_tell(
 
 
 def test_no_calls_cost_nothing(judge: Make) -> None:
-    cost = _cost(judge(), cast=9, calls=0, characters=0, octets=0, longest=None, reply_tokens=None)
+    sizes: dict[str, Any] = {"characters": 0, "octets": 0, "longest": None}
+    cost = _cost(
+        judge(), "pair_v2", prompts=["pair_v2"], cast=9, calls=0, reply_tokens=None, **sizes
+    )
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
 

@@ -57,7 +57,7 @@ def test_earlier_shifts_tell_the_spread(
         {"control": "tie", "sham": a, "experimental": b}
         for a, b in [("anchor", "target"), ("target", "anchor")] * 20
     ][:pairs]
-    design = {"prompt": STUDY.prompt, "votes": 2, **changes}
+    design = {"prompt": STUDY.prompts[0], "votes": 2, **changes}
     shifts = make_shifts(rows, judge="offline/honest", **design)
     path = tmp_path / "v.duckdb"
     Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
@@ -84,7 +84,7 @@ def test_samples_of_a_question_are_no_questions_of_their_own(
         for question in range(32)
         for sham, other in [[("anchor", "target"), ("target", "anchor")][question % 2]] * 4
     ]
-    shifts = make_shifts(rows, judge="offline/honest", prompt=STUDY.prompt, votes=2)
+    shifts = make_shifts(rows, judge="offline/honest", prompt=STUDY.prompts[0], votes=2)
     path = tmp_path / "v.duckdb"
     Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
     spread = earlier_spreads(STUDY, path)["offline/honest"]

@@ -47,7 +47,7 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
         frames = (
             (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
             (Judges, judge_table(study.judges)),
-            (Prompts, prompt_table([study.prompt])),
+            (Prompts, prompt_table(study.prompts)),
             (Pairs, pairs),
         )
         warehouse.save([Saving(*each) for each in frames], run="r")
@@ -57,7 +57,7 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
             # Later nights have earlier names, lest the order of names be that of time.
             wave = f"night {9 - night}"
             design = Design(study.votes_per_pair, study.mode, wave, study.seed)
-            ballots = draw_ballots(pairs, judge_table(study.judges), study.prompt, design)
+            ballots = draw_ballots(pairs, judge_table(study.judges), study.prompts[0], design)
             placed = ballots.unique("ballot_id", maintain_order=True).join(arms, on="pair_id")
             rows = [
                 {

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from flows.audit import audit
@@ -50,7 +51,7 @@ def log(make_vote_log: Make) -> Any:
 
 
 def test_gaps_are_counted_by_judge(log: Any) -> None:
-    assert gaps_of(log) == {"ada": Gap(1, 20), "bob": Gap(0, 2)}
+    assert gaps_of(log) == {("ada", "plain"): Gap(1, 20), ("bob", "plain"): Gap(0, 2)}
     # 1 of 20 is no more than 5 %
     assert partial_judges(log, 0.05) == {}
     assert partial_judges(log, 0.04) == {"ada": Gap(1, 20)}
@@ -60,7 +61,7 @@ def test_complete_results_of_the_same_wave_are_not_replaced(
     log: Any, make_estimates: Make, tmp_path: Path
 ) -> None:
     store = Warehouse(tmp_path / "w.duckdb")
-    study = Study(name="s", prompt="plain", gaps_allowed=0.04)
+    study = Study(name="s", prompts=["plain"], gaps_allowed=0.04)
     assert complete_before(study, log, store) is None
     frames = [Saving(VoteLog, log), Saving(Estimates, make_estimates())]
     store.save(frames, run="r", study="s")
@@ -71,6 +72,20 @@ def test_complete_results_of_the_same_wave_are_not_replaced(
     assert isinstance(complete_before(study, log, store), datetime)
     assert complete_before(study.model_copy(update={"wave": "2"}), log, store) is None
     assert complete_before(study.model_copy(update={"gaps_allowed": 0.05}), log, store) is None
+
+
+def test_gaps_are_counted_by_prompt(log: Any, make_estimates: Make, tmp_path: Path) -> None:
+    whole = log.filter(~(log["choice"].is_null() & log["stopped"].is_null()))
+    both = VoteLog.of(pl.concat([whole, log.with_columns(prompt=pl.lit("stern"))]))
+    assert partial_judges(both, 0.04) == {"ada with stern": Gap(1, 20)}
+    store = Warehouse(tmp_path / "w.duckdb")
+    frames = [Saving(VoteLog, VoteLog.of(whole)), Saving(Estimates, make_estimates())]
+    store.save(frames, run="r", study="s")
+    study = Study(name="s", prompts=["plain", "stern"], gaps_allowed=0.04)
+    # Complete results with one prompt do not stand in the way of another that lacks votes.
+    assert complete_before(study, both, store) is None
+    lacking = VoteLog.of(pl.concat([log, whole.with_columns(prompt=pl.lit("stern"))]))
+    assert complete_before(study, lacking, store) is not None
 
 
 def test_partial_results_are_told(log: Any) -> None:

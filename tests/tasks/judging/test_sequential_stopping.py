@@ -13,7 +13,7 @@ from tasks.aggregate import count_votes, tally_votes
 from tasks.judging.sequential_stopping import (
     PROBES,
     Schedule,
-    deterministic_judges,
+    deterministic_units,
     mark_stops,
     probes,
 )
@@ -163,7 +163,7 @@ def test_a_judge_that_always_agrees_is_asked_once_per_order(
     assert asked.height == 2 * PROBES
     assert asked["repeat"].unique().to_list() == [0, 1]
     votes = make_votes([{"ballot_id": b, "choice": "first"} for b in asked["ballot_id"]])
-    assert deterministic_judges(ballots, votes) == ["ada"]
+    assert deterministic_units(ballots, votes)["judge"].to_list() == ["ada"]
     marked = mark_stops(ballots, votes, Schedule(6, probe=True))
     # the last ten pairs were not probed: one vote per order is left to ask
     assert marked.filter("open").select("repeat").unique().rows() == [(0,)]
@@ -183,13 +183,13 @@ def test_one_probe_in_a_hundred_may_differ(
             for b in probes(ballots)["ballot_id"]
         ]
     )
-    assert deterministic_judges(ballots, votes) == expected
+    assert deterministic_units(ballots, votes)["judge"].to_list() == expected
 
 
 def test_fewer_than_a_hundred_probes_show_nothing(make_ballots: Make, make_votes: Make) -> None:
     ballots = _ballots(make_ballots, pairs=49)
     votes = make_votes([{"ballot_id": b} for b in probes(ballots)["ballot_id"]])
-    assert deterministic_judges(ballots, votes) == []
+    assert deterministic_units(ballots, votes).is_empty()
     marked = mark_stops(Ballots.of(ballots), votes, Schedule(6, probe=True))
     assert marked["stopped"].null_count() == marked.height
 
@@ -205,3 +205,25 @@ def test_repeats_may_begin_anywhere(make_ballots: Make, make_votes: Make, rule: 
 
     assert stops(3) == stops(0)
     assert any(stopped for *_, stopped, _ in stops(3))
+
+
+def test_repeats_are_probed_with_each_prompt(make_ballots: Make, make_votes: Make) -> None:
+    one, other = (
+        _ballots(make_ballots, pairs=60).with_columns(
+            pl.col("ballot_id") + prompt, prompt=pl.lit(prompt)
+        )
+        for prompt in ("one", "other")
+    )
+    ballots = Ballots.of(pl.concat([one, other]))
+    asked = probes(ballots)
+    assert asked.height == 2 * 2 * PROBES
+    # With the other prompt, repeats differ.
+    differ = (asked["prompt"] == "other") & (asked["repeat"] == 1)
+    choices = [
+        {"ballot_id": b, "choice": ("first", "second")[d]}
+        for b, d in zip(asked["ballot_id"], differ, strict=True)
+    ]
+    votes = make_votes(choices)
+    assert deterministic_units(ballots, votes).rows() == [("ada", "one")]
+    marked = mark_stops(ballots, votes, Schedule(6, probe=True))
+    assert marked.filter(stopped="deterministic")["prompt"].unique().to_list() == ["one"]

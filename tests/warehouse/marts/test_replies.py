@@ -26,7 +26,7 @@ def test_a_changed_fingerprint_is_a_notice(stocked: Warehouse, make: Make) -> No
         for day, (wave, model, fingerprint) in enumerate(nights, 2)
     ]
     stocked.save([make(Ballots, *ballots), make(Votes, *votes)], run="r2")
-    study = Study(judges=["offline/honest"], prompt="pair_v1", wave="n4")
+    study = Study(judges=["offline/honest"], prompts=["pair_v1"], wave="n4")
     stocked.save([Saving(ReplyChanges, reply_changes_of(study, stocked))], run="r2", study="quick")
     found = stocked.query(
         "select wave, votes, models, fingerprints, median_seconds, mean_characters, mean_tokens, "

@@ -1,0 +1,37 @@
+"""A study with several judge prompts, as a user runs it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from warehouse.store import Warehouse
+
+Voirdire = Callable[..., Any]
+pytestmark = pytest.mark.served
+
+TWO = ("--prompt", "pair_v1", "--prompt", "pair_json_v2")
+SMALL = ("--limit", "20", "--perturbation", "fake_reference", "--judge", "offline/dazzled")
+
+
+def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Warehouse) -> None:
+    one = voirdire("audit", *SMALL, *TWO[:2])
+    assert one.returncode == 0, one.stderr
+    # control, experimental and sham of 20 questions, two votes
+    assert "120 ballots: 0 from the warehouse, 120 cast, 0 without a reply" in one.stdout
+    two = voirdire("audit", *SMALL, *TWO, "--replicates")
+    assert two.returncode == 0, two.stderr
+    # the same with another prompt, and replicates of 20 questions with both
+    assert "320 ballots: 120 from the warehouse, 200 cast, 0 without a reply" in two.stdout
+    prompts = "select prompt, count(*) from vote_log group by prompt order by prompt"
+    assert warehouse.query(prompts).rows() == [("pair_json_v2", 160), ("pair_v1", 160)]
+    again = voirdire("audit", *SMALL, *TWO, "--replicates")
+    assert "Nothing has changed" in " ".join(again.stdout.split())
+    cells = "select prompt from mart.bias where perturbation = 'fake_reference' order by prompt"
+    assert warehouse.query(cells)["prompt"].to_list() == ["pair_json_v2", "pair_v1"]
+    done = voirdire("remeasure", "quick")
+    assert done.returncode == 0, done.stderr
+    assert warehouse.query(cells)["prompt"].to_list() == ["pair_json_v2", "pair_v1"]
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert "pair_json_v2" in page
+    assert "pair_v1" in page
