@@ -26,7 +26,7 @@ PROBED = """
         group by dataset, judge, prompt, wave, sample, arm, perturbation, shown_first
         having count(*) = 2
     )
-    select if(any_value(several), judge || ' with ' || prompt, judge) as judge,
+    select if(any_value(several), judge || ' / ' || prompt, judge) as judge,
         count(*) filter (choices = 1) as alike, count(*) as probes
     from probes cross join prompts group by probes.judge, prompt order by probes.judge, prompt
 """

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-WITH = " with "
+BETWEEN = " / "
 
 
 def unit_name(judge: str, prompt: str, prompts: Collection[str]) -> str:
@@ -11,6 +11,6 @@ def unit_name(judge: str, prompt: str, prompts: Collection[str]) -> str:
     >>> unit_name("openai/gpt", "pair_v2", ["pair_v2"])
     'openai/gpt'
     >>> unit_name("openai/gpt", "pair_v2", ["pair_v1", "pair_v2"])
-    'openai/gpt with pair_v2'
+    'openai/gpt / pair_v2'
     """
-    return f"{judge}{WITH}{prompt}" if len({*prompts}) > 1 else judge
+    return f"{judge}{BETWEEN}{prompt}" if len({*prompts}) > 1 else judge

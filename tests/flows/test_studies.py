@@ -176,12 +176,12 @@ def test_a_study_names_one_prompt_or_several(key: str, own: Path, voirdire: Voir
     done = voirdire("plan", "mine", "--prompt", "pair_v1", "--prompt", "pair_json_v2")
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.split())
-    assert "offline/random with pair_v1" in shown
-    assert "offline/random with pair_json_v2" in shown
+    assert "offline/random / pair_v1" in shown
+    assert "offline/random / pair_json_v2" in shown
     one = voirdire("plan", "mine")
     assert one.returncode == 0, one.stderr
     assert "offline/random" in one.stdout
-    assert " with pair" not in one.stdout
+    assert "/ pair" not in one.stdout
 
 
 def test_prompts_are_given_once_and_by_one_key() -> None:

@@ -77,7 +77,7 @@ def test_complete_results_of_the_same_wave_are_not_replaced(
 def test_gaps_are_counted_by_prompt(log: Any, make_estimates: Make, tmp_path: Path) -> None:
     whole = log.filter(~(log["choice"].is_null() & log["stopped"].is_null()))
     both = VoteLog.of(pl.concat([whole, log.with_columns(prompt=pl.lit("stern"))]))
-    assert partial_judges(both, 0.04) == {"ada with stern": Gap(1, 20)}
+    assert partial_judges(both, 0.04) == {"ada / stern": Gap(1, 20)}
     store = Warehouse(tmp_path / "w.duckdb")
     frames = [Saving(VoteLog, VoteLog.of(whole)), Saving(Estimates, make_estimates())]
     store.save(frames, run="r", study="s")
