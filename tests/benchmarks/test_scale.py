@@ -18,6 +18,7 @@ from tasks.results import results_of
 from warehouse.store import Warehouse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formulas", [True, False])
 def test_votes_counted_in_the_warehouse_give_the_same_estimates(
     benchmark: Callable[[str], ModuleType], tmp_path: Path, *, formulas: bool

@@ -82,6 +82,7 @@ def test_people_stand_in_one_table_with_the_judges(voted: Warehouse) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_who_judged_one_sample_is_not_ranked_and_pushes_nobody(voted: Warehouse) -> None:
     ranked = """
         select judge, rank, low, high from mart.ranking where study = 'quick' and rank is not null
@@ -103,6 +104,7 @@ def test_who_judged_one_sample_is_not_ranked_and_pushes_nobody(voted: Warehouse)
     assert voted.query(ranked).rows() == before
 
 
+@pytest.mark.slow
 def test_the_limit_of_time_is_an_option_and_changes_no_vote(voted: Warehouse) -> None:
     facts = "select count(*), sum(seconds) from votes"
     before = voted.query(facts).rows()
@@ -125,6 +127,7 @@ def test_the_report_shows_people_and_is_of_the_run_that_measured(
     assert "people/ann" in out.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_votes_that_were_not_measured_are_told_and_not_taken(
     voted: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -154,6 +154,7 @@ def test_killed_run_goes_on_where_it_stopped(
     assert after.join(before, on="ballot_id", how="semi").equals(before)
 
 
+@pytest.mark.slow
 @pytest.mark.charts
 def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) -> None:
     done = voirdire("audit", "paper", "--limit", "12", "--judge", "offline/positional")
@@ -175,6 +176,7 @@ def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) 
     assert "no pair is left to ask about. Answers dropped: 1 gender_bias" in empty.stderr
 
 
+@pytest.mark.slow
 def test_shams_are_left_out_or_taken_both(voirdire: Voirdire, warehouse: Warehouse) -> None:
     words = (
         "audit",

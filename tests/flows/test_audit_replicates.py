@@ -15,6 +15,7 @@ pytestmark = pytest.mark.served
 PROMOTE, DETRACT = "fake_reference", "factual_error"
 
 
+@pytest.mark.slow
 def test_replicates_have_a_floor_of_their_own(voirdire: Voirdire, warehouse: Warehouse) -> None:
     words = (
         "audit",

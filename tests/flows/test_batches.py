@@ -253,6 +253,7 @@ def test_what_a_batch_leaves_is_asked_again(
     assert _states(warehouse) == [behaviour.get("batch_end", "completed"), "completed"]
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_refused_stops_its_judge_only(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
@@ -284,6 +285,7 @@ def test_the_budget_holds_for_batches(
     assert batched.stats()["lines"] == warehouse.read(Votes).height == BALLOTS
 
 
+@pytest.mark.slow
 def test_each_round_of_a_stopping_rule_is_a_batch(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:

@@ -59,6 +59,7 @@ def _runs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     ).rows()
 
 
+@pytest.mark.slow
 def test_what_a_failing_provider_leaves_is_filled_later(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -87,6 +88,7 @@ def test_what_a_failing_provider_leaves_is_filled_later(
     assert _runs(warehouse)[1] == ("completed", BALLOTS, 0, BALLOTS, 0)
 
 
+@pytest.mark.slow
 def test_mixed_faults_lose_and_double_nothing(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -171,6 +173,7 @@ def _memory(pid: int) -> float:
     return 0.0
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -304,6 +307,7 @@ def test_a_permanent_error_stops_one_judge(
     assert "sk-wrong-but-secret" not in everything
 
 
+@pytest.mark.slow
 def test_the_budget_holds_and_the_rest_is_asked_when_it_is_raised(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:

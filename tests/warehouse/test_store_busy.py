@@ -174,6 +174,7 @@ def test_two_processes_write_to_one_file(warehouse: Warehouse) -> None:
     assert {f"d/{number}" for number in said} <= set(found)
 
 
+@pytest.mark.slow
 def test_a_killed_writer_loses_nothing_that_it_had_saved(warehouse: Warehouse) -> None:
     acknowledged: list[int] = []
     for _ in range(2):

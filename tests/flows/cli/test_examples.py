@@ -53,6 +53,7 @@ def test_from_an_empty_folder_to_results_of_own_entries(
     assert counted.rows() == [("offline/honest", 3), ("offline/positional", 3)]
 
 
+@pytest.mark.slow
 def test_an_edited_prompt_asks_anew_and_old_votes_stay(
     voirdire: Voirdire, tmp_path: Path, warehouse: Warehouse
 ) -> None:

@@ -318,6 +318,7 @@ def check(row: dict[str, Any]) -> None:
         assert said.endswith(": no interval") or said == UNBOUNDED, row
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(STUDY)
 def test_no_frame_breaks_the_statistics(make_vote_log: Make, study: Any) -> None:

@@ -192,6 +192,7 @@ def test_the_canary_is_small_and_nightly() -> None:
     assert pairs.select(pl.col("arm").n_unique()).item() == 3
 
 
+@pytest.mark.slow
 def test_canary_judges_are_as_cold_as_their_models_allow() -> None:
     judges = [JUDGES[name] for name in STUDIES["canary"].study.judges]
     cold = refused_params([(j.model, {**j.params, "temperature": 0}) for j in judges])

@@ -140,6 +140,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     assert "No result about position for 3 people: votes in one order only" in section
 
 
+@pytest.mark.slow
 def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.duckdb"
     voirdire("measure", votes, "--warehouse", place)
@@ -192,6 +193,7 @@ def test_a_report_shows_the_saved_conclusions(votes: Path, tmp_path: Path) -> No
     assert "as it was concluded" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.duckdb"
     with duckdb.connect(str(place)) as connection:

@@ -97,6 +97,7 @@ def test_partial_results_are_told(log: Any) -> None:
     assert kept.startswith(f"Results not replaced: {told}, so the complete results of 2026-11-20 ")
 
 
+@pytest.mark.slow
 @pytest.mark.served
 def test_a_missing_key_costs_its_judge_only(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any

@@ -201,6 +201,7 @@ main(prog_name="voirdire")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("audit", "--limit", "2"), ("serve", "--port", "{port}")])
 def test_commands_tell_that_their_server_does_not_answer(
     words: tuple[str, ...], tmp_path: Path
@@ -287,6 +288,7 @@ def test_a_port_that_is_taken_is_reported_at_once() -> None:
             Server(port)
 
 
+@pytest.mark.slow
 def test_a_server_of_our_own_is_told_of_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flows.serving.server.SECONDS_BETWEEN_MESSAGES", 0.2)
     monkeypatch.setattr("flows.serving.server.SECONDS_BEFORE_OUTPUT", 0.4)
