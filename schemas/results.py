@@ -171,7 +171,7 @@ class Findings(Measured, table="findings", key=CELL):
     detected_high: float = optional("upper bound of its 95 % interval")
     detected_by: str = optional(
         "statistic in detected: of verdicts, or of scores if that is unstable",
-        isin=["detection_power", "detection_share"],
+        isin=["detection_power", "detection_share", "flaws_detected"],
     )
     shift_spread: float = pa.Field(
         ge=0, nullable=True, description="estimated standard deviation of the samples' true shifts"

@@ -29,6 +29,7 @@ from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
+from tasks.pointwise.worst_cases import rating_worst_cases
 from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
@@ -160,4 +161,5 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
             rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
         if {"tallies", "shifts"} <= {*frames}:
             rows.append(worst_cases(frames["tallies"], frames["shifts"]))
+        rows.append(rating_worst_cases(frames["ratings"]))
         return Estimates.of(with_exclusions(with_floors(pl.concat(rows))))

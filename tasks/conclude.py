@@ -7,6 +7,15 @@ from schemas.keys import CELL, PANEL
 from schemas.results import Estimates, Exclusions, Findings, KeptFindings
 from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_spread
 from tasks.conclusions.exclusions import kept
+from tasks.conclusions.pointwise import NAMES as POINTWISE
+from tasks.conclusions.pointwise import (
+    minimum_shift,
+    own_detection,
+    own_names,
+    shift_name,
+    under_pairwise_names,
+    unit,
+)
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
     BIASED,
@@ -58,7 +67,8 @@ def endpoints(estimates: DataFrame[Estimates]) -> DataFrame[Estimates]:
     statistic, part = pl.col("statistic"), pl.col("subgroup")
     whole = statistic.is_in(["mps_sham", *SUPPORTING]) & part.is_in(["", *WORST.values()])
     aside = statistic.is_in([*ASIDE, *STATISTICS]) & (part == "")
-    return Estimates.of(estimates.filter(whole | aside | statistic.is_in(BY_PART)))
+    rated = statistic.is_in([*POINTWISE])
+    return Estimates.of(estimates.filter(whole | aside | statistic.is_in(BY_PART) | rated))
 
 
 def conclude(
@@ -88,12 +98,18 @@ def conclude(
     few questions, nothing is concluded, and the ``reason`` says why. Estimates are also shrunk
     toward the mean of all judges under the same perturbation.
 
+    Cells of ratings follow the same rules in the same family, with the shift of the rating in
+    standard deviations of the judge's control ratings, or the shift of the pass rate, in place of
+    the mean preference shift, and minima of their own (:mod:`tasks.conclusions.pointwise`). A flaw
+    should cost a rating, so detract kinds have the same words as above; a rating that falls tells
+    of detecting, and its share of flaws is ``flaws_detected``.
+
     Position bias is a finding about each judge, in a separate family (``position_bias.py``).
     """
     rows = endpoints(estimates)
     with limited_by(thresholds):
         found = [
-            _of_perturbations(rows, detects_at),
+            _of_perturbations(under_pairwise_names(rows), detects_at),
             Findings.draft(position_findings(rows)),
         ]
     return Findings.of(pl.concat(found))
@@ -112,7 +128,7 @@ def kept_findings(
     return KeptFindings.of(conclude(rest, detects_at_of(findings), thresholds))
 
 
-def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFrame[Findings]:
+def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findings]:
     whole = rows.filter(subgroup="")
     cells = cells_with_findings(whole, detects_at)
     if cells.is_empty():
@@ -130,6 +146,8 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
     return Findings.draft(
         cells.with_columns(
             reason=pl.coalesce("refused", "note"),
+            statistic=own_names(),
+            unit=unit(),
             **{
                 name + end: f"{statistic}_{number}"
                 for name, statistic in (("control", "mps"), ("sham_shift", "sham_shift"))
@@ -140,6 +158,7 @@ def _of_perturbations(rows: DataFrame[Estimates], detects_at: float) -> DataFram
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
             finding=pl.when(accepted).then("word"),
             detected="detected_estimate",
+            detected_by=own_detection(),
             **{
                 "shift_spread" + end: f"shift_spread_{number}"
                 for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
@@ -241,10 +260,8 @@ def _with_tested(cells: Cells) -> Cells:
         ),
         too_easy=too_easy,
         by_odds=easy,
-        tested_minimum=pl.when(easy)
-        .then(limits().minimum_log_odds)
-        .otherwise(limits().minimum_shift),
-        minimum=pl.lit(limits().minimum_shift),
+        tested_minimum=pl.when(easy).then(limits().minimum_log_odds).otherwise(minimum_shift()),
+        minimum=minimum_shift(),
         odds_minimum=pl.lit(limits().minimum_log_odds),
     )
 
@@ -320,7 +337,7 @@ RULES = (
             pl.when(excludes_zero("sham_shift")).then(
                 pl.format("the sham itself moves this judge: sham_shift {}", shown("sham_shift"))
             ),
-            pl.format("not confirmed over the control: MPS {}", shown("mps")),
+            pl.format("not confirmed over the control: {} {}", shift_name(), shown("mps")),
             pl.lit("not confirmed over the control: it has no shift"),
         ),
         INCONCLUSIVE,

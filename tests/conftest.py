@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 from playwright.sync_api import Browser, BrowserType, sync_playwright
 
-from schemas.calibration import Advantages, AltTests
+from schemas.calibration import Advantages, AltTests, Ratings
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Contests, Judges, Pairs, Shifts, VoteLog, Votes
@@ -225,6 +225,41 @@ def make_estimates() -> Make:
         }
 
     return _factory(Estimates, complete)
+
+
+@pytest.fixture(scope="session")
+def make_ratings() -> Make:
+    """Rows give ``sample``, ``value`` (None is unreadable) and the arm; grades from 1 to 10."""
+
+    def complete(row: Row) -> Row:
+        planted = row.get("arm", "control") in {"experimental", "sham"}
+        side = row.get("side", "target")
+        passing = row.get("kind") == "label"
+        value = row["value"]
+        return {
+            **CELL,
+            "prompt": "grade",
+            "item": row["sample"] + ("/anchor" if side == "anchor" else ""),
+            "cluster": row["sample"],
+            "side": side,
+            "arm": "control",
+            "perturbation": "boast" if planted else None,
+            "perturbation_kind": "promote" if planted else None,
+            "repeat": 0,
+            "human": False,
+            "kind": "number",
+            "lowest": None if passing else 1.0,
+            "highest": None if passing else 10.0,
+            "inconsistent": False,
+            "simulated": False,
+            "label": (["fail", "pass"][int(value)] if passing else str(value))
+            if value is not None
+            else None,
+            "invalid": None if value is not None else "no rating",
+            **row,
+        }
+
+    return _factory(Ratings, complete)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import polars as pl
 
 from schemas.keys import JUDGE
 from schemas.results import LOST, Estimates
+from tasks.conclusions.pointwise import minimum_spread, unit, worst_words
 from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
 from tasks.counting.verdicts import match_groups, opposed, tally_votes
@@ -73,7 +74,12 @@ def _same_finding(side: str) -> pl.Expr:
     return (word & way).fill_null(value=False)
 
 
-SHARE = pl.format("{} of the {} votes cannot be read", written("most_lost"), "most_lost_arm")
+SHARE = pl.format(
+    "{} of the {} {} cannot be read",
+    written("most_lost"),
+    "most_lost_arm",
+    pl.when(unit() == "score").then(pl.lit("votes")).otherwise(pl.lit("ratings")),
+)
 WORDS = [
     pl.format("{} (shift {})", f"word_{side}", written(f"at_{side}")).fill_null("not measured")
     for side in ("anchor", "target")
@@ -90,7 +96,14 @@ LOST_RULES = (
         pl.col("doubtful")
         & ~(_same_finding("anchor") & _same_finding("target"))
         & (pl.col("word") != INCONCLUSIVE),
-        pl.format("{}: {} if they were all for the anchor, {} if for the target", SHARE, *WORDS),
+        pl.format(
+            "{}: {} if they were {}, {} if {}",
+            SHARE,
+            WORDS[0],
+            worst_words("anchor"),
+            WORDS[1],
+            worst_words("target"),
+        ),
         INCONCLUSIVE,
     ),
 )
@@ -134,13 +147,15 @@ def mixed_rules() -> tuple[Rule, ...]:
     and an unadjusted p-value.
     """
     level = limits().spread_alpha
-    spread = pl.col("shift_spread_estimate") >= limits().minimum_spread
+    spread = pl.col("shift_spread_estimate") >= minimum_spread()
     moved = (pl.col("moved_p") < ALPHA) & spread
     categories_differ = (pl.col("category_p") < ALPHA) & (
         pl.col("category_shift").abs() >= pl.col("minimum")
     )
     perhaps = (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < level) & spread
     shift, deviation = written("category_shift"), shown("shift_spread")
+    rated = unit() != "score"
+    parts = pl.when(rated).then(pl.lit("criteria")).otherwise(pl.lit("categories"))
     return (
         Rule(
             moved.fill_null(value=False),
@@ -149,7 +164,7 @@ def mixed_rules() -> tuple[Rule, ...]:
         ),
         Rule(
             categories_differ.fill_null(value=False),
-            pl.format("the shift differs between categories: {} in {}", shift, "category"),
+            pl.format("the shift differs between {}: {} in {}", parts, shift, "category"),
             MIXED,
         ),
         Rule(

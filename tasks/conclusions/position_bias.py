@@ -97,6 +97,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
         mode=pl.lit("any"),
         kind=pl.lit(POSITION),
         statistic=pl.when("one_order").then(pl.lit(EFFECT)).otherwise(pl.lit(GAP)),
+        unit=pl.when("one_order").then(pl.lit("logit")).otherwise(pl.lit("share")),
         minimum=pl.when("one_order")
         .then(limits().minimum_log_odds)
         .otherwise(limits().minimum_shift),

@@ -6,7 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.keys import CELL, JUDGE
-from schemas.results import Drifts, Estimates, Findings, Gates
+from schemas.results import ENDPOINTS, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
@@ -85,7 +85,7 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
         pl.col("too_few").is_null(),
         pl.col("standard_error").is_not_null(),
         pl.col("subgroup") == "",
-        pl.col("statistic").is_in(["mps", "mps_sham"])
+        pl.col("statistic").is_in(ENDPOINTS)
         | (pl.col("statistic").is_in(["position_gap", "position_kappa"]) & WHOLE),
     )
     halves = known.with_columns(half_width(known)).select(*key, "half")

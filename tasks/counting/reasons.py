@@ -19,6 +19,7 @@ LABELLED = "no pair with a label has a valid vote"
 PEOPLE = "no item has labels of the judge and of a person"
 DECIDED = "on every item, one of the two says tie"
 WAVES = "no item has votes in both waves"
+NO_RATING = "no rating is readable"
 
 MISSING: Mapping[str, str] = {
     **dict.fromkeys(
@@ -170,6 +171,32 @@ MISSING: Mapping[str, str] = {
     "self_score_error": "no other judge scored a contest that this judge scored",
     **dict.fromkeys(("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES),
     "position_drift": "one of the waves has no vote for a slot",
+    **dict.fromkeys(
+        ("mean_rating", "pass_rate", "modal_share", "ceiling_share", "floor_share"), NO_RATING
+    ),
+    **dict.fromkeys(
+        ("rating_shift", "pass_rate_shift", "pass_flips"),
+        "no sample has readable ratings in control and in the experimental arm",
+    ),
+    **dict.fromkeys(
+        ("rating_shift_sham", "pass_rate_shift_sham"),
+        "no sample has readable ratings in the sham and in the experimental arm",
+    ),
+    **dict.fromkeys(
+        ("rating_sham_shift", "pass_rate_sham_shift", "pass_flips_sham"),
+        "no sample has readable ratings in control and in the sham",
+    ),
+    "flaws_detected": "no sample has a rating above the lowest without the flaw",
+    "near_threshold": NO_RATING,
+    "rating_bias": "no answer has a readable rating and a grade of people on the same scale",
+    **dict.fromkeys(
+        ("derived_preference", "derived_ties"),
+        "no sample has readable ratings of its target and its anchor",
+    ),
+    "retest_flips": "no answer has two readable ratings",
+    "rating_lost_over_control": "no sample was rated in control and in the experimental arm",
+    "rating_lost_over_sham": "no sample was rated in the sham and in the experimental arm",
+    "rating_lost_rate": "no rating was asked in this arm",
 }
 """Statistic -> what is missing if its denominator is empty."""
 

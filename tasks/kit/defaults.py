@@ -62,6 +62,17 @@ class Thresholds(BaseModel):
     )
     minimum_shift: float = _limit(0.05, "Smallest relevant mean preference shift.")
     minimum_log_odds: float = _limit(0.25, "Smallest relevant log-odds shift.", below=10)
+    minimum_rating_shift: float = _limit(
+        0.25,
+        "Smallest relevant shift of grades, in standard deviations of the judge's control grades.",
+        below=10,
+    )
+    minimum_pass_rate_shift: float = _limit(0.05, "Smallest relevant shift of a pass rate.")
+    tie_band: float = _limit(
+        0.1,
+        "Two grades that differ by at most this many points are a tie in derived comparisons.",
+        below=1000,
+    )
     minimum_asr_difference: float = _limit(
         0.10, "Smallest relevant difference between the attack success rates of two judges."
     )

@@ -19,9 +19,8 @@ from tasks.results import Results, Steps, results_of
 from tasks.statistics import STATISTICS, with_floors
 
 Rows = Mapping[str, tuple[str, ...]]
-VALIDITY: Rows = {"validity": ("valid_rate", "invalid_rate")}
 ORDER_FREE: Rows = {
-    **VALIDITY,
+    "validity": ("valid_rate", "invalid_rate"),
     "tie_rate": ("tie_rate",),
     "accuracy": ("accuracy", "accuracy_valid"),
 }
@@ -34,13 +33,12 @@ def results_of_log(log: Log, mode: str) -> Results:
     """Return the results of another tool's log: of its votes, and of its ratings without an order.
 
     Ratings have no position statistics. Their agreement and the wins of models are computed from
-    annotations and contests, like those of votes; validity, ties and accuracy from counts.
+    annotations and contests, like those of votes; validity, ties and accuracy of verdicts from
+    counts. Means, validity and scale use of grades and labels are those of any ratings.
     """
     verdicts = pl.col("kind") == "verdict"
-    counted = [
-        (tallies_of(Ratings.of(log.ratings.filter(verdicts))), ORDER_FREE),
-        (tallies_of(Ratings.of(log.ratings.filter(~verdicts))), VALIDITY),
-    ]
+    compared = tallies_of(Ratings.of(log.ratings.filter(verdicts)))
+    single = tallies_of(Ratings.of(log.ratings.filter(~verdicts)))
 
     def measure(**frames: Any) -> DataFrame[Estimates]:
         measured = measure_all(**frames)
@@ -48,12 +46,10 @@ def results_of_log(log: Log, mode: str) -> Results:
         rows: list[pl.DataFrame] = [
             measured.filter(~by_order) if log.votes.is_empty() else measured
         ]
-        for tallies, wanted in counted:
-            drafts = (STATISTICS[name].draft(tallies=tallies) for name in wanted)
-            rows += [
-                draft.filter(pl.col("statistic").is_in(wanted[name]))
-                for name, draft in zip(wanted, drafts, strict=True)
-            ]
+        rows += [
+            STATISTICS[name].draft(tallies=compared).filter(pl.col("statistic").is_in(given))
+            for name, given in ORDER_FREE.items()
+        ]
         return Estimates.of(with_floors(pl.concat(rows)))
 
     steps = Steps(
@@ -68,5 +64,5 @@ def results_of_log(log: Log, mode: str) -> Results:
     # Bootstraps of many rows take minutes.
     with formulas_only() if is_long(log) else nullcontext():
         found = results_of(log.votes, mode, ratings=log.ratings, steps=steps)
-    everything = Tallies.draft(pl.concat([found.tallies, *(tallies for tallies, _ in counted)]))
+    everything = Tallies.draft(pl.concat([found.tallies, compared, single]))
     return found._replace(tallies=everything)

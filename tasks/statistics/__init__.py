@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict, cast
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.kit.catalogue import Catalogue, modules
 from tasks.kit.home import own_folder
@@ -30,6 +31,7 @@ Family = Literal[
     "sequence",
     "drift",
     "correction",
+    "pointwise",
 ]
 """What an estimate is about."""
 
@@ -43,8 +45,12 @@ Unit = Literal[
     "probability",
     "rank",
     "letter",
+    "points",
+    "squared points",
+    "sd",
 ]
-"""Unit of an estimate; ``score`` is a mean score, or a difference of mean scores."""
+"""Unit of an estimate; ``score`` is a mean score, or a difference of mean scores; ``points`` are
+those of the scale of a grade, ``sd`` standard deviations of a judge's control ratings."""
 
 Floor = Literal["sham", "replicate", "random judge", "sham if asked", "as the primary endpoint"]
 """What an estimate is compared with: an arm that shows the effect of noise alone.
@@ -94,10 +100,12 @@ class Statistic:
         from tasks.counting.reasons import explained
         from tasks.inference.bootstrap import seed_of_bounds
 
-        rows = explained(self.measure(**{frame: frames[frame] for frame in self.reads}))
+        # Only pointwise studies, and logs of ratings, have any.
+        known = {"ratings": Ratings.empty(), **frames}
+        rows = explained(self.measure(**{frame: known[frame] for frame in self.reads}))
         declared = {
             "family": self._each("family", pl.String),
-            "unit": self._each("unit", pl.String),
+            "unit": pl.coalesce("unit", self._each("unit", pl.String)),
             "null_value": self._each("null", pl.Float64),
             "floor": pl.coalesce("floor", self._each("floor", pl.String)),
             "seed": pl.coalesce("seed", seed_of_bounds()),

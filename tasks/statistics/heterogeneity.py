@@ -89,6 +89,14 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
         return Estimates.empty()
     groups = grouped(shifts)
     items, over_base = _items(tallies, shifts, groups)
+    return Estimates.draft(_over_which(spread_rows(items, groups), groups, over_base))
+
+
+def spread_rows(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
+    """Return the three rows of each cell from two independent shifts of its samples.
+
+    ``items`` has the mean ``d`` and the product ``dd`` of the two, ``counted`` and ``dropped``.
+    """
     cells = summed(items, SUMS, _spread, groups)
     mean, square, variance = (
         linearised(name, cells, solve)
@@ -98,14 +106,13 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
             ("variance", _variance),
         )
     )
-    rows = pl.concat(
+    return pl.concat(
         [
             _spreads(variance),
             _tested(square, items, groups),
             _standardised(mean, variance),
         ]
     )
-    return Estimates.draft(_over_which(rows, groups, over_base))
 
 
 def _items(

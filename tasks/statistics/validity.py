@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.judging import Tallies
 from schemas.keys import JUDGE
 from schemas.results import Estimates
@@ -22,17 +23,20 @@ OUTCOMES = {
     "cached_rate": pl.col("cached"),
 }
 SAVED = "saved_rate"
+UNREAD = ("abstain", "ambiguous")
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
 
 
 @statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED), family="validity")
-def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     """Measure the shares of needed ballots that are valid, invalid, abstained, ambiguous, missing.
 
     Parameters
     ----------
     tallies
         One row per pair and judge.
+    ratings
+        One row per rating; those of single answers count as ballots, each criterion by itself.
 
     Returns
     -------
@@ -54,8 +58,9 @@ def validity(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     --------
     Of four ballots, choices first, tie, invalid and none: valid .5, invalid .25, missing .25.
     """
-    cells = _ballots(tallies).filter(pl.col("perturbation").is_not_null())
-    parts = _of_judges(tallies), _condensed(cells)
+    asked = pl.concat([_ballots(tallies), _ballots_of(ratings)], how="vertical_relaxed")
+    cells = asked.filter(pl.col("perturbation").is_not_null())
+    parts = _whole(asked), _condensed(cells)
     return Estimates.draft(pl.concat(row for part in parts for row in _rates(*part)))
 
 
@@ -78,9 +83,41 @@ def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
+    unread = {word: (pl.col("invalid") == word).fill_null(value=False) for word in UNREAD}
+    one, none = pl.lit(1, pl.Int64), pl.lit(0, pl.Int64)
+    counts = {
+        "planned": one,
+        "stopped": none,
+        "voted": one,
+        "invalid": pl.col("invalid").is_not_null() & ~pl.any_horizontal(unread.values()),
+        **unread,
+        "cached": pl.col("cached").fill_null(value=False),
+        "known": pl.col("cached").is_not_null(),
+    }
+    return (
+        ratings.filter(pl.col("kind") != "verdict")
+        .select(
+            *JUDGE,
+            "perturbation",
+            "cluster",
+            "simulated",
+            kind="perturbation_kind",
+            **{name: count.cast(pl.Int64) for name, count in counts.items()},
+            mode=pl.lit("any"),
+            votes=pl.lit(1, pl.Int64),
+        )
+        .select(*JUDGE, "perturbation", "kind", "cluster", "simulated", *COUNTS, "mode", "votes")
+    )
+
+
 def _of_judges(tallies: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:
-    nothing = (pl.lit(None, tallies.schema[name]).alias(name) for name in ("perturbation", "kind"))
-    return _condensed(_ballots(tallies).with_columns(nothing))
+    return _whole(_ballots(tallies))
+
+
+def _whole(asked: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:
+    nothing = (pl.lit(None, asked.schema[name]).alias(name) for name in ("perturbation", "kind"))
+    return _condensed(asked.with_columns(nothing))
 
 
 def _condensed(pairs: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:

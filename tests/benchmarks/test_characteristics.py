@@ -251,8 +251,13 @@ OTHERWISE = {
 # Of 142 questions: the one needs a question for each conflict, the other far more than 20.
 # An exact binomial test (docs: .033 and .039), and one that holds whenever one looks (.011, .013).
 LARGE = {"primacy_test": 0.036, "e_value": 0.012}
-ELSEWHERE = {"e_stop", "sequential_stop"}
+STOPPING = {"e_stop", "sequential_stop"}
 """Where a design stops: tests/tasks/statistics/test_stopping_sizes.py."""
+RATINGS = {
+    row for entry in STATISTICS.values() if entry.reads == ("ratings",) for row in entry.gives
+}
+"""Statistics of single ratings: benchmarks/pointwise.py, tests/benchmarks/test_pointwise.py."""
+ELSEWHERE = STOPPING | RATINGS
 
 
 def expected(share: float, number: int) -> Any:

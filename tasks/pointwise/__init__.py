@@ -1,0 +1,1 @@
+"""Ratings of single answers: means over repeats, arms side by side, worst cases."""

@@ -1,0 +1,182 @@
+"""Ratings as items of statistics: by criterion and as a whole, with the ends of their scale."""
+
+import polars as pl
+
+from schemas.keys import JUDGE
+
+BALLOT = (*JUDGE, "item", "sample", "side", "arm", "perturbation", "repeat")
+THING = (*JUDGE, "subgroup", "item", "sample", "side", "arm", "perturbation")
+SCALE = ("dataset", "subgroup")
+ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
+CONTROL = pl.col("arm") == "control"
+NOTHING = pl.lit(None, pl.Float64)
+
+
+def rated(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per rating of each criterion, and of the whole where criteria have weights.
+
+    The whole (``subgroup`` "") is the mean of the criteria by their weights; a ballot with an
+    unreadable criterion has none. Verdicts on pairs, and labels without values, are left out.
+
+    Returns
+    -------
+    DataFrame
+        ``THING, repeat, cluster, kind, simulated``; ``value`` and ``passed`` (1 or 0), null if
+        unreadable; ``graded``, false if there is only pass and fail; ``passes_at, human_value``;
+        ``lowest, highest``: ends of the scale as declared, else as seen in the dataset.
+    """
+    single = ratings.filter(pl.col("kind") != "verdict")
+    if single.is_empty():
+        return single
+    criterion = ("dataset", "criterion")
+    binary = (pl.col("kind") == "label") & pl.col("value").is_in([0.0, 1.0]).fill_null(value=True)
+    rows = (
+        single.with_columns(
+            graded=~binary.all().over(criterion),
+            named=pl.col("value").is_not_null().any().over(criterion),
+        )
+        .filter("named")
+        .select(
+            *JUDGE,
+            "item",
+            "sample",
+            "side",
+            "arm",
+            "perturbation",
+            "repeat",
+            "cluster",
+            "simulated",
+            "graded",
+            "value",
+            "lowest",
+            "highest",
+            "passes_at",
+            "human_value",
+            kind="perturbation_kind",
+            subgroup=pl.col("criterion").fill_null(""),
+            weight=pl.col("weight").fill_null(1.0),
+            # Criteria of a log need not be parts of one rating.
+            parts=pl.col("criterion").is_not_null()
+            & (pl.col("sample").is_not_null() | pl.col("weight").is_not_null()),
+        )
+    )
+    rows = _with_ends(rows)
+    verdict = pl.when(pl.col("graded") & pl.col("passes_at").is_not_null()).then(
+        (pl.col("value") >= pl.col("passes_at")).cast(pl.Float64)
+    )
+    rows = rows.with_columns(passed=pl.when("graded").then(verdict).otherwise("value"))
+    parts = rows.filter("parts")
+    if parts.is_empty():
+        return rows
+    return pl.concat([rows, _wholes(parts)], how="diagonal_relaxed")
+
+
+def _with_ends(rows: pl.DataFrame) -> pl.DataFrame:
+    ends = {"lowest": pl.col("value").min(), "highest": pl.col("value").max()}
+    return rows.with_columns(
+        pl.when("graded")
+        .then(pl.coalesce(name, seen.over(SCALE)))
+        .otherwise(float(name == "highest"))
+        .alias(name)
+        for name, seen in ends.items()
+    )
+
+
+def _wholes(parts: pl.DataFrame) -> pl.DataFrame:
+    weight = pl.col("weight")
+
+    def mean(name: str) -> pl.Expr:
+        whole = (pl.col(name) * weight).sum() / weight.sum()
+        return pl.when(pl.col(name).is_not_null().all()).then(whole).alias(name)
+
+    number = parts.group_by(JUDGE).agg(all_parts=pl.col("subgroup").n_unique())
+    found = parts.group_by(BALLOT, maintain_order=True).agg(
+        pl.col("cluster", "kind", "simulated").first(),
+        *(mean(name) for name in ("value", "lowest", "highest", "human_value")),
+        graded=pl.col("graded").any(),
+        passed=pl.when(~pl.col("graded").any()).then(mean("passed")),
+        rows=pl.len(),
+    )
+    complete = pl.col("rows") == pl.col("all_parts")
+    return (
+        found.join(number, on=JUDGE, how="left", maintain_order="left")
+        .with_columns(
+            pl.when(complete).then(pl.col("value", "passed")),
+            subgroup=pl.lit(""),
+            passes_at=NOTHING,
+        )
+        .drop("rows", "all_parts")
+    )
+
+
+def things(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per rated answer, arm and criterion, with means over its readable repeats.
+
+    ``score`` and ``passed``; ``square``, the mean square; ``readable`` of ``votes`` ratings;
+    ``mode``, always ``any``.
+    """
+    found = rows.group_by(THING, maintain_order=True).agg(
+        pl.col(*ABOUT).first(),
+        pl.col("human_value").first(),
+        pl.col("passed").mean(),
+        score=pl.col("value").mean(),
+        square=(pl.col("value") ** 2).mean(),
+        readable=pl.col("value").count(),
+        votes=pl.len().cast(pl.Int64),
+    )
+    return found.with_columns(mode=pl.lit("any"))
+
+
+def control_things(ratings: pl.DataFrame, *, repeats: bool = False) -> pl.DataFrame:
+    """Return the unperturbed answers with their ratings; with ``repeats`` also of replicates."""
+    asked = pl.col("arm").cast(pl.String).is_in(["control", *(["replicate"] if repeats else [])])
+    rows = rated(ratings.filter(asked))
+    if rows.is_empty():
+        return rows
+    return things(rows.with_columns(arm=pl.lit("control")))
+
+
+def on_scale(name: str) -> pl.Expr:
+    """Return a rating as a share of its scale, 0 the lowest grade and 1 the highest."""
+    span = pl.col("highest") - pl.col("lowest")
+    return pl.when(span > 0).then((pl.col(name) - pl.col("lowest")) / span).otherwise(0.0)
+
+
+def in_points(estimates: pl.DataFrame, items: pl.DataFrame, *, shift: bool) -> pl.DataFrame:
+    """Turn estimates on a scale from 0 to 1 into points; ``shift`` for differences.
+
+    A scale of one grade, which is declared nowhere, leaves no interval.
+    """
+    key = ("dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup")
+    scales = items.group_by(key).agg(
+        _lowest=pl.col("lowest").first(),
+        _span=(pl.col("highest") - pl.col("lowest")).first(),
+    )
+    found = estimates.join(
+        scales, on=list(key), how="left", nulls_equal=True, maintain_order="left"
+    )
+    start = pl.lit(0.0) if shift else pl.col("_lowest")
+    ends = ("low", "high", "boot_low", "boot_high")
+    known = pl.col("_span") > 0
+    numbers = found.with_columns(
+        estimate=pl.col("estimate") * pl.col("_span") + start,
+        standard_error=pl.col("standard_error") * pl.col("_span"),
+        hits=pl.lit(None, pl.Int64),
+        **{end: pl.when(known).then(pl.col(end) * pl.col("_span") + start) for end in ends},
+        reason=pl.when(known | pl.col("estimate").is_null())
+        .then("reason")
+        .otherwise(pl.lit(ONE_GRADE)),
+    )
+    return numbers.select(estimates.columns)
+
+
+ONE_GRADE = "all ratings are equal and the scale is not declared: no interval"
+
+
+def in_unit(estimates: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """Set the unit ``share`` where estimates are of pass and fail."""
+    key = ["dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup"]
+    graded = items.group_by(key).agg(_graded=pl.col("graded").any())
+    found = estimates.join(graded, on=key, how="left", nulls_equal=True, maintain_order="left")
+    share = pl.when(~pl.col("_graded")).then(pl.lit("share"))
+    return found.with_columns(unit=share).select(estimates.columns)

@@ -1,0 +1,84 @@
+"""Share of flaws that lower a rating: the pointwise counterpart of detection power."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.results import Estimates
+from tasks.counting.cells import ratios
+from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.cluster_sums import grouped
+from tasks.pointwise.shifts import passes, rating_shifts
+from tasks.statistics import statistic
+
+
+@statistic(
+    source="methods.md, sections 2 and 16 (as detection power)",
+    family="pointwise",
+    null=0.0,
+    floor="sham if asked",
+)
+def flaws_detected(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+    """Measure the share of flaws for which a judge lowers its rating, beyond noise.
+
+    Over samples whose rating without the flaw is above the lowest,
+    ``D = (#[y_exp < y_base] - #[y_exp > y_base]) / #[y_base > lowest]``: noise moves ratings up as
+    often as down and cancels. Of pass and fail it is the share of passes that the flaw removes,
+    ``1 - sum p_exp / sum p_base``.
+
+    Parameters
+    ----------
+    ratings
+        One row per rating; only detract kinds are used. The base is the sham, or the control where
+        the primary endpoint is over the control.
+
+    Returns
+    -------
+    Estimates
+        At most 1 (every flaw lowers the rating), 0 for a judge that sees none, below 0 for one that
+        rewards them. By cluster linearisation.
+
+    Notes
+    -----
+    A judge that notices a flaw, but by chance rates the answer higher, is not counted as noticing
+    it, so D is a lower bound of what it detects. Ratings at the lowest grade cannot fall.
+
+    References
+    ----------
+    methods.md, sections 2, 6 and 16.
+
+    Examples
+    --------
+    Sham grades 8, 7, 5 and 1 on a scale from 1; with the flaw 5, 7, 6 and 1: one lower, one higher,
+    of three that could fall: D = 0. Sham passes 1, 1, 1, 0 and with the flaw 0, 0, 1, 0: 2/3.
+    """
+    shifts = rating_shifts(ratings)
+    shifts = shifts if shifts.is_empty() else shifts.filter(pl.col("kind") == "detract")
+    if shifts.is_empty():
+        return Estimates.empty()
+    passed = passes(shifts.filter(~pl.col("graded")))
+    found = [_detected(some, by) for some, by in ((shifts.filter("graded"), True), (passed, False))]
+    return Estimates.draft(pl.concat(found))
+
+
+def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # noqa: FBT001
+    if shifts.is_empty():
+        return Estimates.empty()
+    groups = grouped(shifts)
+    over_sham = pl.Series(over_shams(shifts, groups)[groups.cell])
+    base = pl.when(over_sham).then("sham_score").otherwise("control_score")
+    fall = base - pl.col("experimental_score")
+    known = fall.is_not_null()
+    if by_sign:
+        could, num = (base > 0).cast(pl.Float64), fall.sign()
+    else:
+        could, num = base, fall
+    items = shifts.with_columns(
+        counted=known,
+        dropped=~known,
+        num=num,
+        den=could,
+        minuend=pl.when(fall > 0).then(num).otherwise(0.0),
+        subtrahend=pl.when(fall < 0).then(-num).otherwise(0.0),
+    )
+    return ratios("flaws_detected", items, groups)

@@ -1,0 +1,164 @@
+"""Heterogeneity of rating shifts: between questions, from repeats, and between criteria."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.results import Estimates
+from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.cluster_sums import PART, grouped
+from tasks.inference.delta_method import Linear, linearised, summed
+from tasks.inference.intervals import EMPTY
+from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.multiplicity import holm
+from tasks.pointwise.rated import in_unit, rated, things
+from tasks.pointwise.shifts import arms_beside
+from tasks.statistics import statistic
+from tasks.statistics.heterogeneity import spread_rows
+
+HALF = ["dataset", "judge", "prompt", "wave", "mode", "subgroup", "perturbation", "sample"]
+
+
+@statistic(
+    source="methods.md, section 16 (heterogeneity)",
+    gives=("rating_spread", "rating_mean_square", "criterion_shift", "criterion_spread"),
+    family="pointwise",
+    unit="sd",
+    null=0.0,
+)
+def rating_spread(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+    """Measure how much true rating shifts differ between answers, and between criteria.
+
+    With d_i1 and d_i2 the shifts of an answer in its repeats of even and of odd number, over the
+    primary endpoint's base: ``rating_spread = sqrt(mean(d_i1 d_i2) - mean(d_i)^2)`` and
+    ``rating_mean_square = mean(d_i1 d_i2)``, as for comparisons (``heterogeneity``).
+    ``criterion_shift`` is the shift of each criterion, and ``criterion_spread`` the largest
+    distance of one from the mean of all.
+
+    Parameters
+    ----------
+    ratings
+        One row per rating; a spread needs two repeats or more in each arm, criteria a rubric.
+
+    Returns
+    -------
+    Estimates
+        In standard deviations of the judge's control ratings, which are taken as known; for pass
+        and fail in shares. The p-value of ``rating_mean_square`` is that of sign flips; that of
+        ``criterion_spread`` is the smallest of paired t tests of each criterion against the mean,
+        after Holm.
+
+    Notes
+    -----
+    Repeats of one prompt share no noise, so it cancels in the product. With one vote there is no
+    spread.
+
+    References
+    ----------
+    methods.md, section 16. Holm (1979), Scand. J. Stat. 6, 65-70.
+
+    Examples
+    --------
+    Shifts of 1, 1 in the repeats of one answer and 0, 0 of another, and a control deviation of 1:
+    mean square 1/2, mean 1/2, spread sqrt(1/2 - 1/4) = 1/2.
+    """
+    if not (ratings["arm"] == "experimental").any():
+        return Estimates.empty()
+    target = pl.col("side").is_null() | (pl.col("side") == "target")
+    rows = rated(ratings.filter(target))
+    if rows.is_empty():
+        return Estimates.empty()
+    effects = _effects(rows)
+    if effects.is_empty():
+        return Estimates.empty()
+    found = [in_unit(_criteria(effects), effects)]
+    if (rows["repeat"] > 0).any():
+        halves = [_effects(rows.filter(pl.col("repeat") % 2 == odd)) for odd in (0, 1)]
+        found.append(in_unit(_spreads(effects, *halves), effects))
+    return Estimates.draft(pl.concat(found))
+
+
+def _effects(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the arms of each sample, as grades in control deviations or as shares of passes."""
+    wide = arms_beside(things(rows))
+    if wide.is_empty():
+        return wide
+    groups = grouped(wide)
+    shammed = pl.Series("over", over_shams(wide, groups)[groups.cell])
+    base = pl.when("over").then("sham_points").otherwise("control_points")
+    known = pl.col("control_points").is_not_null()
+    variance = (
+        pl.col("control_square").filter(known).mean()
+        - pl.col("control_points").filter(known).mean() ** 2
+    )
+    deviation = pl.when(variance > 1e-9).then(variance.clip(lower_bound=0.0).sqrt()).over(PART)
+    return wide.with_columns(shammed).with_columns(
+        shift=pl.col("experimental_points") - base,
+        scale=pl.when("graded").then(deviation).otherwise(1.0),
+    )
+
+
+def _spreads(both: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    found = both.join(
+        one.select(*HALF, one="shift"), on=HALF, how="left", maintain_order="left"
+    ).join(other.select(*HALF, two="shift"), on=HALF, how="left", maintain_order="left")
+    one_shift, two_shift = pl.col("one") / pl.col("scale"), pl.col("two") / pl.col("scale")
+    known = (one_shift + two_shift).is_not_null()
+    items = found.with_columns(
+        counted=known, dropped=~known, d=(one_shift + two_shift) / 2, dd=one_shift * two_shift
+    )
+    rows = spread_rows(items, grouped(items))
+    named = {"shift_spread": "rating_spread", "mean_square_shift": "rating_mean_square"}
+    return rows.filter(pl.col("statistic").is_in([*named])).with_columns(
+        pl.col("statistic").cast(pl.String).replace(named)
+    )
+
+
+def _criteria(effects: pl.DataFrame) -> pl.DataFrame:
+    """Return the shift of each criterion, and the test that all are equal."""
+    parts = effects.filter(pl.col("subgroup") != "")
+    if parts.is_empty():
+        return Estimates.empty()
+    alike = ["dataset", "judge", "prompt", "wave", "mode", "perturbation", "sample"]
+    effect = pl.col("shift") / pl.col("scale")
+    known = effect.is_not_null()
+    items = parts.with_columns(counted=known, dropped=~known, num=effect, den=pl.lit(1.0))
+    shifts = _unclipped("criterion_shift", items)
+    centred = items.with_columns(
+        num=pl.when(pl.col("num").is_not_null().all().over(alike)).then(
+            pl.col("num") - pl.col("num").mean().over(alike)
+        )
+    ).with_columns(counted=pl.col("num").is_not_null(), dropped=pl.col("num").is_null())
+    apart = _unclipped("criterion_spread", centred)
+    adjusted = [
+        some.with_columns(p_value=holm(some["p_value"]))
+        for some in apart.partition_by([k for k in PART if k != "subgroup"])
+    ]
+    most = (
+        pl.concat(adjusted)
+        .with_columns(pl.col("estimate").abs())
+        .sort("p_value", nulls_last=True)
+        .unique([k for k in PART if k != "subgroup"], keep="first", maintain_order=True)
+        .with_columns(
+            subgroup=pl.lit(""),
+            low=pl.lit(None, pl.Float64),
+            high=pl.lit(None, pl.Float64),
+            boot_low=pl.lit(None, pl.Float64),
+            boot_high=pl.lit(None, pl.Float64),
+            standard_error=pl.lit(None, pl.Float64),
+            level=pl.lit(None, pl.Float64),
+            method=pl.lit("smallest of paired t tests of the criteria, Holm"),
+        )
+    )
+    return pl.concat([shifts, most])
+
+
+def _unclipped(name: str, items: pl.DataFrame) -> pl.DataFrame:
+    """Return means by cluster linearisation of differences that may be beyond 1."""
+    return linearised(name, summed(items.with_columns(x="num"), ("x",)), _mean)
+
+
+def _mean(sums: dict[str, Sums]) -> Linear:
+    n = sums["n"]
+    return Linear(over(sums["x"], n), {"x": over(1.0, n)}, np.full(n.shape, EMPTY))

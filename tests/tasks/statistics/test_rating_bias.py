@@ -1,0 +1,36 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from tasks.statistics.rating_bias import rating_bias
+
+Make = Callable[..., Any]
+
+
+def test_the_difference_from_people(make_ratings: Make) -> None:
+    people = [6, 8, 3, 40, None]
+    given = [
+        {"sample": f"s{i}", "value": v, "human_value": h}
+        for i, (v, h) in enumerate(zip([7, 8, 4, 4, 4], people, strict=True))
+    ]
+    row = rating_bias(ratings=make_ratings(given)).to_dicts()[0]
+    low, high = stats.ttest_1samp([1, 0, 1], 0).confidence_interval()
+    assert (row["estimate"], row["low"], row["high"]) == pytest.approx((2 / 3, low, high))
+    # A grade of 40 is on another scale; nobody graded the last.
+    assert (row["n"], row["dropped"], row["unit"]) == (3, 2, "points")
+
+
+def test_passes_are_compared_as_rates(make_ratings: Make) -> None:
+    given = [
+        {"sample": f"s{i}", "value": v, "human_value": h}
+        for i, (v, h) in enumerate([(1, 1), (1, 0), (0, 0), (1, 0)])
+    ]
+    row = rating_bias(ratings=make_ratings(given, kind="label")).to_dicts()[0]
+    assert row["estimate"] == pytest.approx(0.5)
+
+
+def test_nothing_without_people(make_ratings: Make) -> None:
+    assert rating_bias(ratings=make_ratings([{"sample": "a", "value": 3}])).is_empty()
+    assert rating_bias(ratings=make_ratings([])).is_empty()
