@@ -251,11 +251,15 @@ class Exclusions(Measured, table="excluded_judges", key=JUDGE):
 class Contrasts(
     Measured,
     table="judge_pairs",
-    key=("dataset", "prompt", "wave", "mode", "perturbation", "statistic", "judge", "other"),
+    key=(
+        *("dataset", "prompt", "wave", "mode", "perturbation", "statistic"),
+        *("judge", "other", "other_prompt"),
+    ),
 ):
-    """One row per statistic, perturbation and pair of judges: which judge shifts more."""
+    """One row per statistic, perturbation and pair of judges, or of prompts of a judge."""
 
-    other: str = name("the other judge")
+    other: str = name("the other judge; the judge itself if two of its prompts are compared")
+    other_prompt: str = name("the judge prompt of the other")
     mode: str = pa.Field(description="how votes become a verdict; any if it does not matter")
     perturbation: str = name("name of the perturbation")
     kind: str = optional("promote or detract", isin=KINDS)

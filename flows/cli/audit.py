@@ -236,6 +236,10 @@ def _show(study: Study, path: Path, message: str) -> None:
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
     for line in (*lost_lines(rows), *undiscerning(gates)):
         _show_line(line)
+    if len(study.prompts) > 1:
+        from flows.cli.ranking_table import show_prompts
+
+        show_prompts(CONSOLE, study.name, Warehouse(path))
     _show_changes(study, path)
     _show_line(f"\n{message}")
     _show_place("warehouse:", path)

@@ -1,17 +1,19 @@
-"""The ranking table of a study: judges and people, with a random judge as baseline."""
+"""Tables of a study: judges and people by rank, with a random judge as baseline; its prompts."""
 
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from flows.cli.terminal import fits, number, plain_table, say
+from flows.cli.terminal import fits, number, plain_table, print_line, say
 from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE
+from tasks.kit.units import unit_name
+from tasks.reporting.wording import interval, p_value
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
-CELL = ("dataset", "prompt", "wave", "perturbation")
+CELL = ("dataset", "wave", "perturbation")
 ROWS = """
     select
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
@@ -23,10 +25,10 @@ ROWS = """
     left join mart.ranking as r
         using (study, dataset, judge, prompt, wave, mode, perturbation)
     where b.study = ? and b.kind <> 'position'
-    order by b.dataset, b.prompt, b.wave, b.kind desc, b.perturbation, r.rank nulls last, b.judge
+    order by b.dataset, b.wave, b.kind desc, b.perturbation, r.rank nulls last, b.judge, b.prompt
 """
 RANDOM = """
-    select dataset, prompt, wave, perturbation, estimate as asr,
+    select dataset, wave, perturbation, estimate as asr,
         array_to_string(list_sort(list(distinct votes_per_pair)), ', ') as votes,
     from estimates where study = ? and statistic = 'random_baseline' and estimate is not null
     group by all order by all
@@ -61,6 +63,10 @@ def show_ranked(study: str, warehouse: Path | None) -> None:
     if line := outdated_line(store):
         say(line, err=True)
     rows = store.query(ROWS, [study]).to_dicts()
+    prompts = [row["prompt"] for row in rows if not _is_person(row)]
+    for row in rows:
+        if not _is_person(row):
+            row["judge"] = unit_name(row["judge"], row["prompt"], prompts)
     lines = store.query(RANDOM, [study]).to_dicts()
     console = Console()
     differing = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
@@ -167,3 +173,40 @@ def _rank(value: float | None) -> str:
 
 def _interval(low: str, high: str) -> str:
     return "-" if "-" in {low, high} else f"{low} … {high}"
+
+
+PAIRS = """
+    select judge, perturbation, prompt, other_prompt, contrast, low, high, p_holm, finding, reason
+    from mart.contrasts
+    where study = ? and other = judge and statistic in ('mps_contrast', 'mps_sham_contrast')
+    order by judge, kind desc, perturbation, prompt, other_prompt
+"""
+COMPARED = ("judge", "perturbation", "prompt", "other prompt", "difference", "p, Holm", "finding")
+COMPARISON = (
+    "difference: the judge's shift with the prompt minus that with the other, with its 95 % "
+    "interval; above 0, the first prompt lets the judge be moved further toward the target. "
+    "biased: one of the two is moved more."
+)
+
+
+def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
+    """Print how far each judge's shifts differ between two prompts; nothing if none has two."""
+    pairs = warehouse.query(PAIRS, [study]).to_dicts()
+    if not pairs:
+        return
+    rows = [
+        (
+            *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
+            "-"
+            if row["contrast"] is None
+            else " ".join(
+                [number(row["contrast"], signed=True), interval(row["low"], row["high"])]
+            ),
+            p_value(row["p_holm"]),
+            row["finding"] or row["reason"] or "-",
+        )
+        for row in pairs
+    ]
+    console.print()
+    console.print(plain_table(COMPARED, rows, "Prompts compared"))
+    print_line(console, COMPARISON)

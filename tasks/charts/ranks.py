@@ -64,9 +64,9 @@ def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
 
 
 def _together(rows: list[Row]) -> int:
-    """Return how many judges are ranked against each other: those of one wave and prompt."""
+    """Return how many judges are ranked against each other: those of one wave."""
     asked = Counter(
-        tuple(row[c] for c in CELL if c != "judge") for row in rows if row["estimate"] is not None
+        tuple(row[c] for c in ("dataset", "wave")) for row in rows if row["estimate"] is not None
     )
     return max(asked.values(), default=0)
 

@@ -9,19 +9,21 @@ from tasks.conclusions.rules import first_finding, half_width, is_significant, i
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import limits
+from tasks.kit.units import BETWEEN
 
-FAMILY = (*PANEL, "statistic")
+CELL = tuple(name for name in PANEL if name != "prompt")
+FAMILY = (*CELL, "statistic")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
 STATISTICS = ("mps_contrast", "mps_sham_contrast", "los_contrast", "asr_contrast", "mcnemar")
 
 
 def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
-    """Return one row per statistic, perturbation and pair of judges.
+    """Return one row per statistic, perturbation and pair of judges, or of prompts of a judge.
 
-    Holm adjusts the p-values over all pairs under one perturbation (family F2); pairs with too few
-    questions do not count. ``finding`` is *biased* where the adjusted p-value is below .05 and the
-    difference reaches the minimum (in score, logits or attack success), *no relevant bias* where
-    the 90 % interval lies inside the minimum, else *inconclusive*.
+    Holm adjusts the p-values over all pairs under one perturbation (family F2), with all prompts;
+    pairs with too few questions do not count. ``finding`` is *biased* where the adjusted p-value is
+    below .05 and the difference reaches the minimum (in score, logits or attack success), *no
+    relevant bias* where the 90 % interval lies inside the minimum, else *inconclusive*.
     """
     minima = {
         "mps_contrast": limits().minimum_shift,
@@ -34,7 +36,8 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
     if pairs.is_empty():
         return Contrasts.empty()
     pairs = (
-        pairs.with_columns(
+        _with_other_prompt(pairs)
+        .with_columns(
             half_width(pairs),
             few=why_not_enough(),
             tested=pl.when(is_enough()).then("p_value"),
@@ -45,7 +48,11 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
             p_holm=pl.col("tested").map_batches(holm, return_dtype=pl.Float64).over(FAMILY)
         )
         .join(_singles(estimates, "judge"), on=[*PANEL, "single", "judge"], how="left")
-        .join(_singles(estimates, "other"), on=[*PANEL, "single", "other"], how="left")
+        .join(
+            _singles(estimates, "other").rename({"prompt": "other_prompt"}),
+            on=[*CELL, "other_prompt", "single", "other"],
+            how="left",
+        )
     )
     minimum = pl.col("minimum")
     known = pl.all_horizontal(
@@ -64,6 +71,22 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
             adjustment=pl.when(pl.col("p_holm").is_not_null()).then(pl.lit(ADJUSTMENT)),
             finding=pl.when(known).then(word),
             reason=pl.coalesce("reason", few),
+        )
+    )
+
+
+def _with_other_prompt(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Tell the other's prompt (``other_prompt``) from its name."""
+    judges = pairs.select(pl.col("judge", "other").cast(pl.String), "prompt")
+    prefix = pl.col("judge") + BETWEEN
+    between = pl.col("other").str.starts_with(prefix) & ~pl.col("other").is_in(
+        judges["judge"].unique().implode()
+    )
+    prompt = pl.col("other").str.strip_prefix(prefix)
+    return pairs.with_columns(
+        judges.select(
+            other=pl.when(between).then("judge").otherwise("other"),
+            other_prompt=pl.when(between).then(prompt).otherwise(pl.col("prompt").cast(pl.String)),
         )
     )
 

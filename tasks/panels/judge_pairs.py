@@ -1,6 +1,6 @@
 """All pairs of judges on the items that both judged, with estimates of their differences."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ from tasks.inference.bootstrap import (
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.permutation import Pairs, Sums
-from tasks.panels.panels import Panel
+from tasks.kit.units import BETWEEN
+from tasks.panels.panels import Panel, panels, panels_of_prompts, several_prompts
 
 Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]
@@ -127,6 +128,19 @@ class Duel(NamedTuple):
         return sides
 
 
+def duels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Duel]:
+    """Yield the pairs that are compared: judges with the same prompt, prompts of the same judge.
+
+    For the parameters see :func:`tasks.panels.panels.panels`.
+    """
+    compared = [panels(shifts, values)]
+    if several_prompts(shifts):
+        compared.append(panels_of_prompts(shifts, values, by=["judge"]))
+    for panel in chain.from_iterable(compared):
+        if len(panel.judges) > 1:
+            yield Duel.of(panel)
+
+
 BARE = "no interval"
 
 
@@ -160,6 +174,22 @@ def clusters_of(duel: Duel, used: NDArray[np.bool_]) -> NDArray[np.int64]:
     return many
 
 
+def names_of(duel: Duel) -> dict[str, pl.Series]:
+    """Return the judge and prompt of each pair, and the other (``subgroup``).
+
+    The other is named with its prompt if that is not the same.
+    """
+    panel, (first, second) = duel.panel, duel.pairs
+    judges, prompts = pl.Series(panel.judges), pl.Series(panel.prompts)
+    own = prompts.gather(first)
+    named = pl.select(
+        pl.when(own == prompts.gather(second))
+        .then(judges.gather(second))
+        .otherwise(pl.concat_str(judges.gather(second), prompts.gather(second), separator=BETWEEN))
+    ).to_series()
+    return {"judge": judges.gather(first), "prompt": own, "subgroup": named}
+
+
 def part_of(
     duel: Duel,
     name: str,
@@ -176,15 +206,15 @@ def part_of(
     the rest see :class:`Part`.
     """
     panel, (first, second) = duel.panel, duel.pairs
-    judges, votes = pl.Series(panel.judges), panel.votes
+    votes = panel.votes
     simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
     control = panel.votes_of("control")
     n = used.sum(axis=0)
-    cell = {"statistic": name, **{key: panel.cell[key] for key in (*PANEL, "kind")}}
+    keys = (*(key for key in PANEL if key != "prompt"), "kind")
+    cell = {"statistic": name, **{key: panel.cell[key] for key in keys}}
     rows = pl.DataFrame(
         {
-            "judge": judges.gather(first),
-            "subgroup": judges.gather(second),
+            **names_of(duel),
             "n": n,
             "clusters": clusters_of(duel, used),
             "dropped": len(used) - n if lost is None else lost,

@@ -24,15 +24,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Panel:
-    """Values of items (rows, sorted by cluster) by judges (columns, sorted by name)."""
+    """Values of items (rows, sorted by cluster) by judges (columns, sorted by name).
+
+    A column is a judge with its prompt. In most panels all have the same prompt.
+    """
 
     cell: dict[str, Any]
-    """Columns common to all rows."""
+    """Key columns common to all rows; with the prompt if all judges have the same."""
     over_sham: bool
     """Whether shifts are over the sham."""
     shammed: bool
     """Whether any sample has a sham."""
     judges: list[str]
+    prompts: list[str]
+    """The prompt of each judge."""
     simulated: list[bool | None]
     votes: NDArray[np.int64]
     """Most common number of ballots per pair, by judge."""
@@ -61,6 +66,11 @@ class Panel:
         return True if True in marks else None if None in marks else False
 
     @property
+    def units(self) -> list[tuple[str, str]]:
+        """Each judge with its prompt."""
+        return list(zip(self.judges, self.prompts, strict=True))
+
+    @property
     def clusters(self) -> int:
         """Number of clusters."""
         return self.starts.size
@@ -81,6 +91,7 @@ class Panel:
             self.over_sham,
             self.shammed,
             [self.judges[j] for j in judges],
+            [self.prompts[j] for j in judges],
             [self.simulated[j] for j in judges],
             self.votes[judges],
             {name: table[np.ix_(samples, judges)] for name, table in self.values.items()},
@@ -114,6 +125,7 @@ class _Plan(NamedTuple):
     over_sham: bool
     shammed: bool
     judges: list[str]
+    prompts: list[str]
     simulated: list[bool | None]
     votes: NDArray[np.int64]
     starts: NDArray[np.intp]
@@ -139,39 +151,126 @@ def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Pane
         return
     plans = _plans(shifts)
     known = shifts.with_columns(over_sham=_over_sham(plans, shifts.height))
+    yield from _filled(plans, known, values)
+
+
+def panels_of_prompts(
+    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], *, by: Sequence[str] = ()
+) -> Iterator[Panel]:
+    """Yield panels of all judges with all prompts, per dataset, wave, mode and perturbation.
+
+    Prompts under which the primary endpoint has another base are in panels of their own. Further
+    columns of ``shifts`` may part them (``by``); a ``judge`` among them makes a panel per judge,
+    whose columns are its prompts. For the rest see :func:`panels`.
+    """
+    if shifts.is_empty():
+        return
+    known = with_primary(shifts)
+    cell = [name for name in PANEL if name != "prompt"]
+    plans = _plans(known, (*cell, "over_sham", *by), cell)
+    yield from _filled(plans, known, values)
+
+
+def several_prompts(frame: pl.DataFrame) -> bool:
+    """Tell whether there is more than one judge prompt."""
+    return frame["prompt"].n_unique() > 1
+
+
+def prompts_together(shifts: pl.DataFrame) -> pl.DataFrame:
+    """Add ``together``: the same number for prompts whose judges can be ranked together.
+
+    These share enough questions with a score, directly or by other prompts.
+    """
+    cell = [name for name in PANEL if name != "prompt"]
+    known = with_primary(shifts)
+    known = known.filter(primary_shift().is_not_null()).select(
+        pl.col(*PANEL, "sample", "cluster").cast(pl.String), "over_sham"
+    )
+    key = [*cell, "over_sham"]
+    asked = known.unique()
+    both = asked.join(asked.drop("cluster"), on=[*key, "sample"], suffix="_other").filter(
+        pl.col("prompt") < pl.col("prompt_other")
+    )
+    sizes = both.group_by(*key, "prompt", "prompt_other", "cluster").len()
+    groups: dict[tuple[object, ...], dict[str, str]] = {}
+    for place in asked.select(*key, "prompt").unique(maintain_order=True).sort("prompt").rows():
+        groups.setdefault(place[:-1], {})[place[-1]] = place[-1]
+    pairs = sizes.partition_by(*key, "prompt", "prompt_other", as_dict=True)
+    for place, shared in sorted(pairs.items(), key=lambda pair: str(pair[0])):
+        if have_enough(shared["len"].cast(pl.Float64).to_numpy()):
+            first = groups[place[:-2]]
+            one, other = first[place[-2]], first[place[-1]]
+            for prompt, own in first.items():
+                first[prompt] = min(one, other) if own in {one, other} else own
+    rows = [
+        (*place, prompt, own) for place, first in groups.items() for prompt, own in first.items()
+    ]
+    schema = {**dict.fromkeys(cell, pl.String), "over_sham": pl.Boolean}
+    named = pl.DataFrame(rows, {**schema, "prompt": pl.String, "together": pl.String}, orient="row")
+    strings = [pl.col(name).cast(pl.String) for name in PANEL]
+    return shifts.with_columns(
+        together=with_primary(shifts)
+        .select(*strings, "over_sham")
+        .join(named, on=[*PANEL, "over_sham"], how="left", maintain_order="left", nulls_equal=True)
+        .select(pl.coalesce("together", "prompt"))
+        .to_series()
+    )
+
+
+def _filled(
+    plans: Iterable[_Plan], known: pl.DataFrame, values: Mapping[str, pl.Expr]
+) -> Iterator[Panel]:
     columns = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
     for plan in plans:
         table = {column.name: plan.filled(column) for column in columns}
-        yield Panel(*plan[:6], table, plan.starts)
+        yield Panel(*plan[:7], table, plan.starts)
 
 
-def _plans(shifts: pl.DataFrame) -> list[_Plan]:
-    numbers = {name: numbered(shifts[name]) for name in (*PANEL, "judge", "sample", "cluster")}
-    group, present = combined([numbers[name] for name in PANEL])
-    rows = shifts.select(*PANEL, "judge", "kind", "has_sham", "simulated", "votes")
+def _plans(
+    shifts: pl.DataFrame, by: Sequence[str] = PANEL, cell: Sequence[str] = PANEL
+) -> list[_Plan]:
+    names = {*by, "judge", "prompt", "sample", "cluster"}
+    numbers = {name: numbered(shifts[name]) for name in names}
+    group, present = combined([numbers[name] for name in by])
+    # The base of the endpoint is known if panels are parted by it.
+    base = [name for name in by if name == "over_sham"]
+    rows = shifts.select(
+        *dict.fromkeys((*cell, "judge", "prompt", "kind", "has_sham", "simulated", "votes", *base))
+    )
     if rows["has_sham"].any():
         rows = rows.hstack(shifts.select(has_shift(base).alias(base) for base in BASES))
     # Smaller integer types sort faster.
     order = np.argsort(group.astype(np.min_scalar_type(len(present))), kind="stable")
     ends = np.searchsorted(group[order], np.arange(len(present) + 1))
-    codes = [numbers[name][0] for name in ("judge", "sample", "cluster")]
+    unit, _ = combined([numbers["judge"], numbers["prompt"]])
+    codes = [unit, *(numbers[name][0] for name in ("sample", "cluster"))]
     parts = (order[first:last] for first, last in pairwise(ends.tolist()))
-    return [_plan(rows[at], at, *(code[at] for code in codes)) for at in parts]
+    return [_plan(rows[at], cell, at, _Codes(*(code[at] for code in codes))) for at in parts]
 
 
-def _plan(
-    rows: pl.DataFrame, at: Numbers, judge: Numbers, sample: Numbers, cluster: Numbers
-) -> _Plan:
-    _, column = np.unique(judge, return_inverse=True)
+class _Codes(NamedTuple):
+    """A number for each row's judge with its prompt, sample and cluster, ordered by name."""
+
+    unit: Numbers
+    sample: Numbers
+    cluster: Numbers
+
+
+def _plan(rows: pl.DataFrame, names: Sequence[str], at: Numbers, codes: _Codes) -> _Plan:
+    unit, sample, cluster = codes
+    _, column = np.unique(unit, return_inverse=True)
     seen = first_of(column)
     row, starts = _places(sample, cluster)
-    cell = rows[0].select(pl.col(*PANEL, "kind").cast(pl.String)).to_dicts()[0]
+    cell = rows[0].select(pl.col(*names, "kind").cast(pl.String)).to_dicts()[0]
     shammed = bool(rows["has_sham"].any())
     return _Plan(
         cell,
-        shammed and _over_shams(rows, sample, cluster),
+        bool(rows["over_sham"][0])
+        if "over_sham" in rows.columns
+        else shammed and _over_shams(rows, sample, cluster),
         shammed,
         rows["judge"][seen].cast(pl.String).to_list(),
+        rows["prompt"][seen].cast(pl.String).to_list(),
         rows["simulated"][seen].to_list(),
         most_common(column, rows["votes"], len(seen)),
         starts,

@@ -8,6 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
+from tasks.kit.units import unit_name
 from tasks.reporting.rows import Judged, Lookup, Row, Text, said
 from tasks.reporting.summary import (
     MARK,
@@ -39,7 +40,7 @@ CELL = ("dataset", "prompt", "wave")
 
 
 class Pair(NamedTuple):
-    """A row about two judges; each is marked if it is simulated."""
+    """A row about two judges, or two prompts; each judge is marked if it is simulated."""
 
     one: Judged
     other: Judged
@@ -59,10 +60,10 @@ class Contrasted(NamedTuple):
 def contrast_groups(
     found: DataFrame[Contrasts], estimates: DataFrame[Estimates]
 ) -> list[Contrasted]:
-    """Return the pairs of judges by perturbation, those that differ first."""
+    """Return the pairs of judges, or of prompts, by perturbation, those that differ first."""
     simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
-    cell = [*CELL, "perturbation", "judge", "other"]
+    cell = [*CELL, "perturbation", "judge", "other", "other_prompt"]
     # Over the sham where both are there.
     primary = primary.sort(pl.col("statistic") != PRIMARY[0], maintain_order=True).unique(
         cell, keep="first", maintain_order=True
@@ -80,7 +81,9 @@ def contrast_groups(
         place,
         -pl.col("contrast").abs(),
         "judge",
+        "prompt",
         "other",
+        "other_prompt",
         nulls_last=True,
     )
     groups = ordered.partition_by("perturbation", maintain_order=True, as_dict=True)
@@ -115,7 +118,7 @@ def _count_findings(findings: Sequence[str | None]) -> str:
 def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> Pair:
     los, asr, test = beside
     one = Judged(row["who"], row["judge"] in simulated, [])
-    other = Judged(row["other"], row["other"] in simulated, [])
+    other = Judged(_other(row), row["other"] in simulated, [])
     texts = [
         _difference(row, 3),
         Text(p_value(row["p_holm"]), _raw(row)),
@@ -127,14 +130,24 @@ def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> 
     return Pair(one, other, texts, _finding(row, simulated))
 
 
+def _other(row: Row) -> str:
+    """Name the other judge, with its prompt if that is another one."""
+    return unit_name(row["other"], row["other_prompt"], [row["prompt"], row["other_prompt"]])
+
+
 def _finding(row: Row, simulated: Collection[str]) -> Text:
     if row["finding"] is None:
         return Text("no finding", row["reason"] or "no reason was recorded")
     if row["finding"] != "biased":
         return Text(row["finding"])
-    higher = row["judge"] if row["contrast"] > 0 else row["other"]
+    higher, prompt = (
+        (row["judge"], row["prompt"])
+        if row["contrast"] > 0
+        else (row["other"], row["other_prompt"])
+    )
     mark = f" {MARK}" if higher in simulated else ""
-    return Text("biased", f"{higher}{mark} is moved further toward the target")
+    named = unit_name(higher, prompt, [row["prompt"], row["other_prompt"]])
+    return Text("biased", f"{named}{mark} is moved further toward the target")
 
 
 def _difference(row: Row, digits: int, *, with_words: bool = False) -> Text:

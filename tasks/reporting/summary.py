@@ -152,7 +152,9 @@ def undiscerning(gates: pl.DataFrame) -> list[str]:
 
 def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
     perturbations = count(len({row["perturbation"] for row in rows}), "perturbation")
-    return f"{count_of_judges(names(rows), persons)} faced {perturbations} {reached}"
+    prompts = len({row["prompt"] for row in rows})
+    asked = f" with {prompts} prompts" if prompts > 1 else ""
+    return f"{count_of_judges(names(rows), persons)}{asked} faced {perturbations} {reached}"
 
 
 def finding_words(row: Row) -> tuple[str, str]:

@@ -23,12 +23,13 @@ from tasks.panels.judge_pairs import (
     Sides,
     Test,
     clusters_of,
+    duels,
     finished,
     none_drawn,
     numbers_of,
     part_of,
 )
-from tasks.panels.panels import Panel, panels, primary_shift
+from tasks.panels.panels import Panel, primary_shift
 from tasks.statistics import statistic
 
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
@@ -48,6 +49,9 @@ ONE_SIDED = "the counted samples of one judge lie in a single cluster: no interv
 def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how much more one judge shifts than another, on items that both judged.
 
+    Compared are judges with the same prompt and, if there are several prompts, each judge with one
+    prompt and the same judge with another.
+
     ``mps_contrast = mean_i (shift_i(judge) - shift_i(other))``, over the control or, named
     ``mps_sham_contrast``, over the sham where there are shams; ``asr_contrast = ASR(judge) -
     ASR(other)``, each on its own V; ``mcnemar = (b - c) / n`` on the intersection of both V, where
@@ -62,8 +66,9 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -------
     Estimates
         Three rows per perturbation and pair of judges, sorted by name: ``judge``, and the other in
-        ``subgroup``. MPS: paired t on cluster sums or, if the judges differ by the same amount in
-        every cluster, Newcombe's interval of the positive and negative differences. ASR:
+        ``subgroup``, with its prompt (``judge / prompt``) if that is another one. MPS: paired t on
+        cluster sums or, if the judges differ by the same amount in every cluster, Newcombe's
+        interval of the positive and negative differences. ASR:
         ``u_g = (k_g - R v_g) / v`` of the judge minus the same of the other,
         ``SE = sqrt(sum a_g^2 u_g^2)`` with the CR2 weights of the clusters' samples in V of either.
         Their p-values come from swapping the two judges' labels within clusters: all swaps if the
@@ -97,8 +102,8 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         "hit": _if_measured(may_win("control") & wins("experimental")),
         "control_votes": planned("control"),
     }
-    duels = (Duel.of(panel) for panel in panels(shifts, values) if len(panel.judges) > 1)
-    parts = [(_shifts(duel), _rates(duel), _discordant(duel)) for duel in duels]
+    compared = duels(shifts, values)
+    parts = [(_shifts(duel), _rates(duel), _discordant(duel)) for duel in compared]
     if not parts:
         return Estimates.empty()
     solve = (_solved_shifts, _solved_rates, _solved_discordant)

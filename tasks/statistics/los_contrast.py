@@ -12,8 +12,7 @@ from tasks.inference.bootstrap import boot_ends
 from tasks.inference.delta_method import METHOD
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE, t_interval
 from tasks.inference.linearised_errors import correction, over
-from tasks.panels.judge_pairs import Duel, Floats, Sides
-from tasks.panels.panels import panels
+from tasks.panels.judge_pairs import Duel, Floats, Sides, duels, names_of
 from tasks.statistics import statistic
 from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
 
@@ -28,6 +27,8 @@ ROUNDING = 1e-12
 )
 def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by how many logits one judge shifts more than another, on items that both judged.
+
+    The pairs are those of ``contrast``.
 
     ``LOS(judge) - LOS(other)``, each ``ln(A / B)`` of the samples that count for both. With a_g and
     b_g the sums of a cluster, ``u_g = (a_g / A - b_g / B)`` of the judge minus the same of the
@@ -68,7 +69,7 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     items = products(tallies).with_columns(has_sham=pl.lit(value=False))
     valid = pl.when("counted")
     values = {"a": valid.then("a"), "b": valid.then("b")}
-    found = [_rows(Duel.of(panel)) for panel in panels(items, values) if len(panel.judges) > 1]
+    found = [_rows(duel) for duel in duels(items, values)]
     return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
 
 
@@ -102,7 +103,7 @@ def _rows(duel: Duel) -> pl.DataFrame:
     both = duel.shared("a")
     a, b = duel.of_pairs("a", both), duel.of_pairs("b", both)
     counted = panel.sums(both)
-    judges, simulated = pl.Series(panel.judges), pl.Series(panel.simulated, dtype=pl.Boolean)
+    simulated = pl.Series(panel.simulated, dtype=pl.Boolean)
     n, clusters = both.sum(axis=0), (counted > 0).sum(axis=0)
     found = _solved([_side(*sums) for sums in zip(a, b, strict=True)], counted)
     boot = boot_ends(duel.bounds({"a": a, "b": b}, both, _difference))
@@ -110,9 +111,8 @@ def _rows(duel: Duel) -> pl.DataFrame:
     return found.with_columns(boot).with_columns(
         pl.when(known).then(pl.col("boot_low", "boot_high")),
         statistic=pl.lit("los_contrast"),
-        **{key: pl.lit(value) for key, value in panel.cell.items()},
-        judge=judges.gather(first),
-        subgroup=judges.gather(second),
+        **{key: pl.lit(value) for key, value in panel.cell.items() if key != "prompt"},
+        **names_of(duel),
         n=pl.Series(n),
         clusters=pl.Series(clusters),
         dropped=pl.Series(len(both) - n),

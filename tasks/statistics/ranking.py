@@ -22,9 +22,12 @@ from tasks.panels.panels import (
     enough,
     few_shared,
     panels,
+    panels_of_prompts,
     people_of,
     primary_shift,
+    prompts_together,
     seen,
+    several_prompts,
     sharing,
 )
 from tasks.statistics import statistic
@@ -49,7 +52,8 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
     """Rank judges by how little a perturbation shifts them, with the uncertainty of ranks.
 
     Rank 1 is the best: the smallest ``|MPS|`` for a promote perturbation, the lowest MPS for a
-    detract one, over the sham where there are shams. Ties share the mean of their ranks.
+    detract one, over the sham where there are shams. Ties share the mean of their ranks. If there
+    are several prompts, a judge has a rank with each of them, among all judges with all prompts.
 
     Parameters
     ----------
@@ -74,10 +78,11 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
     few questions has no rank, and the others are ranked as if it were absent. If the others share
     too few questions, the judge is dropped without which most are shared, and so on (ties: the one
     that shares the fewest samples with each other judge, then the first by name). Letters follow
-    the ranks. People, who may have judged few samples, do not change other ranks: each is ranked
-    against all ranked models, on the samples that the person shares with all of them; without two
-    models, all are ranked together. Ranks of judges that do not differ are noise: the mart
-    ``ranking`` never shows them without interval and tier.
+    the ranks. Prompts that do not share enough questions are ranked apart. People, who may have
+    judged few samples, do not change other ranks: each is ranked against all ranked models, on the
+    samples that the person shares with all of them; without two models, all are ranked together.
+    Ranks of judges that do not differ are noise: the mart ``ranking`` never shows them without
+    interval and tier.
 
     References
     ----------
@@ -88,7 +93,12 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
     MPS -.02, .10 and -.30: promote ranks 1, 2, 3; detract ranks 2, 3, 1.
     """
     people = set(people_of(tallies).rows())
-    all_panels = panels(shifts, {"shift": primary_shift()})
+    values = {"shift": primary_shift()}
+    all_panels = (
+        panels_of_prompts(prompts_together(shifts), values, by=["together"])
+        if several_prompts(shifts)
+        else panels(shifts, values)
+    )
     rows = [row for panel in all_panels for row in _rows(panel, people)]
     return (
         Estimates.draft(pl.DataFrame(rows, schema=Estimates.dtypes()))
@@ -182,7 +192,8 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
             why = ALONE
         rows.append(_row(panel, j, found, why))
         if found and human[j]:
-            tiers += [row for row in _tiers(found) if row["judge"] == panel.judges[j]]
+            own_unit = panel.units[j]
+            tiers += [row for row in _tiers(found) if (row["judge"], row["prompt"]) == own_unit]
     own = rows if models is None else [*rows, *_tiers(models)]
     return _described(panel, [*own, *tiers])
 
@@ -192,6 +203,7 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
     row: dict[str, Any] = {
         "statistic": "rank",
         "judge": panel.judges[j],
+        "prompt": panel.prompts[j],
         "subgroup": "",
         "n": 0,
         "clusters": 0,
@@ -201,7 +213,7 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
     }
     if found is None:
         return row
-    own, place = found.own, found.own.judges.index(panel.judges[j])
+    own, place = found.own, found.own.units.index(panel.units[j])
     n, mine = len(own.values["shift"]), found.rank[place]
     row |= {
         "estimate": mine,
@@ -229,16 +241,16 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
 def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add the panel's columns about each judge."""
     known = {
-        judge: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
-        for j, judge in enumerate(panel.judges)
+        unit: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
+        for j, unit in enumerate(panel.units)
     }
-    return [{**panel.cell, **known[row["judge"]], **row} for row in rows]
+    return [{**panel.cell, **known[row["judge"], row["prompt"]], **row} for row in rows]
 
 
 def _tiers(found: _Compared) -> list[dict[str, Any]]:
     """Return one row per judge and letter."""
     own = found.own
-    order = sorted(range(len(own.judges)), key=lambda j: (found.rank[j], own.judges[j]))
+    order = sorted(range(len(own.judges)), key=lambda j: (found.rank[j], own.units[j]))
     pairs, p_value = compare_shifts(own)
     adjusted = holm(pl.Series(p_value).fill_nan(None))
     place = {j: position for position, j in enumerate(order)}
@@ -251,6 +263,7 @@ def _tiers(found: _Compared) -> list[dict[str, Any]]:
         {
             "statistic": "tier",
             "judge": own.judges[order[position]],
+            "prompt": own.prompts[order[position]],
             "subgroup": letter(number),
             "estimate": number + 1.0,
             "n": len(own.values["shift"]),

@@ -23,6 +23,13 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     assert two.returncode == 0, two.stderr
     # the same with another prompt, and replicates of 20 questions with both
     assert "320 ballots: 120 from the warehouse, 200 cast, 0 without a reply" in two.stdout
+    # It names the judge with each prompt, and compares the prompts.
+    assert "offline/dazzled / pair_v1" in two.stdout
+    assert "Prompts compared" in two.stdout
+    pairs = "select distinct prompt, other, other_prompt from mart.contrasts"
+    assert warehouse.query(pairs).rows() == [("pair_json_v2", "offline/dazzled", "pair_v1")]
+    ranks = "select prompt, rank from mart.ranking order by rank"
+    assert sorted(warehouse.query(ranks)["rank"].to_list()) in ([1, 2], [1.5, 1.5])
     prompts = "select prompt, count(*) from vote_log group by prompt order by prompt"
     assert warehouse.query(prompts).rows() == [("pair_json_v2", 160), ("pair_v1", 160)]
     again = voirdire("audit", *SMALL, *TWO, "--replicates")

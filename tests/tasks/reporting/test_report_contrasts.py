@@ -104,3 +104,26 @@ def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
 
 def test_nothing_to_compare(make_estimates: Make) -> None:
     assert groups(make_estimates([row("mps", 0.2, subgroup="")])) == []
+
+
+def test_prompts_of_a_judge_are_named(make_estimates: Make) -> None:
+    rows = [
+        row("mps_contrast", -0.2, p_value=0.001, prompt="mild", subgroup="ada / stern"),
+        row("los_contrast", -0.5, p_value=0.001, prompt="mild", subgroup="ada / stern"),
+        row("mps_contrast", 0.1, p_value=0.2, prompt="mild"),
+        row("mps_contrast", 0.0, p_value=0.9, prompt="stern"),
+        row("mps", 0.1, prompt="mild", subgroup=""),
+        row("mps", 0.3, prompt="stern", subgroup=""),
+    ]
+    (group,) = groups(make_estimates(rows))
+    assert group.summary == "1 of 3 pairs differ, 1 without a relevant difference"
+    names = [(each.one.judge, each.other.judge) for each in group.rows]
+    assert names == [
+        ("ada / mild", "ada / stern"),
+        ("ada / stern", "bea"),
+        ("ada / mild", "bea"),
+    ]
+    first = group.rows[0]
+    assert first.finding == ("biased", "ada / stern is moved further toward the target")
+    assert first.texts[2].text == f"{MINUS}.50"
+    assert first.texts[5].note == "MPS .100 and .300"

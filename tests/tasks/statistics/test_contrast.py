@@ -15,7 +15,7 @@ from statsmodels.stats.contingency_tables import mcnemar  # type: ignore[import-
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from benchmarks.simulated_studies import PRESETS, simulate
-from schemas.judging import VoteLog
+from schemas.judging import Shifts, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclusions.contrasts import contrasts
 from tasks.inference import bootstrap, permutation
@@ -421,3 +421,69 @@ def test_the_bootstrap_beside_the_formulas(make_shifts: Make) -> None:
         bare = by_name(duel(make_shifts, *items[:2]))
     for name in ("mps_contrast", "asr_contrast"):
         assert (bare[name]["boot_low"], bare[name]["low"]) == (None, alone[name]["low"])
+
+
+def _of_one_judge(frame: pl.DataFrame) -> Any:
+    """Return the shifts of several judges as those of one judge with as many prompts."""
+    return Shifts.of(
+        frame.with_columns(judge=pl.lit("ada"), prompt=pl.col("judge").cast(pl.String))
+    )
+
+
+def test_prompts_of_a_judge_are_compared_like_judges(make_shifts: Make) -> None:
+    cells = [("anchor", "target"), ("tie", "tie"), ("target", "anchor"), ("anchor", "anchor")]
+    judges = [[cells[(n * (k + 2) + k) % 4] for n in range(24)] for k in range(3)]
+    shifts = duel(make_shifts, *judges)
+    as_judges, as_prompts = (contrast(shifts=each) for each in (shifts, _of_one_judge(shifts)))
+    assert as_prompts["judge"].unique().to_list() == ["ada"]
+    order = ["statistic", "judge", "prompt", "subgroup"]
+    as_judges, as_prompts = (each.sort(order) for each in (as_judges, as_prompts))
+    assert as_prompts["prompt"].to_list() == as_judges["judge"].to_list()
+    named = [f"ada / {name}" for name in as_judges["subgroup"]]
+    assert as_prompts["subgroup"].to_list() == named
+    same = pl.exclude("judge", "prompt", "subgroup")
+    assert as_prompts.select(same).equals(as_judges.select(same))
+
+
+def test_judges_with_different_prompts_are_not_compared(make_shifts: Make) -> None:
+    one = duel(make_shifts, [("tie", "target")] * 12, [("tie", "tie")] * 12)
+    both = Shifts.of(pl.concat([one, one.with_columns(prompt=pl.lit("stern"))]))
+    found = contrast(shifts=both).filter(statistic="mps_contrast")
+    pairs = found.select("judge", "prompt", "subgroup").rows()
+    assert sorted(pairs) == [
+        ("a", "plain", "a / stern"),
+        ("a", "plain", "b"),
+        ("a", "stern", "b"),
+        ("b", "plain", "b / stern"),
+    ]
+    alone = contrast(shifts=one).filter(statistic="mps_contrast").drop("prompt")
+    within = found.filter(subgroup="b")
+    for (prompt,), rows in within.partition_by("prompt", as_dict=True).items():
+        assert rows.drop("prompt").equals(alone), prompt
+    # Both prompts have the same shifts, .5 of judge a.
+    assert found.filter(pl.col("subgroup") == "a / stern")["estimate"].to_list() == [0.0]
+    concluded = contrasts(found).filter(other="a", judge="a").to_dicts()
+    assert [(row["prompt"], row["other_prompt"]) for row in concluded] == [("plain", "stern")]
+
+
+def test_the_family_is_all_pairs_of_judges_and_prompts(make_shifts: Make) -> None:
+    some = np.random.default_rng(1)
+    rows = [
+        {
+            "judge": judge,
+            "prompt": prompt,
+            "sample": f"s{item:03}",
+            "control_score": 0.5,
+            "experimental_score": 0.5 + some.choice([-0.5, 0, 0.5], p=[0.1, 0.4, 0.5]) * moved,
+        }
+        for judge, prompt, moved in (("a", "p", 1), ("a", "q", 0.2), ("b", "p", 0.5), ("b", "q", 1))
+        for item in range(40)
+    ]
+    estimates = contrast(shifts=make_shifts(rows)).filter(statistic="mps_contrast")
+    found = contrasts(estimates).sort("p_value")
+    assert found.height == 4
+    # Holm by hand, over all four
+    raw, largest = found["p_value"].to_list(), 0.0
+    for place, p in enumerate(raw):
+        largest = max(largest, min(1.0, p * (4 - place)))
+        assert found["p_holm"][place] == pytest.approx(largest)

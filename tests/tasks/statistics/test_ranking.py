@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from benchmarks.simulated_studies import PRESETS, simulate
-from schemas.judging import Tallies, VoteLog
+from schemas.judging import Shifts, Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.statistics.ranking import ranking, ranks
 
@@ -279,3 +279,35 @@ def test_rankings_are_mostly_noise() -> None:
     truth = pl.col("judge").str.tail(1).cast(pl.Float64) + 1
     assert 2.3 < (found["high"] - found["low"]).mean() < 4.8
     assert found.select(truth.is_between("low", "high").mean()).item() > 0.85
+
+
+def test_judges_are_ranked_with_each_prompt(make_shifts: Make) -> None:
+    """The ranking of judges with prompts is that of as many judges with one prompt."""
+    shifts = {
+        name: noisy(0.05 * place, place) for place, name in enumerate(("ap", "aq", "bp", "bq"))
+    }
+    one = study(make_shifts, shifts)
+    names = pl.col("judge").cast(pl.String)
+    units = Shifts.of(one.with_columns(judge=names.str.slice(0, 1), prompt=names.str.slice(1, 1)))
+    for statistic in ("rank", "tier"):
+        single = ranking(shifts=one, tallies=NOBODY).filter(statistic=statistic)
+        several = ranking(shifts=units, tallies=NOBODY).filter(statistic=statistic)
+        together = several.with_columns(judge=pl.col("judge").cast(pl.String) + several["prompt"])
+        key = ["judge", "subgroup"]
+        same = pl.exclude("prompt")
+        assert together.select(same).sort(key).equals(single.select(same).sort(key))
+    assert several["prompt"].n_unique() == 2
+
+
+def test_prompts_asked_about_different_questions_are_ranked_apart(make_shifts: Make) -> None:
+    one = study(make_shifts, {"a": noisy(0.0, 1), "b": noisy(0.1, 2)})
+    other = study(make_shifts, {"a": noisy(0.2, 3), "c": noisy(0.1, 4)}, prompt="stern")
+    other = other.with_columns(pl.col("sample", "cluster").cast(pl.String) + "x")
+    found = ranking(shifts=Shifts.of(pl.concat([one, other])), tallies=NOBODY)
+    ranked = found.filter(statistic="rank").select("judge", "prompt", "estimate", "n", "dropped")
+    assert sorted(ranked.rows()) == [
+        ("a", "plain", 1.0, 60, 0),
+        ("a", "stern", 2.0, 60, 0),
+        ("b", "plain", 2.0, 60, 0),
+        ("c", "stern", 1.0, 60, 0),
+    ]
