@@ -11,6 +11,7 @@ from flows.results.people import with_people
 from flows.running.casting import cast_all
 from flows.running.claims import Claims
 from flows.running.counts import Counts
+from flows.running.gaps import votes_on
 from flows.running.processes import ignored_files
 from flows.running.progress import notifier
 from flows.running.readiness import not_ready
@@ -23,9 +24,18 @@ from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
-from tasks.judge import Design, dropped_params, judge_table, merge_dropped, prompt_table
+from tasks.curate import require_shown
+from tasks.judge import (
+    Design,
+    by_form,
+    dropped_params,
+    judge_table,
+    merge_dropped,
+    prompt_table,
+)
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 from tasks.kit.stage import prune_results
+from tasks.pair import with_background
 from tasks.perturb import perturbation_table
 from warehouse.store import Warehouse
 
@@ -54,9 +64,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
         study.check()
-        questions, answers, versions, known = stages.import_dataset(
-            study.dataset, study.folder, study.limit
-        )
+        found = stages.import_dataset(study.dataset, study.folder, study.limit)
+        questions, answers, versions, known = found
+        require_shown(study.dataset, found, study.prompts)
         perturbations = perturbation_table(study.asked())
         perturbed = PerturbedAnswers.of(
             pl.concat(
@@ -78,11 +88,12 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             raise ValueError(f"no pair is left to ask about. {counts.notes_line()}")
         judges, prompts = judge_table(study.judges), prompt_table(study.prompts)
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+        shown = with_background(pairs, questions, study.prompts)
         left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
         counts.left_out = merge_dropped(left_out.values())
         ballots = Ballots.of(
             pl.concat(
-                stages.draw_ballots(pairs, judges, name, design, left_out[name])
+                stages.draw_ballots(shown, judges, name, design, left_out[name])
                 for name in study.prompts
             )
         )
@@ -100,33 +111,38 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
 
         categories = questions.select("question_id", "category")
         # Asking may take hours; free the texts, which are in the warehouse.
-        del questions, answers, versions
+        del questions, answers, versions, found
 
         claims = Claims(row.run, place, counts)
         waiting = claims.waiting(ballots)
         asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
-        votes = await cast_all(ballots, asked, pairs, schedule, claims)
+        votes = await cast_all(ballots, asked, shown, schedule, claims)
         # Imported while the judges were asked.
         from flows.results.audit_results import save_results
-        from flows.results.stages import log_votes
+        from flows.results.stages import log_votes, rate_votes
 
-        stops = mark_stops(ballots, votes, schedule)
+        compared, alone = by_form(ballots)
+        stops = mark_stops(compared, votes, schedule)
         counts.count_stopped(stops, votes)
+        new = waiting["ballot_id"]
         vote_log = log_votes(
             pairs,
-            ballots,
+            compared,
             judges,
             votes,
-            waiting=waiting["ballot_id"],
+            waiting=new,
             stops=stops,
             categories=categories,
             known=known,
         )
+        ratings = rate_votes(
+            pairs, alone, judges, votes, waiting=new, categories=categories, known=known
+        )
         vote_log = with_people(vote_log, pairs, study, place)
-        counts.count_gaps(vote_log, place)
+        counts.count_gaps(vote_log, place, votes_on(pairs, alone, votes))
         if counts.kept is None:
-            await save_results(row, pairs, vote_log, perturbed)
+            await save_results(row, pairs, vote_log, ratings, perturbed)
     get_run_logger().info(counts.summary())
     prune_results()
     outcomes.append(counts.outcome())

@@ -16,12 +16,13 @@ class Questions(Fact, table="questions", key=("question_id",)):
     category: str = name("group of questions, such as a Bloom level", nullable=True)
     question: str = name("the question's text")
     reference: str = name("list of facts, or a reference answer", nullable=True)
+    context: str = name("what the answer should rest on, such as retrieved texts", nullable=True)
 
 
 class Answers(Fact, table="answers", key=("answer_id",), references={"question_id": "questions"}):
     """One row per unperturbed answer."""
 
-    answer_id: str = name("question_id followed by /a1 or /a2")
+    answer_id: str = name("question_id followed by /a1 or /a2; /a2 is the target")
     question_id: str = name("the question")
     slot: int = pa.Field(isin=[1, 2], description="1 or 2: position in the dataset, not on screen")
     author: str = name("author of the answer", nullable=True)
@@ -58,6 +59,11 @@ class Known(Frame, table="known", key=("sample",)):
         le=1,
         nullable=True,
         description="probability with which the pair was selected for labelling by people",
+    )
+    human_values: str = name(
+        "people's grades of the unperturbed target, as JSON: criterion, empty for the whole answer "
+        "-> grade, 1 for pass and 0 for fail; null if not labelled",
+        nullable=True,
     )
 
 

@@ -20,6 +20,9 @@ VERSUS = " vs "
 """Separates the names of two models in a subgroup, so no name may contain it."""
 STOPS = ["lossless", "pair", "deterministic"]
 CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
+RATED = "rated"
+"""Choice of a vote on one answer, whose rating was read."""
+PROMPT_KINDS = ["pair", "single", "binary", "rubric", "labels"]
 TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
 """Counts the votes of the study named by the DuckDB variable ``study``; see :class:`Tallies`."""
 LAST_REPEAT = 126
@@ -72,11 +75,16 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
     """One row per judge prompt."""
 
     prompt: str = name("name of the judge prompt; one of the user's own with its digest")
-    kind: str = pa.Field(isin=["pair"], description="pairwise, single or reference-guided")
+    kind: str = pa.Field(
+        isin=PROMPT_KINDS,
+        description="pair: two answers are compared; of one answer, single: a grade, binary: pass "
+        "or fail, rubric: a grade for each criterion, labels: a set of labels",
+    )
     source: str = name("source of the prompt")
     verdict: str = name(
         "format of the verdict in the reply: tag, json or button; or JSON of the pattern or "
-        "pointer that finds it, with the choice that each text is"
+        "pointer that finds it, with the choice that each text is; of one answer also JSON of the "
+        "scale, criteria and labels"
     )
     system: str = pa.Field(description="system message")
     user: str = name("user message with placeholders for question and answers")
@@ -84,7 +92,7 @@ class Prompts(Fact, table="prompts", key=("prompt",)):
 
 
 class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "questions"}):
-    """One row per two answers as a judge may see them."""
+    """One row per answers to a question as a judge may see them: two, or the target alone."""
 
     pair_id: str = name("digest of all other columns")
     dataset: str = name("name of the dataset")
@@ -94,7 +102,9 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     perturbation: str = name("name of the perturbation; null in control", nullable=True)
     kind: str = optional("promote or detract; null in control", isin=KINDS)
     question: str = name("the question's text")
-    anchor: str = name("text of A1, never perturbed")
+    anchor: str = pa.Field(
+        description="text of A1, never perturbed; empty if the question has one answer"
+    )
     target: str = name("text of A2 in this arm")
 
 
@@ -123,7 +133,9 @@ class Ballots(
     judge: str = name("the judge that is asked")
     prompt: str = name("how")
     wave: str = pa.Field(description="label of a measurement in time; empty if there is only one")
-    shown_first: str = pa.Field(isin=SIDES, description="which answer is shown first")
+    shown_first: str = pa.Field(
+        isin=SIDES, description="which answer is shown first, or alone if the prompt shows one"
+    )
     repeat: int = counted("number of the repeat, from 0")
 
 
@@ -131,7 +143,10 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     """One row per ballot cast."""
 
     ballot_id: str = name("the ballot")
-    choice: str = pa.Field(isin=CHOICES, description="vote that was read from the reply")
+    choice: str = pa.Field(
+        isin=[*CHOICES, RATED],
+        description="vote that was read from the reply; rated for a rating of one answer",
+    )
     raw: str = pa.Field(description="the reply, verbatim")
     model: str = optional("model name in the reply")
     fingerprint: str = optional("system fingerprint in the reply")
@@ -149,6 +164,10 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     first_token: str = optional("first token of the reply, if log probabilities were requested")
     first_probability: float = share("probability that the model gave to that token", nullable=True)
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="time of the reply")
+    rating: str = optional(
+        "rating that was read, also one off the scale, as JSON: criterion, empty for the whole "
+        "answer -> grade, true or false, or list of labels"
+    )
 
 
 class Claims(Frame, table="claims", key=("ballot_id",)):

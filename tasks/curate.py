@@ -1,6 +1,7 @@
-"""Curate: import questions with two answers each, from the catalogue or the user's file."""
+"""Curate: import questions with their answers, from the catalogue or the user's file."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
 from tasks.kit.catalogue import UnknownNameError
 from tasks.perturbations import PERTURBATIONS
+from tasks.prompts import prompt_of
 from tasks.readers.questions import READERS, load_own
 
 FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
@@ -31,7 +33,7 @@ def import_dataset(dataset: str, folder: str | None = None, limit: int | None = 
     Raises
     ------
     ValueError
-        If a file is missing or invalid, or a question does not have two answers.
+        If a file is missing or invalid, or some questions have two answers and others one.
     LookupError
         If no dataset has that name.
     """
@@ -40,6 +42,40 @@ def import_dataset(dataset: str, folder: str | None = None, limit: int | None = 
     found = load_own(_path(dataset)) if _is_path(dataset) else _load(dataset, folder)
     _check(dataset, found)
     return found if limit is None else _keep_first(found, limit)
+
+
+def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None:
+    """Reject judge prompts that show what the questions do not have.
+
+    Raises
+    ------
+    ValueError
+        Before anything is asked, with the first questions and the next step.
+    """
+    questions, answers = found.questions, found.answers
+    compared = answers.filter(slot=1)
+    has = {
+        "{answer_a} and {answer_b}": questions.join(compared, on="question_id", how="semi"),
+        "{reference}": questions.filter(pl.col("reference").is_not_null()),
+        "{context}": questions.filter(pl.col("context").is_not_null()),
+    }
+    steps = {
+        "{answer_a} and {answer_b}": "Choose a judge prompt that shows one answer, such as "
+        "single_v1 or binary_v1, or add a column 'anchor' with another answer to each question.",
+        "{reference}": "Choose another judge prompt, or add a column 'reference'.",
+        "{context}": "Choose another judge prompt, or add a column 'context'.",
+    }
+    for name in prompts:
+        places = prompt_of(name).places
+        for shown, there in has.items():
+            lacking = questions.join(there, on="question_id", how="anti")["question_id"]
+            if lacking.len() and shown.split("}")[0][1:] in places:
+                some = ", ".join(lacking.head(SHOWN))
+                raise ValueError(
+                    f"the judge prompt {name!r} shows {shown}, which {lacking.len()} of "
+                    f"{questions.height} questions of dataset {dataset!r} do not have ({some}). "
+                    f"{steps[shown]}"
+                )
 
 
 def _is_path(dataset: str) -> bool:
@@ -68,15 +104,16 @@ def _load(name: str, folder: str | None) -> Imported:
 def _check(name: str, found: Imported) -> None:
     questions, answers, versions, known = found
     # The schema allows only slots 1 and 2, so two different slots are both of them.
-    pairs = (
-        answers.group_by("question_id")
-        .agg(pl.len().alias("answers"), pl.col("slot").n_unique())
-        .filter((pl.col("answers") == 2) & (pl.col("slot") == 2))
+    slots = answers.group_by("question_id").agg(
+        pl.len().alias("answers"), pl.col("slot").n_unique(), last=pl.col("slot").max()
     )
+    both = slots.filter((pl.col("answers") == 2) & (pl.col("slot") == 2))
+    alone = slots.filter((pl.col("answers") == 1) & (pl.col("last") == 2))
+    needed, what = both, "questions without one answer in slot 1 and one in slot 2"
+    if both.is_empty() and not alone.is_empty():
+        needed, what = alone, "questions without one answer, in slot 2"
     faults = {
-        "questions without one answer in slot 1 and one in slot 2": questions.join(
-            pairs, on="question_id", how="anti"
-        )["question_id"],
+        what: questions.join(needed, on="question_id", how="anti")["question_id"],
         "answers to no question": answers.join(questions, on="question_id", how="anti")[
             "answer_id"
         ],

@@ -15,14 +15,17 @@ from schemas.keys import content_key, whole
 from tasks.engine.journal import Reply
 from tasks.engine.litellm_adapter import refused_params
 from tasks.engine.worker_client import Session
+from tasks.judging.rating_parser import Rated
 from tasks.kit.random_numbers import uniform
-from tasks.prompts import PROMPTS, label_of, prompt_of
+from tasks.pair import BACKGROUND
+from tasks.prompts import PROMPTS, Prompt, label_of, prompt_of
 from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
 
 SHARD = 256
 """Ballots per task run: few enough to lose little in a crash, enough to limit overhead."""
 
 REFUSED = {"content_filter", "refusal"}
+ANCHOR, TARGET = (pl.lit(side) for side in SIDES)
 
 
 REQUEST = ["provider", "model", "params", "request", "repeat", "wave"]
@@ -35,7 +38,7 @@ Receive = Callable[[str, dict[str, Any] | None, str | None], None]
 
 
 class Design(NamedTuple):
-    """How often and in which order each pair is shown."""
+    """How often and in which order each pair is shown; a single answer has no order."""
 
     votes_per_pair: int
     mode: str
@@ -121,8 +124,16 @@ def draw_ballots(
     equal requests (a control pair seen from both sides) share one. Replicates ask the same as
     control, so their repeats continue its numbering and no vote serves both. ``dropped`` maps
     judges to the parameters that are not sent (``dropped_params``).
+
+    A pointwise prompt shows the target alone, ``votes_per_pair`` times, and in control also the
+    anchor, where there is one.
     """
-    slots = _counted_on(_slots(pairs["pair_id"], judges["judge"], design), pairs, design)
+    if prompt_of(prompt).pointwise:
+        slots = _counted_on(_alone(pairs, judges["judge"], design), pairs, design.votes_per_pair)
+    else:
+        # In mode `paper` all votes may have the same order.
+        most = design.votes_per_pair // (1 if design.mode == "paper" else 2)
+        slots = _counted_on(_slots(pairs["pair_id"], judges["judge"], design), pairs, most)
     sent = _sent(judges, prompt, dropped or {})
     forms = sent.select("system", "left_out").unique()
     asked = slots.join(sent, on="judge").join(
@@ -130,6 +141,13 @@ def draw_ballots(
     )
     asked = asked.with_columns(prompt=pl.lit(label_of(prompt)), wave=pl.lit(design.wave))
     return Ballots.of(asked.with_columns(content_keys(asked, REQUEST).alias("ballot_id")))
+
+
+def by_form(ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
+    """Return the ballots whose prompt compares two answers, and those that show one."""
+    names = [name for name in ballots["prompt"].unique() if prompt_of(name).pointwise]
+    alone = pl.col("prompt").is_in(names)
+    return Ballots.of(ballots.filter(~alone)), Ballots.of(ballots.filter(alone))
 
 
 def shards(waiting: DataFrame[Ballots]) -> list[DataFrame[Ballots]]:
@@ -167,24 +185,44 @@ def askings(
     for ballot in ballots.iter_rows(named=True):
         pair, judge = rows[ballot["pair_id"]], JUDGES[ballot["judge"]]
         prompt = prompt_of(ballot["prompt"])
-        first, second = _in_order(pair, ballot["shown_first"])
-        messages = prompt.messages(pair["question"], first, second, before=judge.system)
+        messages = _messages(prompt, pair, ballot["shown_first"], judge.system)
         params = {**prompt.params, **_seed(judge, ballot["repeat"])}
-        if ballot["prompt"] not in PROMPTS and PROVIDERS[judge.provider].provider.simulated:
-            # Simulated judges find the texts in the bundled wordings, and in no others.
-            params["shown"] = {
-                "texts": [pair["question"], first, second],
-                "replies": prompt.replies,
-            }
+        if PROVIDERS[judge.provider].provider.simulated:
+            params |= _shown(prompt, ballot, pair)
         yield ballot, messages, params
 
 
+def _messages(
+    prompt: Prompt, pair: dict[str, Any], shown_first: str, before: str
+) -> list[dict[str, str]]:
+    texts = (pair["question"], *_in_order(pair, shown_first))
+    reference, context = (pair.get(name) for name in BACKGROUND)
+    return prompt.messages(*texts, before, reference=reference, context=context)
+
+
+def _shown(prompt: Prompt, ballot: dict[str, Any], pair: dict[str, Any]) -> dict[str, Any]:
+    """Return what a simulated judge is told beside the messages.
+
+    It finds the texts of pairs in the bundled wordings, and in no others.
+    """
+    texts = [pair["question"], *_in_order(pair, ballot["shown_first"])]
+    if prompt.pointwise:
+        grading = prompt.grading.model_dump(mode="json")
+        reference = pair.get("reference")
+        return {"shown": {"texts": texts[:2], "reference": reference, "grading": grading}}
+    if ballot["prompt"] in PROMPTS:
+        return {}
+    return {"shown": {"texts": texts, "replies": prompt.replies}}
+
+
 def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:
-    """Parse the choice in a reply; an unreadable reply is an invalid vote, kept verbatim."""
+    """Read the choice or rating in a reply; an unreadable reply is an invalid vote, kept."""
     refused = reply.finish_reason in REFUSED
+    rated = Rated("abstain", {}) if refused else prompt_of(prompt).rate(reply.text)
     return {
         "ballot_id": ballot_id,
-        "choice": "abstain" if refused else prompt_of(prompt).read(reply.text),
+        "choice": rated.choice,
+        "rating": rated.as_json,
         "raw": reply.text,
         **{k: v for k, v in reply._asdict().items() if k not in {"text", "error"}},
         "cast_at": cast_at or datetime.now(UTC),
@@ -221,11 +259,18 @@ def _slots(pairs: pl.Series, judges: pl.Series, design: Design) -> pl.DataFrame:
     )
 
 
-def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], design: Design) -> pl.DataFrame:
-    """Let the repeats of replicates continue the numbering of control, in each order."""
+def _alone(pairs: DataFrame[Pairs], judges: pl.Series, design: Design) -> pl.DataFrame:
+    """Cross judges with the answers that are shown alone, and with their repeats."""
+    rated = pl.col("arm").cast(pl.String) == "control"
+    anchors = pairs.filter(rated & (pl.col("anchor") != "")).select("pair_id", shown_first=ANCHOR)
+    answers = pl.concat([pairs.select("pair_id", shown_first=TARGET), anchors])
+    repeats = pl.DataFrame({"repeat": range(design.votes_per_pair)})
+    return judges.to_frame().join(answers, how="cross").join(repeats, how="cross")
+
+
+def _counted_on(slots: pl.DataFrame, pairs: DataFrame[Pairs], first: int) -> pl.DataFrame:
+    """Let the repeats of replicates continue the numbering of control, from ``first``."""
     again = pairs.filter(pl.col("arm") == "replicate")["pair_id"]
-    # In mode `paper` all votes may have the same order.
-    first = design.votes_per_pair if design.mode == "paper" else design.votes_per_pair // 2
     return slots.with_columns(
         pl.col("repeat")
         + pl.when(pl.col("pair_id").is_in(again.implode())).then(first).otherwise(0)
@@ -271,9 +316,7 @@ def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.D
             side,
             system,
             left_out,
-            content_key(
-                form.messages(pair["question"], *_in_order(pair, side), before=system), *added
-            ),
+            content_key(_messages(form, pair, side, system), *added, *form.reading),
         )
         for system, left_out, added in asked
         for pair in pairs.iter_rows(named=True)

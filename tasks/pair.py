@@ -1,13 +1,18 @@
 """Pair: answers and perturbed answers to the pairs that judges see."""
 
+from collections.abc import Sequence
+from typing import cast
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.digests import content_keys
 from schemas.judging import Pairs
+from tasks.prompts import prompt_of
 
 SHOWN = ["question", "anchor", "target"]
+BACKGROUND = ("reference", "context")
 WHERE = ["dataset", "sample", "cluster", "arm", "perturbation", "kind"]
 
 
@@ -51,11 +56,23 @@ def pair_up(
     return Pairs.of(pairs.with_columns(content_keys(pairs, WHERE + SHOWN).alias("pair_id")))
 
 
+def with_background(
+    pairs: DataFrame[Pairs], questions: DataFrame[Questions], prompts: Sequence[str]
+) -> DataFrame[Pairs]:
+    """Add columns ``reference`` and ``context`` of the questions, if a judge prompt shows them."""
+    shown = {place for name in prompts for place in prompt_of(name).places}
+    columns = [name for name in BACKGROUND if name in shown]
+    if not columns:
+        return pairs
+    known = questions.select(*columns, cluster="question_id")
+    return cast("DataFrame[Pairs]", pairs.join(known, on="cluster", how="left"))
+
+
 def _both_answers(answers: DataFrame[Answers]) -> pl.DataFrame:
     """Join each answer (the target) with the other answer to its question (the anchor)."""
-    other = answers.select("question_id", other_slot="slot", anchor="answer")
+    other = answers.select("question_id", slot=3 - pl.col("slot"), anchor="answer")
     return (
         answers.select("answer_id", "question_id", "slot", original="answer")
-        .join(other, on="question_id")
-        .filter(pl.col("slot") != pl.col("other_slot"))
+        .join(other, on=["question_id", "slot"], how="left")
+        .with_columns(pl.col("anchor").fill_null(""))
     )

@@ -109,8 +109,7 @@ def _row(perturbation: Perturbation, made_by: str, seed: int, target: Target) ->
 
 
 def _other_failure(target: Target, text: str) -> str | None:
-    if target.other is None:
-        return "the question has no other answer"
+    # None is in neither: the question has one answer.
     if target.other in (text, target.item.answer):
         return "identical to the other answer"
     return None

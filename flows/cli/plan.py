@@ -28,10 +28,10 @@ from flows.cli.terminal import echo_data, number, plain_table, print_line
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
-from schemas.judging import Ballots, Pairs, Votes
+from schemas.judging import SIDES, Ballots, Pairs, Votes
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
-from tasks.curate import import_dataset
+from tasks.curate import import_dataset, require_shown
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
     CHARACTERS_PER_TOKEN,
@@ -45,7 +45,7 @@ from tasks.engine.queue import (
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.kit.units import unit_name
-from tasks.pair import pair_up
+from tasks.pair import BACKGROUND, pair_up, with_background
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
@@ -67,6 +67,12 @@ ASK_ABOVE_USD = 1.0
 
 LEAST_EFFECT = 1e-6
 """Minimum effect; smaller ones would need an unrealistic number of samples."""
+
+
+POINTWISE = (
+    "The smallest detectable shift is planned for comparisons of two answers only; the judge "
+    "prompts of this study show one."
+)
 
 
 class Cost(NamedTuple):
@@ -114,7 +120,11 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     # Perturbations without samples must not set the number of samples of the others.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
-    study = study.model_copy(update={"perturbations": list(compared)})
+    in_pairs = [name for name in study.prompts if not prompt_of(name).pointwise]
+    if not in_pairs:
+        print_line(console, POINTWISE)
+        return
+    study = study.model_copy(update={"perturbations": list(compared), "prompts": in_pairs})
     seen = detectable_effects(study, samples, earlier_spreads(study, warehouse)) if samples else []
     questions, df = questions_of(pairs), freedom_of(pairs)
     if seen and not too_few(questions, df):
@@ -233,12 +243,14 @@ def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
 
 
 def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
-    questions, answers, versions, _ = import_dataset(study.dataset, study.folder, study.limit)
+    found = import_dataset(study.dataset, study.folder, study.limit)
+    require_shown(study.dataset, found, study.prompts)
+    questions, answers, versions, _ = found
     perturbed = PerturbedAnswers.of(
         pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())
     )
     table = perturbation_table(study.asked())
-    return pair_up(
+    pairs = pair_up(
         questions,
         answers,
         perturbed,
@@ -246,7 +258,8 @@ def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers
         study.checks,
         replicates=study.replicates,
         shams=study.sham != "none",
-    ), perturbed
+    )
+    return with_background(pairs, questions, study.prompts), perturbed
 
 
 def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
@@ -278,12 +291,7 @@ def _costs(
 
     ``reply_tokens`` are the mean tokens of earlier replies, by judge and prompt.
     """
-    texts = pl.col("question", "anchor", "target").str
-    lengths = pairs.select(
-        "pair_id",
-        characters=pl.sum_horizontal(texts.len_chars()),
-        octets=pl.sum_horizontal(texts.len_bytes()),
-    )
+    lengths = _lengths(pairs, ballots)
     systems = pl.DataFrame(
         [
             (judge, prompt, len(around), len(around.encode()))
@@ -296,7 +304,7 @@ def _costs(
     waits = ~pl.col("known")
     asked = (
         ballots.unique("ballot_id")
-        .join(lengths, on="pair_id")
+        .join(lengths, on=["pair_id", "prompt", "shown_first"])
         .join(systems, on=["judge", "prompt"])
         .with_columns(
             characters=pl.col("characters") + pl.col("around"),
@@ -319,6 +327,27 @@ def _costs(
         _cost(**row, prompts=prompts, reply_tokens=reply_tokens.get((row["judge"], row["prompt"])))
         for row in asked.iter_rows(named=True)
     ]
+
+
+def _lengths(pairs: DataFrame[Pairs], ballots: DataFrame[Ballots]) -> pl.DataFrame:
+    """Return the size of the texts that each prompt shows of each pair."""
+    found = []
+    for prompt in ballots["prompt"].unique().sort():
+        form = prompt_of(prompt)
+        background = [name for name in BACKGROUND if name in form.places]
+        for side in SIDES:
+            shown = ["question", *([side] if form.pointwise else SIDES), *background]
+            texts = pl.col(shown).str
+            found.append(
+                pairs.select(
+                    "pair_id",
+                    prompt=pl.lit(prompt),
+                    shown_first=pl.lit(side),
+                    characters=pl.sum_horizontal(texts.len_chars()),
+                    octets=pl.sum_horizontal(texts.len_bytes()),
+                )
+            )
+    return pl.concat(found)
 
 
 def _around(prompt: str, judge: str) -> str:

@@ -9,6 +9,7 @@ from flows.results.people import voters_in
 from flows.results.stages import RESULTS, measure_wave
 from flows.results.vote_summary import PRICES
 from flows.running.run_row import RunRow
+from schemas.calibration import Ratings
 from schemas.conclusions import ReplyChanges, Voters
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
@@ -21,13 +22,15 @@ async def save_results(
     row: RunRow,
     pairs: DataFrame[Pairs],
     vote_log: DataFrame[VoteLog],
+    ratings: DataFrame[Ratings],
     perturbed: DataFrame[PerturbedAnswers],
 ) -> None:
-    """Replace the results of the study by those of a vote log, and publish them."""
+    """Replace the results of the study by those of its votes and ratings, and publish them."""
     study = row.study
     results = results_of(
         vote_log,
         study.mode,
+        ratings=ratings,
         detects_at=study.detects_at,
         thresholds=study.thresholds,
         steps=RESULTS,
@@ -40,6 +43,7 @@ async def save_results(
     row.save(
         (StudyPairs, pairs),
         (VoteLog, vote_log),
+        (Ratings, ratings),
         (Verdicts, results.verdicts),
         (Shifts, results.shifts),
         (Annotations, results.annotations),

@@ -22,6 +22,7 @@ ASKED = """
     join judges as j using (judge)
     left join votes as v using (ballot_id)
     where b.prompt in $prompts and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
+        and b.prompt in (select prompt from prompts where kind = 'pair')
         and b.pair_id in (
             select pair_id from ballots
             where prompt in $prompts and judge in $judges and wave = $wave
@@ -64,7 +65,7 @@ RUNS = """
 def drift_of(
     study: Study, warehouse: Warehouse, measure: Callable[..., pl.DataFrame] | None = None
 ) -> DataFrame[Drifts]:
-    """Return the changes since each baseline, for a study with waves.
+    """Return the changes since each baseline, for a study with waves; ratings have none.
 
     Baselines and epochs are computed from the votes each time; ``measure`` may replace
     ``measure_wave`` by a cached version.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import polars as pl
@@ -16,8 +16,9 @@ from flows.results.vote_summary import PRICES
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
+from schemas.calibration import Ratings
 from schemas.conclusions import ReplyChanges, Voters
-from schemas.judging import Pairs, Shifts, Verdicts, VoteLog
+from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations
 from tasks.aggregate import count_votes, match_groups, tally_votes
@@ -31,13 +32,16 @@ from warehouse.store import Saving, Warehouse
 
 LAST = """
     select * from runs
-    where study = $study and flow = 'audit'
-        and run in (select run from vote_log where study = $study)
+    where study = $study and flow = 'audit' and run in (
+        select run from vote_log where study = $study
+        union select run from ratings where study = $study
+    )
     order by started_at desc limit 1
 """
 """The audit that the votes are of: later ones may have failed, or left results as they were."""
 
 PERSONS = "select count(*) as n from judges where provider = ?"
+KNOWN = "select study from vote_log union select study from ratings order by study"
 MODE = "select distinct mode from verdicts where study = ?"
 
 
@@ -59,9 +63,8 @@ def remeasure_study(
     require_file(place, f"Run `voirdire audit {study}` first.")
     warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
     mark_dead_runs(warehouse)
-    modes = warehouse.query(MODE, [study])["mode"].to_list()
-    if not modes:
-        known = warehouse.query("select distinct study from vote_log order by study")["study"]
+    known = warehouse.query(KNOWN)["study"]
+    if study not in known:
         raise ValueError(
             f"{place} has no votes of a study {study!r}. It has votes of: "
             f"{', '.join(known) or 'no study'}."
@@ -69,15 +72,16 @@ def remeasure_study(
     row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
     with failure_recorded(lambda: row, warehouse):
         steps = wrap(stored_steps(warehouse))
-        return _replace(warehouse, row, modes[0], steps, formulas=formulas)
+        return _replace(warehouse, row, steps, formulas=formulas)
 
 
-def _replace(
-    warehouse: Warehouse, row: dict[str, Any], mode: str, steps: Steps, *, formulas: bool
-) -> str:
+def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formulas: bool) -> str:
     """Measure and save, as the run of this row; return what was done."""
     study = row["study"]
     parameters = Study.stored(row["parameters"])
+    modes = warehouse.query(MODE, [study])["mode"].to_list()
+    mode = modes[0] if modes else parameters.mode
+    ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [study]}))
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
     pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
     people = people_in(pairs, parameters, warehouse) if voted else VoteLog.empty()
@@ -88,6 +92,7 @@ def _replace(
         results = results_of(
             study,
             mode,
+            ratings=ratings,
             detects_at=parameters.detects_at,
             thresholds=parameters.thresholds,
             steps=steps,
@@ -115,7 +120,8 @@ def _replace(
         *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
     ]
     remarks = "".join(f"{note}. " for note in notes if note)
-    votes = results.tallies["voted"].sum()
+    rated = ratings.n_unique(["judge", "prompt", "wave", "item", "arm", "perturbation", "repeat"])
+    votes = results.tallies["voted"].sum() + (rated if ratings.height else 0)
     return (
         f"{votes} votes of {study}: {results.estimates.height} estimates and "
         f"{findings.height} findings recomputed and saved. {remarks}"
@@ -139,7 +145,13 @@ def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
 
 def stored_steps(warehouse: Warehouse) -> Steps:
     """Return the steps that begin with a study's name, as the warehouse counts its votes."""
-    return Steps(count=warehouse.tallies)
+
+    def count(study: Any) -> DataFrame[Tallies]:
+        tallies = cast("DataFrame[Tallies]", warehouse.tallies(study))
+        # Without votes its texts are categories of nothing, which join no other column.
+        return Tallies.empty() if tallies.is_empty() else tallies
+
+    return Steps(count=count)
 
 
 def _run_row(

@@ -11,6 +11,7 @@ from tasks.drift import alerts
 from tasks.kit.stage import cached_function, stage, uncached_task
 
 log_votes = stage(aggregate.log_votes)
+rate_votes = stage(aggregate.rate_votes)
 count_votes = stage(aggregate.count_votes)
 tally_votes = stage(aggregate.tally_votes)
 match_groups = stage(aggregate.match_groups)

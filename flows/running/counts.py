@@ -139,10 +139,17 @@ class Counts:
         get_run_logger().warning(f"Not asked, which leaves gaps: {not_ready_line(reasons)}")
         return rest
 
-    def count_gaps(self, vote_log: DataFrame[VoteLog], warehouse: Warehouse) -> None:
-        """Find judges with too many gaps, and complete results that must not be replaced."""
-        self.partial = partial_judges(vote_log, self.study.gaps_allowed)
-        self.kept = complete_before(self.study, vote_log, warehouse)
+    def count_gaps(
+        self, vote_log: DataFrame[VoteLog], warehouse: Warehouse, rated: pl.DataFrame
+    ) -> None:
+        """Find judges with too many gaps, and complete results that must not be replaced.
+
+        ``rated`` are the ballots that show one answer with their votes, see ``votes_on``.
+        """
+        kinds = [pl.col(name).cast(kind) for name, kind in rated.schema.items()]
+        log = pl.concat([vote_log.select(kinds), rated])
+        self.partial = partial_judges(log, self.study.gaps_allowed)
+        self.kept = complete_before(self.study, log, warehouse)
 
     def not_written(self, what: str, error: Exception, step: str) -> None:
         """Record a file that could not be written, and the next step; the results are saved."""

@@ -8,7 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
-from schemas.judging import VoteLog
+from schemas.judging import Ballots, Pairs, Votes
 from tasks.kit.units import unit_name
 from warehouse.store import Warehouse
 
@@ -19,6 +19,13 @@ STANDING = """
     select judge, prompt, choice, stopped, human from vote_log
     where study = $study and wave = $wave and prompt in $prompts and dataset in $datasets
 """
+RATED = """
+    select judge, prompt, count(*) as voted from (
+        select distinct judge, prompt, item, arm, perturbation, repeat from ratings
+        where study = $study and wave = $wave and prompt in $prompts and dataset in $datasets
+    ) group by judge, prompt
+"""
+"""Votes on single answers; a ballot without a vote has no rating."""
 SAVED_AT = "select max(saved_at) from estimates where study = ?"
 
 
@@ -47,6 +54,18 @@ def gaps_of(log: pl.DataFrame) -> dict[tuple[str, str], Gap]:
     }
 
 
+def votes_on(
+    pairs: DataFrame[Pairs], ballots: DataFrame[Ballots], votes: DataFrame[Votes]
+) -> pl.DataFrame:
+    """Return the columns of a vote log that gaps depend on; no ballot was unnecessary."""
+    cast = ballots.join(votes.select("ballot_id", "choice"), on="ballot_id", how="left")
+    return cast.join(pairs.select("pair_id", "dataset"), on="pair_id").select(
+        pl.col("dataset", "judge", "prompt", "choice").cast(pl.String),
+        stopped=pl.lit(None, pl.String),
+        human=pl.lit(value=False),
+    )
+
+
 def partial_judges(log: pl.DataFrame, allowed: float) -> dict[str, Gap]:
     """Return the judges that lack more than the allowed share of their ballots.
 
@@ -61,7 +80,7 @@ def partial_judges(log: pl.DataFrame, allowed: float) -> dict[str, Gap]:
     }
 
 
-def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse) -> datetime | None:
+def complete_before(study: Study, log: pl.DataFrame, warehouse: Warehouse) -> datetime | None:
     """Return when complete results were saved that this vote log would replace by partial ones.
 
     Null if there are none. A judge's results in the same dataset, prompt and wave of the study are
@@ -78,6 +97,9 @@ def complete_before(study: Study, log: DataFrame[VoteLog], warehouse: Warehouse)
         "datasets": log["dataset"].cast(pl.String).unique().to_list(),
     }
     standing = gaps_of(warehouse.query(STANDING, asked))
+    for judge, prompt, voted in warehouse.query(RATED, asked).iter_rows():
+        planned = gaps.get((judge, prompt), Gap(0, 0)).planned
+        standing[judge, prompt] = Gap(planned - voted, planned)
     complete = {unit for unit, gap in standing.items() if not gap.is_above(study.gaps_allowed)}
     if complete.isdisjoint(partial):
         return None

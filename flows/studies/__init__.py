@@ -24,7 +24,7 @@ from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
 from tasks.perturbations import PERTURBATIONS, asked_under
-from tasks.prompts import PROMPTS, is_known, label_of
+from tasks.prompts import PROMPTS, is_known, label_of, prompt_of
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
@@ -130,7 +130,8 @@ class Study(Parameters):
         default=2,
         ge=1,
         le=100,
-        description="Votes per judge and pair. Must be even in mode balanced.",
+        description="Votes per judge and pair, or per answer if the prompt shows one. Must be even "
+        "in mode balanced if a prompt compares two.",
     )
     mode: Literal["balanced", "paper"] = Field(
         default="balanced",
@@ -268,6 +269,7 @@ class Study(Parameters):
         labels = [label_of(name) for name in self.prompts]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
+        self._check_pointwise(labels)
         if self.mode == "paper" and (self.stop != "none" or self.probe):
             raise ValueError(
                 f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
@@ -278,10 +280,20 @@ class Study(Parameters):
                 f"detects_at ({self.detects_at}) must be greater than thresholds.overlooks_below "
                 f"({self.thresholds.overlooks_below}), or a judge could both detect and overlook."
             )
-        if self.mode == "balanced" and self.votes_per_pair % 2:
+        pairs = not all(prompt_of(label).pointwise for label in labels)
+        if self.mode == "balanced" and self.votes_per_pair % 2 and pairs:
             raise ValueError(
                 f"votes_per_pair ({self.votes_per_pair}) must be even in mode 'balanced'. Use an "
                 "even number, or mode 'paper'."
+            )
+
+    def _check_pointwise(self, labels: list[str]) -> None:
+        """Reject early stopping for judge prompts that show one answer, without an order."""
+        alone = [label for label in labels if prompt_of(label).pointwise]
+        if alone and (self.stop != "none" or self.probe):
+            raise ValueError(
+                f"stop ({self.stop}) and probe ({self.probe}) need pairs in both orders, but the "
+                f"judge prompt {alone[0]!r} shows one answer. Leave both out."
             )
 
     def at(self, moment: datetime) -> "Study":

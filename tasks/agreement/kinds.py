@@ -6,28 +6,14 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from tasks.agreement.pass_words import PASS_WORDS
 from tasks.calibration.calibrate import as_word
 from tasks.calibration.label_values import read_labels
 
 Kind = Literal["pass_fail", "grade", "name"]
 
-VERDICTS = (
-    ("pass", "fail"),
-    ("passed", "failed"),
-    ("true", "false"),
-    ("yes", "no"),
-    ("y", "n"),
-    ("1", "0"),
-    ("correct", "incorrect"),
-    ("good", "bad"),
-    ("right", "wrong"),
-    ("accept", "reject"),
-    ("accepted", "rejected"),
-    ("acceptable", "unacceptable"),
-)
-"""Words for pass and for fail, in lower case."""
 PASS, FAIL = "pass", "fail"
-WORDS = {word: side for pair in VERDICTS for word, side in zip(pair, (PASS, FAIL), strict=True)}
+WORDS = {word: PASS if passes else FAIL for word, passes in PASS_WORDS.items()}
 
 
 class Reading(NamedTuple):

@@ -203,6 +203,15 @@ class Prompt(BaseModel):
         return json.dumps(self.verdict.model_dump(), sort_keys=True)
 
     @property
+    def reading(self) -> tuple[str, ...]:
+        """Return what tells readings of the same reply apart, if not a bundled way to read a pair.
+
+        It is a part of a ballot's id: a vote holds what was read.
+        """
+        usual = self.kind == "pair" and self.verdict in ("tag", "json")
+        return () if usual else (self.verdict_form,)
+
+    @property
     def digest(self) -> str:
         """Return what tells its wording, and how it is read, from others."""
         form = self.verdict_form

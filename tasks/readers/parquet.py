@@ -36,10 +36,12 @@ ROWS = "from read_parquet($file)"
 BOUNDS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory_limit": "2GB"}
 
 
-def parquet_table(path: Path, problems: Problems, numbers: Collection[str] = ()) -> Table:
+def parquet_table(
+    path: Path, problems: Problems, numbers: Collection[str] = (), prefixes: tuple[str, ...] = ()
+) -> Table:
     """Open a Parquet file whose columns are all text; a null is a missing value.
 
-    ``numbers`` are columns that may hold numbers instead.
+    ``numbers`` are columns that may hold numbers instead, and ``prefixes`` begin their names.
 
     DuckDB reads it: a broken file ends in its errors, where Polars' reader ends the process.
     """
@@ -56,10 +58,11 @@ def parquet_table(path: Path, problems: Problems, numbers: Collection[str] = ())
             problems.add("", f"is not Parquet ({_first_line(error)})", "Write the file again.")
             return Table([], iter(()))
     _check_sizes(number, chunks, problems)
+    numeric = [name in numbers or name.startswith(prefixes) for name, _ in columns]
     others = [
         (name, kind)
-        for name, kind in columns
-        if kind != "VARCHAR" and name not in nulls and not (name in numbers and kind in NUMBERS)
+        for (name, kind), may in zip(columns, numeric, strict=True)
+        if kind != "VARCHAR" and name not in nulls and not (may and kind in NUMBERS)
     ]
     for name, kind in others:
         what = f"has the type {clip(kind)}; it must be text (VARCHAR)"

@@ -1,12 +1,17 @@
 """Read the user's own questions: JSON Lines, CSV or Parquet."""
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas.curation import VERDICTS
+from schemas.keys import content_key
+from tasks.agreement.pass_words import PASS_WORDS
 from tasks.datasets import DATASETS, Imported
 from tasks.kit.catalogue import nearest
 from tasks.perturbations import PERTURBATIONS
@@ -28,19 +33,28 @@ from tasks.readers.parquet import parquet_table
 from tasks.readers.samples import Sample, Version, imported
 
 REQUIRED = ["question_id", "question", "anchor", "target"]
+ANSWER = "answer"
+ALONE = ["question", "target"]
+"""Required if each question has one answer, which may be called ``answer`` instead."""
 AUTHORS = ["author", "anchor_author", "target_author"]
 SHARES = ["human_score", "label_chance"]
-OPTIONAL = ["category", "reference", *AUTHORS, "label", *SHARES]
+OPTIONAL = ["category", "reference", "context", *AUTHORS, "label", *SHARES]
+OF_PAIRS = {"anchor", "anchor_author", "target_author", "label", *SHARES}
+"""Columns that mean nothing if a question has one answer."""
+HUMAN = "human_"
+"""Begins columns with people's grades: ``human_label``, ``human_grade``, or ``human_CRITERION``."""
+OF_WHOLE = {"label", "grade"}
 LABELS = {"question_id", "category", *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
+ID_DIGITS = 16
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
     ".csv": csv_table,
-    ".parquet": partial(parquet_table, numbers=SHARES),
+    ".parquet": partial(parquet_table, numbers=SHARES, prefixes=(HUMAN,)),
 }
 """Suffix -> what opens such a file."""
 
@@ -51,6 +65,9 @@ def load_own(path: Path) -> Imported:
     A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have those of
     ``OPTIONAL``; and brings the perturbed target in a column named like the perturbation. Missing
     values are a null, an empty CSV cell or no field at all. ``author`` is that of both answers.
+    Without ``anchor``, each question has one answer, ``answer`` or ``target``, and an id is made
+    of the texts of a row without ``question_id``. ``human_label``, ``human_grade`` and
+    ``human_CRITERION`` hold what people say of the target: a grade, pass or fail.
 
     Raises
     ------
@@ -60,15 +77,65 @@ def load_own(path: Path) -> Imported:
     problems = Problems(path.name)
     table = open_table(path, problems, READERS)
     dataset = _dataset_name(path.stem)
+    form, table = _form_of(table)
     if table.columns is not None:
-        _check_columns(table.columns, problems)
+        _check_columns(table.columns, problems, form)
         problems.check()
-    samples = list(_samples(table, problems))
+    samples = list(_samples(table, problems, form))
     problems.check()
     if not samples:
         problems.add("", "has no questions", "Write at least one.")
         problems.check()
     return imported(dataset, samples)
+
+
+class _Form(NamedTuple):
+    """The columns of a file: with two answers to each question, or one."""
+
+    required: list[str]
+    optional: list[str]
+
+    @property
+    def alone(self) -> bool:
+        return "anchor" not in self.required
+
+    @property
+    def allowed(self) -> list[str]:
+        """Names of all columns, and what stands for columns with grades of people."""
+        return [*self.required, *self.optional, *PERTURBATIONS]
+
+    def has(self, field: str) -> bool:
+        """Tell whether a column is one of the form."""
+        return field in self.allowed or (field.startswith(HUMAN) and len(field) > len(HUMAN))
+
+
+PAIRED = _Form(REQUIRED, OPTIONAL)
+SINGLE = _Form(ALONE, ["question_id", *(name for name in OPTIONAL if name not in OF_PAIRS)])
+
+
+def _form_of(table: Table) -> tuple[_Form, Table]:
+    """Return the form of a file, by its header or its first row, and the file."""
+    first: list[Row] = []
+    columns = table.columns
+    if columns is None:
+        first = list(islice(table.rows, 1))
+        columns = [*first[0].fields] if first else []
+        table = Table(None, chain(first, table.rows))
+    strange = [name for name in columns if not PAIRED.has(name) and name != ANSWER]
+    answered = {ANSWER, "target"} & {*columns} or nearest(ANSWER, strange)
+    if "anchor" in columns or nearest("anchor", strange) or not answered:
+        return PAIRED, table
+    if ANSWER not in columns:
+        return SINGLE, table
+    renamed = (Row(row.where, _with_target(row.fields)) for row in table.rows)
+    named = ["target" if name == ANSWER else name for name in columns]
+    return SINGLE, Table(None if table.columns is None else named, renamed)
+
+
+def _with_target(fields: dict[str, Any]) -> dict[str, Any]:
+    if "target" in fields:
+        return fields
+    return {"target" if name == ANSWER else name: value for name, value in fields.items()}
 
 
 def _dataset_name(name: str) -> str:
@@ -84,38 +151,42 @@ def _dataset_name(name: str) -> str:
     return name
 
 
-def _check_columns(columns: list[str], problems: Problems) -> None:
+def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
     repeated_columns(columns, problems)
-    meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set())
-    missing = [column for column in REQUIRED if column not in columns and column not in meant]
+    meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set(), form)
+    needed = form.required
+    missing = [column for column in needed if column not in columns and column not in meant]
     if missing:
-        what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(REQUIRED)}"
+        what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(needed)}"
         problems.add("header", what, "Add it. Columns must be separated by commas.")
 
 
-def _check_unknown(row: Row, problems: Problems, reported: set[str]) -> set[str]:
+def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form) -> set[str]:
     """Report unknown fields, and return the missing fields that they probably mean."""
-    allowed = [*REQUIRED, *OPTIONAL, *PERTURBATIONS]
+    allowed = [*form.allowed, *([ANSWER] if form.alone else []), "human_label", "human_grade"]
     free = [field for field in allowed if field not in row.fields]
-    new = [field for field in row.fields if field not in allowed and field not in reported]
+    new = [field for field in row.fields if not form.has(field) and field not in reported]
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
     reported.update(new)
     for field in new[:SHOWN]:
         near = meant[field]
         hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
-        todo = "Rename it." if near in REQUIRED else "Rename or remove it."
+        todo = "Rename it." if near in {*REQUIRED, ANSWER} else "Rename or remove it."
         problems.add(row.where, f"unknown column {clip(field)}{hint}", todo)
-    return {near for near in meant.values() if near}
+    named = {near for near in meant.values() if near}
+    return named | ({"target"} if ANSWER in named else set())
 
 
-def _samples(table: Table, problems: Problems) -> Iterator[Sample]:
+def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
     seen: dict[str, str] = {}
     reported: set[str] = set()
     meant: set[str] = set()
     for row in table.rows:
         if table.columns is None:
-            meant |= _check_unknown(row, problems, reported)
-        faults = list(_faults(row.fields, seen))
+            meant |= _check_unknown(row, problems, reported, form)
+        if form.alone and row.fields.get("question_id") is None:
+            row.fields["question_id"] = content_key(*map(row.fields.get, ALONE))[:ID_DIGITS]
+        faults = list(_faults(row.fields, seen, form))
         for field, fault in faults:
             # A misspelt column is reported once, not again as a missing one.
             if field not in meant or field in row.fields:
@@ -127,10 +198,13 @@ def _samples(table: Table, problems: Problems) -> Iterator[Sample]:
             yield _sample(row.fields)
 
 
-def _faults(fields: dict[str, Any], seen: dict[str, str]) -> Iterator[tuple[str, Fault]]:
+def _faults(
+    fields: dict[str, Any], seen: dict[str, str], form: _Form
+) -> Iterator[tuple[str, Fault]]:
     faulty = False
-    for field in [*REQUIRED, *OPTIONAL, *PERTURBATIONS]:
-        fault = _fault(field, fields.get(field))
+    grades = [field for field in fields if field.startswith(HUMAN) and field not in SHARES]
+    for field in [*form.allowed, *grades]:
+        fault = _fault(field, fields.get(field), required=field in form.required)
         if fault:
             faulty = True
             yield field, fault
@@ -140,20 +214,23 @@ def _faults(fields: dict[str, Any], seen: dict[str, str]) -> Iterator[tuple[str,
     if key in seen:
         what = f"is {clip(key)}, which {seen[key]} already has; it must be unique"
         yield "question_id", Fault(what, "Give one of the two another id, or delete it.")
-    if fields["anchor"].strip() == fields["target"].strip():
+    if not form.alone and fields["anchor"].strip() == fields["target"].strip():
         what = f"is {clip(fields['target'])}, the same as 'anchor'; the two must differ"
         yield "target", Fault(what, "Write another answer or leave the question out.")
 
 
-def _fault(field: str, value: object) -> Fault | None:
+def _fault(field: str, value: object, *, required: bool) -> Fault | None:
     if value is None:
-        missing = Fault("is missing, but required", "Add it.")
-        return missing if field in REQUIRED else None
+        return Fault("is missing, but required", "Add it.") if required else None
     if field == "label" and value not in VERDICTS:
         what = f"is {clip(value)}; it must be one of {', '.join(VERDICTS)}"
         return Fault(what, "Write which answer is right, or leave it out.")
     if field in SHARES:
         return _share_fault(field, value)
+    if field.startswith(HUMAN):
+        what = f"is {clip(value)}; it must be a grade, or a word such as pass or fail"
+        todo = "Write a number, pass or fail, or leave it out."
+        return Fault(what, todo) if _grade_of(value) is None else None
     if field not in LABELS:
         return text_fault(value)
     return text_fault(value, MAX_LABEL) or _label_fault(str(value))
@@ -178,6 +255,24 @@ def _number(value: object) -> float | None:
         return None
 
 
+def _grade_of(value: object) -> float | None:
+    """Return a grade of people as a number: 1 for pass, 0 for fail."""
+    word = value.strip().lower() if isinstance(value, str) else json.dumps(value)
+    if word in PASS_WORDS:
+        return float(PASS_WORDS[word])
+    number = _number(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _human_values(fields: dict[str, Any]) -> str | None:
+    grades = {
+        "" if field.removeprefix(HUMAN) in OF_WHOLE else field.removeprefix(HUMAN): _grade_of(value)
+        for field, value in fields.items()
+        if field.startswith(HUMAN) and field not in SHARES and value is not None
+    }
+    return json.dumps(grades) if grades else None
+
+
 def _label_fault(value: str) -> Fault | None:
     if value == value.strip() and not CONTROL.search(value):
         return None
@@ -189,7 +284,7 @@ def _sample(fields: dict[str, Any]) -> Sample:
     return Sample(
         id=fields["question_id"],
         question=fields["question"],
-        answers=(fields["anchor"], fields["target"]),
+        answers=(fields.get("anchor"), fields["target"]),
         versions=tuple(
             Version(2, name, fields[name]) for name in PERTURBATIONS if fields.get(name)
         ),
@@ -202,4 +297,6 @@ def _sample(fields: dict[str, Any]) -> Sample:
         label=fields.get("label"),
         human_score=_number(fields.get("human_score")),
         label_chance=_number(fields.get("label_chance")),
+        context=fields.get("context"),
+        human_values=_human_values(fields),
     )

@@ -21,11 +21,12 @@ class Version(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A question with its two answers and the versions that come with them."""
+    """A question with its answers and the versions that come with them."""
 
     id: str
     question: str
-    answers: tuple[str, str]
+    answers: tuple[str | None, str]
+    """Anchor and target; no anchor if the question has one answer."""
     versions: tuple[Version, ...] = ()
     category: str | None = None
     reference: str | None = None
@@ -35,14 +36,18 @@ class Sample(NamedTuple):
     human_score: float | None = None
     """People's score of the second answer, 0 to 1."""
     label_chance: float | None = None
+    context: str | None = None
+    human_values: str | None = None
+    """People's grades of the second answer, as JSON."""
 
     def known(self, slot: int) -> Record:
         """Return what is known of the pair in which the answer of this slot is the target."""
         if slot == 2:
-            return (*self.authors, self.label, self.human_score, self.label_chance)
+            score = self.human_score
+            return (*self.authors, self.label, score, self.label_chance, self.human_values)
         label = OTHER.get(self.label or "", self.label)
         score = None if self.human_score is None else 1 - self.human_score
-        return (*self.authors[::-1], label, score, self.label_chance)
+        return (*self.authors[::-1], label, score, self.label_chance, None)
 
 
 def imported(dataset: str, samples: Iterable[Sample]) -> Imported:
@@ -53,12 +58,13 @@ def imported(dataset: str, samples: Iterable[Sample]) -> Imported:
     known: list[Record] = []
     for sample in samples:
         key = f"{dataset}/{sample.id}"
-        questions.append((key, dataset, sample.category, sample.question, sample.reference))
+        about = (sample.question, sample.reference, sample.context)
+        questions.append((key, dataset, sample.category, *about))
+        there = [(slot, text) for slot, text in enumerate(sample.answers, start=1) if text]
         answers.extend(
-            (f"{key}/a{slot}", key, slot, sample.authors[slot - 1], text)
-            for slot, text in enumerate(sample.answers, start=1)
+            (f"{key}/a{slot}", key, slot, sample.authors[slot - 1], text) for slot, text in there
         )
-        known.extend((f"{key}/a{slot}", *sample.known(slot)) for slot in (1, 2))
+        known.extend((f"{key}/a{slot}", *sample.known(slot)) for slot, _ in there)
         versions.extend((f"{key}/a{v.slot}", v.perturbation, v.text) for v in sample.versions)
     return Imported(
         Questions.of(_frame(Questions.dtypes(), questions)),

@@ -61,6 +61,14 @@ MALFORMED = (
 )
 
 
+MALFORMED_RATINGS = (
+    "the answer has its merits. No grade follows.",
+    "the answer is good. Grade: 8 out of 10",
+    "the answer is fair. [7]",
+    "the answer is weak. [[3",
+)
+
+
 def _not_tiny(temperature: float) -> float:
     if 0 < temperature < 0.01:
         raise ValueError(f"temperature {temperature} must be 0 or at least 0.01.")
@@ -98,6 +106,18 @@ class Traits(BaseModel):
     """Effect of filler or odd spacing in an answer: shams have such, and so may other answers."""
     effects: dict[Feature, float] = {}
     """Feature of an answer -> its mean effect on the odds of that answer."""
+    slope: float = Field(default=0.1, ge=0)
+    """Of ratings of single answers: share of the scale's width per logit of quality."""
+    leniency: float = 0
+    """Share of the scale's width that is added to each rating."""
+    grade_noise: float = Field(default=0.05, ge=0)
+    """Standard deviation of the noise of each rating, as a share of the scale's width."""
+    ceiling: float = Field(default=1, gt=0, le=1)
+    """Highest grade that is given, as a share of the scale's width."""
+    pass_at: float = 0.5
+    """Share of the scale's width from which on an answer passes, or gets a label."""
+    reference_weight: float = 0
+    """Logits for all of the reference's long words, if the prompt shows a reference answer."""
 
 
 class Shares(NamedTuple):
@@ -128,12 +148,22 @@ def simulated_reply(judge: Judge, messages: list[dict[str, str]], params: dict[s
     traits = _traits(json.dumps(params["traits"], sort_keys=True))
     # A prompt of the user's own comes with the texts that it shows and the replies it asks for.
     shown = params.get("shown") or {"texts": (), "replies": {}}
+    if "grading" in shown:
+        # Imports this module.
+        from tasks.simulation.grading import rate
+
+        return _priced(judge, messages, rate(messages, traits, params["seed"], shown))
     texts = PairText(*shown["texts"]) if shown["texts"] else None
     text = answer(messages, traits, params["seed"], texts)
     if shown["replies"]:
         text = shown["replies"].get(text.partition(" [[")[2].rstrip("]"), text)
     elif form := params.get("response_format"):
         text = _as_object(text, form["json_schema"]["schema"]["required"])
+    return _priced(judge, messages, text)
+
+
+def _priced(judge: Judge, messages: list[dict[str, str]], text: str) -> Reply:
+    """Return a reply with its tokens, which are words, and its price."""
     prompt = sum(len(message["content"].split()) for message in messages)
     completion = len(text.split())
     price = judge.usd_per_million
@@ -275,6 +305,16 @@ def _read_marked(user: str, marked: re.Match[str]) -> PairText:
             "for. Word it like tasks/prompts/pair_v2.toml."
         )
     return PairText(question.strip(), first, second)
+
+
+def latent_quality(question: str, text: str, traits: Traits) -> float:
+    """Return the quality of one answer, with the effects of its features, in logits."""
+    return _latent_quality(_features_of(question, text), traits)
+
+
+def prompt_digest(messages: list[dict[str, str]]) -> str:
+    """Return what random numbers of a request depend on."""
+    return _digest(*(text for message in messages for text in message.values()))
 
 
 def _latent_quality(seen: _Features, traits: Traits) -> float:

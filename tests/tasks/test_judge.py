@@ -101,12 +101,13 @@ CHANGING: list[Changes] = [
     ("judge", {"system": "Be strict."}),
     ("prompt", {"verdict": "json"}),
     ("prompt", {"verdict": "json", "reason": False}),
+    # The request is the same, but a vote holds what was read.
+    ("prompt", {"verdict": POINTER}),
     ("prompt", {"verdict": POINTER, "response_format": {"type": "json_object"}}),
     ("prompt", {"system": "Compare well."}),
     ("prompt", {"user": "{question} First: {answer_a} Second: {answer_b}"}),
 ]
 KEEPING: list[Changes] = [
-    ("prompt", {"verdict": POINTER}),
     ("provider", {"key_variable": "OTHER_API_KEY"}),
     ("provider", {"variables": ["OTHER"]}),
     ("provider", {"serve": "a.module"}),
@@ -129,8 +130,9 @@ KEEPING: list[Changes] = [
     ("prompt", {"prompt": "other"}),
     ("prompt", {"source": "other"}),
 ]
-# What simulates is no model, and the only kind of prompt is "pair".
-APART = {("provider", "simulated"), ("prompt", "kind")}
+# What simulates is no model, and other kinds of prompts show one answer.
+SINGLE = {"kind", "scale", "criteria", "labels", "passes", "fails"}
+APART = {("provider", "simulated"), *(("prompt", field) for field in SINGLE)}
 
 
 @pytest.fixture

@@ -81,8 +81,8 @@ def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
     path.write_bytes(_bytes(suffix, FULL))
     questions, answers, versions, known = load_own(path)
     assert questions.rows() == [
-        ("mine/1", "mine", "sums", "What is 2 + 2?", "4"),
-        ("mine/b/2", "mine", None, "What is 2 + 2?", None),
+        ("mine/1", "mine", "sums", "What is 2 + 2?", "4", None),
+        ("mine/b/2", "mine", None, "What is 2 + 2?", None, None),
     ]
     assert answers.rows() == [
         ("mine/1/a1", "mine/1", 1, "Bob", "Four."),
@@ -96,9 +96,9 @@ def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
     ]
     # From the other side, what is known is turned round.
     assert known.rows() == [
-        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5),
-        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5),
-        *((f"mine/b/2/a{slot}", *[None] * 5) for slot in (1, 2)),
+        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5, None),
+        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5, None),
+        *((f"mine/b/2/a{slot}", *[None] * 6) for slot in (1, 2)),
     ]
 
 
@@ -208,9 +208,9 @@ def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], su
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_refuses_missing_columns(refusal: Callable[[str, bytes], str], suffix: str) -> None:
-    rows = [{k: v for k, v in GOOD.items() if k != "anchor"}]
+    rows = [{k: v for k, v in GOOD.items() if k != "question"}]
     error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
-    assert "header: missing column 'anchor'; required: question_id, question, anchor" in error
+    assert "header: missing column 'question'; required: question_id, question, anchor" in error
 
 
 @pytest.mark.parametrize(

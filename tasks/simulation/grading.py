@@ -1,0 +1,106 @@
+"""Ratings of single answers by simulated judges: a latent quality on a scale of their own.
+
+On a scale from 0 to 1 an answer stands at .5 + slope * quality + leniency + noise, where quality is
+that of a pair's answer with the effects of its features, the length and what the reference says. A
+grade is that position on the declared scale, clipped to its ends and rounded if grades are whole;
+an answer passes, or gets a label, from ``pass_at`` on.
+"""
+
+import json
+import math
+from functools import lru_cache
+from typing import Any
+
+from tasks.judging.rating_parser import Grading, Scale, Value
+from tasks.kit.random_numbers import normal, pick, uniform
+from tasks.rewriting.words import words
+from tasks.simulation.judge import MALFORMED_RATINGS, WHO, Traits, latent_quality, prompt_digest
+
+USUAL_LENGTH = 500
+"""Characters of an answer whose length counts neither for nor against it."""
+MIDDLE = 0.5
+DECIMALS = 2
+"""Of grades that need not be whole."""
+SHARED_WORD = 6
+"""Fewest letters of a word that an answer may share with the reference."""
+REASON = "the answer stands at {position:.2f} on a scale from 0 to 1."
+
+
+def rate(messages: list[dict[str, str]], traits: Traits, repeat: int, shown: dict[str, Any]) -> str:
+    """Reply to a pointwise judge prompt; ``shown`` has its texts, reference and form."""
+    grading = _grading(json.dumps(shown["grading"], sort_keys=True))
+    question, answer = shown["texts"]
+    prompt = prompt_digest(messages)
+    if uniform(traits.seed, "malformed", prompt, repeat) < traits.iota:
+        return WHO + pick(MALFORMED_RATINGS, traits.seed, "form", prompt, repeat)
+    quality = answer_quality(question, answer, traits, shown.get("reference"))
+    if traits.psi:
+        quality += traits.psi * normal(traits.seed, "prompt", prompt)
+    criteria = grading.labels if grading.kind == "labels" else tuple(grading.scales)
+    positions = {
+        criterion: _position(quality, criterion, traits, answer=answer, keys=(prompt, repeat))
+        for criterion in criteria
+    }
+    mean = sum(positions.values()) / len(positions)
+    return grading.write(_values(grading, positions, traits), WHO + REASON.format(position=mean))
+
+
+def answer_quality(question: str, answer: str, traits: Traits, reference: str | None) -> float:
+    """Return how good an answer looks by itself, in logits."""
+    length = math.log(max(1, len(answer)) / USUAL_LENGTH)
+    return (
+        latent_quality(question, answer, traits)
+        + traits.lam * length
+        + traits.reference_weight * (_shared(reference, answer) if reference else 0.0)
+    )
+
+
+def grade_at(position: float, scale: Scale, ceiling: float = 1) -> float:
+    """Return the grade at a position from 0 to 1 of a scale, clipped and rounded.
+
+    >>> grade_at(0.5, Scale(low=1, high=5)), grade_at(1.4, Scale(low=1, high=10), ceiling=0.9)
+    (3.0, 9.0)
+    """
+    width = scale.high - scale.low
+    grade = scale.low + width * min(max(position, 0.0), ceiling)
+    if not scale.whole:
+        return min(max(round(grade, DECIMALS), scale.low), scale.high)
+    # Half a grade rounds up, so that a ceiling between two grades is kept by rounding down.
+    highest = math.floor(scale.low + width * ceiling)
+    return float(min(max(math.floor(grade + 0.5), scale.low), highest))
+
+
+def _position(
+    quality: float, criterion: str, traits: Traits, *, answer: str, keys: tuple[str, int]
+) -> float:
+    """Return where an answer stands by a criterion, from 0 to 1, unclipped."""
+    seed = traits.seed
+    if traits.uniform or uniform(seed, "lapse", *keys, criterion) < traits.lapse:
+        return uniform(seed, "anywhere", *keys, criterion)
+    if traits.upsilon and criterion:
+        quality += traits.upsilon * normal(seed, "criterion", criterion, answer)
+    noise = traits.grade_noise * normal(seed, "grade", *keys, criterion)
+    return MIDDLE + traits.slope * quality + traits.leniency + noise
+
+
+def _values(grading: Grading, positions: dict[str, float], traits: Traits) -> dict[str, Value]:
+    if grading.kind == "labels":
+        chosen = (label for label, position in positions.items() if position >= traits.pass_at)
+        return {"": tuple(chosen)}
+    return {
+        criterion: position >= traits.pass_at
+        if (scale := grading.scales[criterion]) is None
+        else grade_at(position, scale, traits.ceiling)
+        for criterion, position in positions.items()
+    }
+
+
+def _shared(reference: str, answer: str) -> float:
+    """Return the share of the reference's long words that the answer has."""
+    wanted = {word for word in words(reference) if len(word) >= SHARED_WORD}
+    return len(wanted & {*words(answer)}) / len(wanted) if wanted else 0.0
+
+
+@lru_cache
+def _grading(text: str) -> Grading:
+    return Grading.model_validate_json(text)

@@ -1,0 +1,82 @@
+"""An audit whose judge prompt shows one answer, as a user runs it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warehouse.store import Warehouse
+
+Voirdire = Callable[..., Any]
+pytestmark = pytest.mark.served
+
+SMALL = ("--perturbation", "fake_reference", "--judge", "offline/gullible")
+CSV = """question,answer,human_label
+Why is the sky blue?,Air scatters blue light more than red light.,pass
+Why does bread dough rise?,Yeast makes gas out of sugar.,pass
+What causes the tides?,The wind pushes the oceans from one side to the other.,fail
+How many legs has a spider?,A spider has six legs and two wings.,fail
+"""
+
+
+def test_a_pass_or_fail_judge_of_answers_with_labels(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.csv").write_text(CSV, encoding="utf-8")
+    words = ("audit", *SMALL, "--dataset", "mine.csv")
+    refused = voirdire(*words)
+    assert refused.returncode == 2
+    text = " ".join(refused.stderr.split())
+    assert "'pair_v2' shows {answer_a} and {answer_b}, which 4 of 4 questions" in text
+    done = voirdire(*words, "--prompt", "binary_v1", "--votes", "3")
+    assert done.returncode == 0, done.stderr
+    # control, experimental and sham of four questions, three votes each
+    assert "36 ballots: 0 from the warehouse, 36 cast, 0 without a reply" in done.stdout
+    assert warehouse.query("select distinct choice from votes where choice = 'rated'").height == 1
+    arms = "select arm, count(*), count(human_value) from ratings group by arm order by arm"
+    assert warehouse.query(arms).rows() == [
+        ("control", 12, 12),
+        ("experimental", 12, 0),
+        ("sham", 12, 0),
+    ]
+    saved = warehouse.query("select * exclude (run, saved_at) from ratings order by all").rows()
+    again = voirdire("remeasure", "quick")
+    assert again.returncode == 0, again.stderr
+    assert "36 votes of quick" in " ".join(again.stdout.split())
+    kept = warehouse.query("select * exclude (run, saved_at) from ratings order by all").rows()
+    assert kept == saved
+    plan = voirdire("plan", *SMALL, "--dataset", "mine.csv", "--prompt", "binary_v1")
+    assert plan.returncode == 0, plan.stderr
+    assert "planned for comparisons of two answers only" in " ".join(plan.stdout.split())
+    stopped = voirdire("audit", *SMALL, "--prompt", "binary_v1", "--stop", "pair")
+    assert stopped.returncode == 2
+    assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())
+
+
+def test_grades_beside_comparisons_and_with_references(
+    voirdire: Voirdire, warehouse: Warehouse
+) -> None:
+    prompts = ("--prompt", "pair_v2", "--prompt", "single_reference_v1", "--prompt", "labels_v1")
+    done = voirdire("audit", *SMALL, *prompts, "--limit", "6", "--wave", "one")
+    assert done.returncode == 0, done.stderr
+    # Six questions, three arms, two votes; single answers also twice for each anchor.
+    assert "132 ballots: 0 from the warehouse, 132 cast, 0 without a reply" in done.stdout
+    logged = "select prompt, count(*) from vote_log group by prompt"
+    assert warehouse.query(logged).rows() == [("pair_v2", 36)]
+    rated = """
+        select prompt, side, count(distinct item), count(distinct criterion), count(*)
+        from ratings group by prompt, side order by prompt, side
+    """
+    assert warehouse.query(rated).rows() == [
+        ("labels_v1", "anchor", 6, 5, 60),
+        ("labels_v1", "target", 6, 5, 180),
+        ("single_reference_v1", "anchor", 6, 0, 12),
+        ("single_reference_v1", "target", 6, 0, 36),
+    ]
+    # Another wave asks again; drift is of comparisons.
+    later = voirdire("audit", *SMALL, *prompts, "--limit", "6", "--wave", "two")
+    assert later.returncode == 0, later.stderr
+    assert "132 ballots: 0 from the warehouse, 132 cast" in later.stdout
+    drifting = "select distinct prompt from drifts"
+    assert warehouse.query(drifting).rows() == [("pair_v2",)]

@@ -1,0 +1,94 @@
+"""Own questions with one answer each, and what people say of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tasks.curate import import_dataset, require_shown
+
+CSV = """question,answer,human_label,human_clear style,reference
+Why is the sky blue?,Air scatters blue light.,pass,3.5,Scattering.
+How many legs has a spider?,Six.,FAIL,,
+What is 2 + 2?,Four.,,1,
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """File of questions with one answer each."""
+    file = tmp_path / "mine.csv"
+    file.write_text(CSV, encoding="utf-8")
+    return file
+
+
+def test_each_row_is_a_question_with_a_target(file: Path) -> None:
+    questions, answers, versions, known = import_dataset(str(file))
+    assert questions["question"].to_list() != []
+    assert answers["slot"].to_list() == [2, 2, 2]
+    assert versions.is_empty()
+    by_text = dict(
+        answers.join(known, left_on="answer_id", right_on="sample")
+        .select("answer", "human_values")
+        .iter_rows()
+    )
+    assert {text: json.loads(values) for text, values in by_text.items()} == {
+        "Air scatters blue light.": {"": 1.0, "clear style": 3.5},
+        "Six.": {"": 0.0},
+        "Four.": {"clear style": 1.0},
+    }
+
+
+def test_an_id_is_made_of_the_texts(file: Path) -> None:
+    before = import_dataset(str(file)).questions
+    file.write_text(CSV.replace("Six.", "Eight."), encoding="utf-8")
+    after = import_dataset(str(file)).questions
+    assert before.join(after, on="question_id").height == 2
+    file.write_text(CSV + CSV.splitlines()[1], encoding="utf-8")
+    with pytest.raises(ValueError, match="which line 2 already has; it must be unique"):
+        import_dataset(str(file))
+
+
+@pytest.mark.parametrize("column", ["answer", "target"])
+def test_in_json_lines(tmp_path: Path, column: str) -> None:
+    rows = [
+        {"question_id": "a", "question": "Why?", column: "So.", "human_grade": 4},
+        {"question_id": "b", "question": "How?", column: "Thus.", "context": "Rules."},
+    ]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = import_dataset(str(file))
+    assert found.answers["answer_id"].to_list() == ["mine/a/a2", "mine/b/a2"]
+    assert found.questions["context"].to_list() == [None, "Rules."]
+    assert found.known["human_values"].to_list() == ['{"": 4.0}', None]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("pass", "so-so", "field 'human_label' is 'so-so'; it must be a grade, or a word such as"),
+        ("human_label", "humanlabel", "unknown column 'humanlabel': did you mean 'human_label'?"),
+        ("reference", "label", "unknown column 'label'"),
+        (",answer,", ",answr,", "unknown column 'answr': did you mean 'answer'? Rename it."),
+    ],
+)
+def test_a_wrong_column_is_named(file: Path, old: str, new: str, said: str) -> None:
+    file.write_text(CSV.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match="mine") as raised:
+        import_dataset(str(file))
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("pair_v2", "'pair_v2' shows {answer_a} and {answer_b}, which 3 of 3 questions"),
+        ("single_reference_v1", "'single_reference_v1' shows {reference}, which 2 of 3 questions"),
+    ],
+)
+def test_a_prompt_that_shows_more_is_refused(file: Path, prompt: str, said: str) -> None:
+    found = import_dataset(str(file))
+    require_shown("mine", found, ["binary_v1"])
+    with pytest.raises(ValueError, match="judge prompt") as raised:
+        require_shown("mine", found, ["binary_v1", prompt])
+    assert said in str(raised.value)
