@@ -1,0 +1,163 @@
+"""Labels of people and judges from ratings of single answers, for a calibration."""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from tasks.calibration.calibrate import Labelled, require_two_names
+from tasks.kit.units import BETWEEN
+from tasks.readers.bounded import clip
+
+PEOPLE = "people"
+"""Name of those who gave the labels that came with a dataset."""
+UNREADABLE = json.dumps("no rating")
+"""Label of a judge none of whose ratings of an answer was read, or whose verdicts are tied."""
+UNIT = ("judge", "prompt", "wave")
+LABEL = ("annotator", "item", "criterion", "label")
+
+
+class RatedLabels(NamedTuple):
+    """Labels under one judge prompt, and the answers that they are about."""
+
+    labelled: Labelled
+    items: pl.DataFrame
+    """As :class:`tasks.readers.label_table.LabelTable` has them."""
+
+
+def labels_of_ratings(
+    ratings: DataFrame[Ratings],
+    texts: Mapping[str, str],
+    people: pl.DataFrame | None = None,
+) -> list[RatedLabels]:
+    """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
+
+    Repeats of a judge are combined: the mean grade, or the verdict of the majority. The labels of a
+    ``labels`` prompt are a set.
+
+    Parameters
+    ----------
+    ratings
+        Ratings of a study; those that came with its data are ``human_value``.
+    texts
+        Item -> its texts, as a JSON object.
+    people
+        Labels of people (``annotator``, ``item``, ``label``) instead; an item may be called by the
+        id of its question, with the dataset's name or without.
+    """
+    originals = ratings.filter(arm="control", side="target")
+    several = originals["prompt"].n_unique() > 1
+    found = []
+    for (dataset, prompt), rows in sorted(
+        originals.partition_by("dataset", "prompt", as_dict=True).items()
+    ):
+        about = _with_form(rows)
+        judges = _labels(about, pl.col("name"), "value")
+        if people is None:
+            given = about.filter(pl.col("human_value").is_not_null())
+            humans = _labels(given.unique(["item", "about"]), pl.lit(PEOPLE), "human_value")
+        else:
+            humans = _of_items(people, about["item"].unique(), str(dataset))
+        who = about.select("name", *UNIT, "simulated").unique("name").sort("name")
+        items = (
+            about.select("item", "criterion", "cluster")
+            .unique(["item", "criterion"])
+            .sort("item", "criterion")
+        )
+        items = items.with_columns(
+            label_chance=pl.lit(None, pl.Float64),
+            texts=pl.col("item").replace_strict(texts, default="{}", return_dtype=pl.String),
+        )
+        name = f"{dataset}: {prompt}" if several else str(dataset)
+        clusters = items.select("item", "cluster").unique("item").sort("item")
+        labelled = Labelled(name, humans, judges, who, clusters)
+        found.append(RatedLabels(require_two_names(labelled), items))
+    return found
+
+
+def _with_form(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the ``form`` of ratings and the ``name`` of who rated; a set is about no criterion."""
+    differing = ["wave"] if rows["wave"].n_unique() > 1 else []
+    kind, criterion = pl.col("kind").cast(pl.String), pl.col("criterion")
+    form = (
+        pl.when(kind == "number")
+        .then(pl.lit("number"))
+        .when(criterion.is_null())
+        .then(pl.lit("verdict"))
+        .otherwise(pl.lit("set"))
+    )
+    return rows.with_columns(
+        form=form,
+        about=criterion,
+        name=pl.concat_str("judge", *differing, separator=BETWEEN),
+        criterion=pl.when(form != "set").then(criterion),
+    )
+
+
+def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
+    """Return one label (JSON) per annotator, item and criterion."""
+    names = rows["about"].drop_nulls().unique().to_list()
+    quoted = {name: json.dumps(name) for name in names}
+    means = (
+        rows.with_columns(annotator=annotator)
+        .group_by("annotator", "item", "criterion", "form", "about", maintain_order=True)
+        .agg(pl.col(value).mean().alias("mean"))
+    )
+    mean, form = pl.col("mean"), pl.col("form").first()
+    chosen = (
+        pl.col("about")
+        .filter(mean > 0.5)
+        .sort()
+        .replace_strict(quoted, default=None, return_dtype=pl.String)
+        .str.join(", ")
+    )
+    verdict = (
+        pl.when(mean.first() > 0.5)
+        .then(pl.lit('"pass"'))
+        .when(mean.first() < 0.5)
+        .then(pl.lit('"fail"'))
+    )
+    return (
+        means.group_by("annotator", "item", "criterion", maintain_order=True)
+        .agg(
+            label=pl.when(mean.is_null().all())
+            .then(pl.lit(None, pl.String))
+            .when(form == "number")
+            .then(mean.first().cast(pl.String))
+            .when(form == "verdict")
+            .then(verdict)
+            .otherwise("[" + chosen + "]")
+        )
+        .with_columns(pl.col("label").fill_null(UNREADABLE))
+        .select(LABEL)
+    )
+
+
+def _of_items(people: pl.DataFrame, items: pl.Series, dataset: str) -> pl.DataFrame:
+    """Return people's labels of these items.
+
+    Raises
+    ------
+    ValueError
+        If none of the labels is of one of the items.
+    """
+    names: dict[str, str] = {}
+    for item in items.sort():
+        question = item.rpartition("/")[0]
+        names |= {item: item, question: item, question.removeprefix(f"{dataset}/"): item}
+    named = people.drop_nulls("item").with_columns(
+        item=pl.col("item").replace_strict(names, default=None, return_dtype=pl.String),
+        criterion=pl.lit(None, pl.String),
+    )
+    known = named.drop_nulls("item").select(LABEL)
+    if known.is_empty():
+        given = people["item"].drop_nulls().unique().sort().head(3)
+        raise ValueError(
+            f"no label of people is of an answer of the study. They name items such as "
+            f"{', '.join(map(clip, given))}; the answers are {', '.join(items.sort().head(3))}. "
+            "Name each item by its answer or question."
+        )
+    return known
