@@ -221,10 +221,20 @@ def _provenance(
     }
 
 
+ENDPOINTS = {
+    "score": "mean preference shift (MPS)",
+    "sd": "rating shift in standard deviations of the judge's control ratings",
+    "share": "shift of the pass rate",
+}
+
+
 def _endpoint(findings: DataFrame[Findings]) -> str:
     """State the primary endpoint of the findings."""
-    if findings.filter(pl.col("kind") != POSITION).height or findings.is_empty():
-        return "mean preference shift (MPS), over the sham where there is one"
+    cells = findings.filter(pl.col("kind") != POSITION)
+    if cells.height or findings.is_empty():
+        units = {*cells["unit"].fill_null("score")} or {"score"}
+        named = [text for unit, text in ENDPOINTS.items() if unit in units]
+        return f"{'; '.join(named)}, over the sham where there is one"
     return "position: the gap, or where each pair was seen in one order the effect in logits"
 
 

@@ -43,6 +43,9 @@ SHIFTS = ("shift", "over control", "sham")
 ASKED = ("dataset", "prompt", "wave")
 """Conditions of a judge; printed where they differ between rows."""
 
+OF_RATINGS = {"sd": " sd", "share": " pass"}
+"""Unit of a shift of ratings -> what follows its number."""
+
 RATES = {
     "shift": ("shift", "low", "high"),
     "over control": ("control", "control_low", "control_high"),
@@ -175,10 +178,17 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
     column, *ends = RATES[name]
     low, high = (row[end] for end in ends)
     text = number(row[column], signed=name in SHIFTS)
+    if name in SHIFTS and row[column] is not None:
+        text += OF_RATINGS.get(_unit(row), "")
     if low is None or high is None:
         return text
     interval = ", ".join(number(end, signed=name in SHIFTS) for end in (low, high))
     return f"{text}{between}[dim]\\[{interval}][/dim]"
+
+
+def _unit(row: dict[str, Any]) -> str:
+    """Return the unit of a row about ratings; empty for the others."""
+    return "" if row["kind"] == POSITION else row.get("unit") or ""
 
 
 def _finding(row: dict[str, Any], between: str) -> str:
@@ -213,28 +223,39 @@ COMPARED_WITH = {
 
 def legend(rows: Sequence[dict[str, Any]]) -> str:
     """Explain the columns of a table of rows of ``mart.bias``."""
-    over_sham = any(row["statistic"] == "mps_sham" for row in rows)
-    over_control = not over_sham or any(row["statistic"] == "mps" for row in rows)
+    cells = [row for row in rows if row["kind"] != POSITION]
+    over_sham = any("sham" in row["statistic"] for row in cells)
+    over_control = not over_sham or any("sham" not in row["statistic"] for row in cells)
     sham = "the sham" if over_sham else SHAM
+    units = {_unit(row) for row in cells}
+    compared = not units or bool(units - OF_RATINGS.keys())
+    what = [
+        *(["mean preference shift (MPS) toward the changed answer"] if compared else []),
+        *(["shift of the rating in standard deviations (sd) of control"] if "sd" in units else []),
+        *(["shift of the pass rate (pass)"] if "share" in units else []),
+    ]
     sentences = [
         "Brackets: 95 % confidence intervals.",
         "n: number of samples.",
-        (
-            "shift: mean preference shift (MPS) toward the changed answer, compared with "
-            f"{COMPARED_WITH[over_sham, over_control]}."
-        ),
+        f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:
         sentences.append("over control: the shift compared with the unchanged answer.")
     if "sham" in _rates(rows):
         sentences.append("sham: the shift that the sham itself causes.")
     floor = "" if any(row["sham_floor"] is not None for row in rows) else " (not measured here)"
-    sentences += [
-        f"ASR: attack success rate; floor: the ASR of {sham}{floor}.",
-        "PC: position consistency.",
-    ]
+    if compared:
+        sentences += [
+            f"ASR: attack success rate; floor: the ASR of {sham}{floor}.",
+            "PC: position consistency.",
+        ]
     flaws = sorted({_clip(row["perturbation"]) for row in rows if row["kind"] == "detract"})
-    if flaws:
+    if flaws and not compared:
+        sentences.append(
+            f"A flaw ({listing(flaws)}) should cost the rating: D is the share of flaws that lower "
+            "it beyond noise."
+        )
+    elif flaws:
         sentences.append(
             f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the share of "
             "flaws detected, 1 - ASR / floor; D is the same share computed from mean scores."

@@ -1,6 +1,6 @@
 """Forest of mean preference shifts."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -17,9 +17,34 @@ SUBTITLES = {
     "promote": "promote: a fair judge lies inside the band",
     "detract": "detract: a good judge moves away from the target, left of the band",
 }
+RATED = {
+    "promote": "promote: a fair judge lies inside the band",
+    "detract": "detract: a good judge lowers its ratings, left of the band",
+}
 ENDS = ("\N{LEFTWARDS ARROW} to the anchor", "to the target \N{RIGHTWARDS ARROW}")
 BELOW = 0.28
 """How far below its row a judge's shift over the control is drawn, in rows."""
+
+LOWER = ("\N{LEFTWARDS ARROW} lower", "higher \N{RIGHTWARDS ARROW}")
+
+
+class Scale(NamedTuple):
+    """How shifts of one unit are drawn."""
+
+    title: str
+    note: str
+    ends: tuple[str, str]
+    subtitles: dict[str, str]
+    end: float
+    """Largest shift drawn."""
+
+
+SCALES = {
+    "score": Scale("Mean preference shift", "MPS", ENDS, SUBTITLES, 1.03),
+    "sd": Scale("Rating shift", "rating shift, sd", LOWER, RATED, 10.0),
+    "share": Scale("Shift of the pass rate", "pass rate shift", LOWER, RATED, 1.03),
+}
+"""Unit of findings -> how they are drawn; each has panels of its own."""
 
 GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 
@@ -34,46 +59,57 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
         "shift over the control: where the two differ, the sham itself moves the judge. "
         "For a promote perturbation, a fair judge lies inside the band. A detract "
         "perturbation makes the answer worse, so a good judge moves away from the target, "
-        "to the left of the band."
+        "to the left of the band. Ratings have panels of their own, in standard deviations of the "
+        "judge's control ratings, or of the pass rate."
     ),
 )
 def forest(findings: DataFrame[Findings]) -> list[str]:
     """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale."""
     shifts = findings.filter(pl.col("perturbation").is_not_null())
-    low, high = _limits(shifts)
-    return [
-        _panel(f"forest-{index}", perturbation, kind, rows, (low, high))
-        for index, perturbation, kind, rows in panels(shifts)
-    ]
+    drawn: list[str] = []
+    for unit, scale_of in SCALES.items():
+        some = shifts.filter(pl.col("unit").fill_null("score") == unit)
+        if some.height:
+            ends = _limits(some, scale_of.end)
+            drawn += [
+                _panel(f"forest-{len(drawn) + index}", perturbation, (kind, scale_of), rows, ends)
+                for index, perturbation, kind, rows in panels(some)
+            ]
+    return drawn
 
 
-def _limits(findings: pl.DataFrame) -> tuple[float, float]:
+def _limits(findings: pl.DataFrame, end: float) -> tuple[float, float]:
     columns = ("estimate", "low", "high", "minimum", "control", "control_low", "control_high")
     values = [value for column in columns for value in findings[column].drop_nulls()]
     low, high = min([-0.1, *values]), max([0.1, *values])
     pad = (high - low) * 0.04
-    return max(-1.03, low - pad), min(1.03, high + pad)
+    return max(-end, low - pad), min(end, high + pad)
 
 
 def _panel(
-    key: str, perturbation: str, kind: str, rows: list[Row], limits: tuple[float, float]
+    key: str,
+    perturbation: str,
+    of: tuple[str, "Scale"],
+    rows: list[Row],
+    limits: tuple[float, float],
 ) -> str:
+    kind, scale_of = of
     with settings(key):
-        sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
-        scale(sheet, *limits, "MPS", ENDS)
+        sheet = row_sheet(key, perturbation, scale_of.subtitles[kind], rows)
+        scale(sheet, *limits, scale_of.note, scale_of.ends)
         minimum = max(row["minimum"] for row in rows)
         sheet.axes.axvspan(-minimum, minimum, color=BAND, linewidth=0, zorder=-1)
         sheet.axes.axvline(0, color=LINE, linewidth=1, zorder=1)
         for y, row in enumerate(rows):
             _row(sheet, y, row)
-        return sheet.render(f"Mean preference shift by judge, {perturbation}")
+        return sheet.render(f"{scale_of.title} by judge, {perturbation}")
 
 
 def _row(sheet: Sheet, y: int, row: Row) -> None:
     if row["estimate"] is None:
         not_estimable(sheet, y)
         return
-    if row["statistic"] != "mps":
+    if "sham" in row["statistic"]:
         _over_control(sheet, y + BELOW, row)
     finding = row["finding"]
     color = RED if finding in BAD else BLUE if finding in GOOD else SOFT

@@ -6,7 +6,7 @@ from schemas.keys import JUDGE
 
 BALLOT = (*JUDGE, "item", "sample", "side", "arm", "perturbation", "repeat")
 THING = (*JUDGE, "subgroup", "item", "sample", "side", "arm", "perturbation")
-SCALE = ("dataset", "subgroup")
+SCALE = ("dataset", "prompt", "subgroup")
 ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
 CONTROL = pl.col("arm") == "control"
 NOTHING = pl.lit(None, pl.Float64)
@@ -23,12 +23,12 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
     DataFrame
         ``THING, repeat, cluster, kind, simulated``; ``value`` and ``passed`` (1 or 0), null if
         unreadable; ``graded``, false if there is only pass and fail; ``passes_at, human_value``;
-        ``lowest, highest``: ends of the scale as declared, else as seen in the dataset.
+        ``lowest, highest``: ends of the scale as declared, else as seen in the dataset and prompt.
     """
     single = ratings.filter(pl.col("kind") != "verdict")
     if single.is_empty():
         return single
-    criterion = ("dataset", "criterion")
+    criterion = ("dataset", "prompt", "criterion")
     binary = (pl.col("kind") == "label") & pl.col("value").is_in([0.0, 1.0]).fill_null(value=True)
     rows = (
         single.with_columns(

@@ -49,7 +49,7 @@ def rating_worst_cases(ratings: pl.DataFrame) -> pl.DataFrame:
 
 def _filled(ratings: pl.DataFrame, *, experimental_high: bool) -> pl.DataFrame:
     binary = (pl.col("kind") == "label") & pl.col("value").is_in([0.0, 1.0]).fill_null(value=True)
-    passing = binary.all().over("dataset", "criterion")
+    passing = binary.all().over("dataset", "prompt", "criterion")
     ends = {
         "highest": pl.when(passing).then(1.0).otherwise("highest"),
         "lowest": pl.when(passing).then(0.0).otherwise("lowest"),

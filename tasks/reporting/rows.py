@@ -26,7 +26,15 @@ ALIKE = ("dataset", "prompt", "wave")
 UNKNOWN = "not estimable"
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
-OVER = {"mps": "over the control", "mps_sham": "over the sham"}
+OVER = {
+    "mps": "over the control",
+    "mps_sham": "over the sham",
+    "rating_shift_sd": "rating shift in sd, over the control",
+    "rating_shift_sham_sd": "rating shift in sd, over the sham",
+    "pass_rate_shift": "shift of the pass rate, over the control",
+    "pass_rate_shift_sham": "shift of the pass rate, over the sham",
+}
+"""Endpoint -> what its shift is measured over, and in which unit if not in mean scores."""
 
 Row = dict[str, Any]
 

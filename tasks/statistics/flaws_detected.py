@@ -8,6 +8,8 @@ from schemas.results import Estimates
 from tasks.counting.cells import ratios
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.cluster_sums import grouped
+from tasks.inference.intervals import LEVEL
+from tasks.inference.quantiles import t_quantile
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import statistic
 
@@ -36,7 +38,8 @@ def flaws_detected(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     -------
     Estimates
         At most 1 (every flaw lowers the rating), 0 for a judge that sees none, below 0 for one that
-        rewards them. By cluster linearisation.
+        rewards them. By cluster linearisation, with two more flaws detected and two not in the
+        interval.
 
     Notes
     -----
@@ -45,7 +48,7 @@ def flaws_detected(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
 
     References
     ----------
-    methods.md, sections 2, 6 and 16.
+    methods.md, sections 2, 6 and 16. Agresti and Coull (1998), Am. Stat. 52, 119-126.
 
     Examples
     --------
@@ -81,4 +84,26 @@ def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # n
         minuend=pl.when(fall > 0).then(num).otherwise(0.0),
         subtrahend=pl.when(fall < 0).then(-num).otherwise(0.0),
     )
-    return ratios("flaws_detected", items, groups)
+    rows = ratios("flaws_detected", items, groups)
+    return Estimates.draft(_away_from_one(rows, pl.Series(groups.by_cell(items["den"]))))
+
+
+def _away_from_one(rows: pl.DataFrame, could: pl.Series) -> pl.DataFrame:
+    """Widen intervals as if two more flaws were detected and two not (Agresti and Coull).
+
+    Near 1 flaws that are not detected are too rare to tell the variance: without them the interval
+    held the truth in .915 of simulated studies. Only shares above one half are drawn downwards.
+    """
+    known = pl.col("standard_error").is_not_null() & pl.col("df").is_not_null()
+    share, more = pl.col("estimate"), could + 4
+    inside = share.clip(0.0, 1.0)
+    squares = (pl.col("standard_error") * could) ** 2 + 2 * (inside**2 + (1 - inside) ** 2)
+    error = squares.sqrt() / more
+    middle = pl.min_horizontal(share, (share * could + 2) / more)
+    half = pl.Series(t_quantile(rows["df"].fill_null(1.0).to_numpy(), (1 + LEVEL) / 2)) * error
+    return rows.with_columns(
+        low=pl.when(known).then((middle - half).clip(-1.0, 1.0)).otherwise("low"),
+        high=pl.when(known).then((middle + half).clip(-1.0, 1.0)).otherwise("high"),
+        standard_error=pl.when(known).then(error).otherwise("standard_error"),
+        method=pl.when(known).then(pl.format("{}; Agresti-Coull", "method")).otherwise("method"),
+    )

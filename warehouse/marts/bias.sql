@@ -7,12 +7,12 @@ with position as (
 )
 select
     f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
-    f.statistic, e.n, f.estimate as shift, f.low, f.high, f.p_value, f.p_adjusted,
+    f.statistic, f.unit, e.n, f.estimate as shift, f.low, f.high, r.estimate as points, r.low as points_low, r.high as points_high, f.p_value, f.p_adjusted,
     f.control, f.control_low, f.control_high, f.control_p, f.sham_shift, f.sham_shift_low, f.sham_shift_high,
     f.detected, f.detected_low, f.detected_high, f.detected_by, f.detects_at,
     f.p_holm, f.p_by, f.e_value, f.e_rejected, f.shrunk,
     a.asr, a.asr_low, a.asr_high, a.sham_floor, a.sham_floor_low, a.sham_floor_high, a.dasr, a.dasr_low, a.dasr_high,
-    a.random_baseline, a.votes_per_pair,
+    a.random_baseline, coalesce(a.votes_per_pair, r.votes_per_pair) as votes_per_pair,
     p.position_consistency, p.position_consistency_low, p.position_consistency_high, f.finding, f.reason,
     f.shift_spread, f.shift_spread_low, f.shift_spread_high, f.moved_p, f.category_p,
     f.lost_difference, f.lost_over, f.lost_p, f.lost_finding, l.asr_at_least, l.asr_at_most,
@@ -20,6 +20,10 @@ from findings as f
 left join (from estimates where subgroup = '') as e
     on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge and e.prompt = f.prompt and e.wave = f.wave
     and e.mode = f.mode and e.perturbation is not distinct from f.perturbation and e.statistic = f.statistic
+left join (from estimates where subgroup = '') as r
+    on r.study = f.study and r.dataset = f.dataset and r.judge = f.judge and r.prompt = f.prompt and r.wave = f.wave
+    and r.mode = f.mode and r.perturbation is not distinct from f.perturbation and f.unit = 'sd'
+    and r.statistic = replace(f.statistic, '_sd', '')
 left join mart.asr as a
     on a.study = f.study and a.dataset = f.dataset and a.judge = f.judge and a.prompt = f.prompt and a.wave = f.wave
     and a.mode = f.mode and a.perturbation = f.perturbation

@@ -108,6 +108,21 @@ def test_passes_and_flips(make_ratings: Make) -> None:
     assert found["pass_flips"]["floor"] is None
 
 
+def test_the_interval_of_a_pass_rate_counts_two_more_flips(make_ratings: Make) -> None:
+    # Of 40 paired passes 5 rise and 2 fall: Bonett and Price's 6/42 and 3/42, with t for z.
+    before = [0.0] * 5 + [1.0] * 2 + [1.0] * 33
+    after = [1.0] * 5 + [0.0] * 2 + [1.0] * 33
+    row = rows(make_ratings(samples(before, after), kind="label"))["pass_rate_shift"]
+    assert row["estimate"] == pytest.approx(3 / 40)
+    middle = 3 / 42
+    # The squares around the mean, with G / (G - 1), and the two more.
+    squares = (7 - 9 / 40) * 40 / 39 + 2
+    half = stats.t(39).ppf(0.975) * np.sqrt(squares) / 42
+    assert (row["low"], row["high"]) == pytest.approx((middle - half, middle + half))
+    difference = np.array(after) - np.array(before)
+    assert row["p_value"] == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)
+
+
 def test_each_criterion_is_a_subgroup_and_the_whole_is_weighted(make_ratings: Make) -> None:
     made = make_ratings(
         [
