@@ -226,6 +226,7 @@ class ConfusionMatrix(
     human_label: str = name("combined label of people")
     judge_label: str = name("label of the judge")
     items: int = pa.Field(ge=1, description="number of items with these two labels")
+    share_of_human_label: float = share("share of the items with this label of people")
     simulated: bool = optional("true for a simulated judge; null if unknown")
 
 

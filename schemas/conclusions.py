@@ -25,6 +25,10 @@ class Waves(Measured, table="waves", key=JUDGE):
         nullable=True,
         description="number of the epoch; a confirmed alert starts a new one",
     )
+    since_baseline: bool = pa.Field(
+        description="whether changes since the baseline of its epoch are known, which are shown in "
+        "place of changes since the first wave"
+    )
 
 
 class ReplyChanges(Result, table="reply_changes", key=("judge", "prompt", "wave")):

@@ -46,7 +46,7 @@ class Named(Protocol):
     def fingerprint(self) -> str:
         """Return a digest of everything that determines its results."""
 
-    def model_dump_json(self) -> str:
+    def model_dump_json(self, *, exclude: Any = None) -> str:
         """Return its parameters as JSON."""
 
 
@@ -66,7 +66,8 @@ def first_row(
         "study": study.name,
         "user": user_name(),
         "process": f"{HOST}/{process_note(os.getpid())}",
-        "parameters": study.model_dump_json(),
+        # A file of votes was not drawn with a seed of ours.
+        "parameters": study.model_dump_json(exclude={"seed"} if flow == "measure" else None),
         "fingerprint": fingerprint or _fingerprint(study),
         "code_version": CODE_VERSION,
         "started_at": started_at,

@@ -265,9 +265,14 @@ def _known(value: Any) -> Any:
 
 
 def _confusion(used: pl.DataFrame) -> pl.DataFrame:
-    return used.group_by(
-        "dataset", *JUDGE, "criterion", human_label="human_word", judge_label="judge_word"
-    ).agg(items=pl.len())
+    given = ["dataset", *JUDGE, "criterion", "human_label"]
+    words = used.rename({"human_word": "human_label", "judge_word": "judge_label"})
+    share = pl.col("items") / pl.col("items").sum().over(given)
+    return (
+        words.group_by(*given, "judge_label")
+        .agg(items=pl.len())
+        .with_columns(share_of_human_label=share)
+    )
 
 
 def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:

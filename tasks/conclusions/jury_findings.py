@@ -53,11 +53,21 @@ def jury_findings(
         reason=pl.coalesce("refused", note),
     )
     both = pl.concat([concluded, _without_each(ours, estimates)], how="diagonal_relaxed")
+    both = both.join(
+        _unmeasured(ours), on=[*FAMILY, "perturbation", "left_out"], how="left", nulls_equal=True
+    ).with_columns(reason=pl.coalesce("why", "reason"))
     if costs is not None:
         both = both.join(costs, on=[*PANEL, "left_out"], how="left", nulls_equal=True)
     return JuryFindings.of(
         both.with_columns(statistic=pl.lit(PREFIX) + pl.col("statistic"), shift="estimate")
     )
+
+
+def _unmeasured(ours: pl.DataFrame) -> pl.DataFrame:
+    """Return why the jury's shift over the control has no estimate or interval, if it has none."""
+    shifts = ours.filter(pl.col("statistic") == "mps", pl.col("reason").is_not_null())
+    left_out = pl.col("subgroup").replace("", None)
+    return shifts.select(*FAMILY, "perturbation", left_out=left_out, why="reason")
 
 
 def jury_costs(members: DataFrame[PanelMembers], prices: pl.DataFrame) -> pl.DataFrame:

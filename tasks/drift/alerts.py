@@ -8,14 +8,17 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies, VoteLog
-from schemas.results import Drifts
+from schemas.keys import JUDGE
+from schemas.results import MEASURES, Drifts
 from tasks.drift.canary import canary, first_token_canary
 from tasks.drift.changes import SERIES, TWICE, changes
+from tasks.inference.bootstrap import seed_of_bounds
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm, rejected_by_e_values
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import BUDGET, DEFAULTS, PERMUTATIONS, POWER, Thresholds, limited_by
+from tasks.statistics import STATISTICS
 
 CELLS = 9
 """Number of tests per judge for which the canary's p-value can still be significant."""
@@ -91,7 +94,7 @@ def watch(
         votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
-        rows = _with_states(rows, pending, level, thresholds)
+        rows = _with_states(_with_sources(rows, tallies), pending, level, thresholds)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(SERIES).unique()
         moved = epochs.join(alerted, on=SERIES, how="semi").with_columns(
@@ -232,6 +235,34 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
         seed=pl.lit(seed, pl.Int64),
         clusters="n",
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
+    )
+
+
+def _with_sources(rows: pl.DataFrame, tallies: pl.DataFrame) -> pl.DataFrame:
+    """Add what ``mart.numbers`` shows of each change: its unit, its seed and the votes per pair."""
+    declared = STATISTICS["drift"].rows
+    usual = tallies.group_by(pl.col(JUDGE).cast(pl.String)).agg(
+        usual=pl.col("planned").mode().max()
+    )
+    about = pl.DataFrame(
+        [
+            {"measure": measure, "unit": declared[row]["unit"], "null_value": declared[row]["null"]}
+            for measure in MEASURES
+            for row in [measure if measure in declared else "verdict_drift"]
+        ],
+        schema={"measure": pl.String, "unit": pl.String, "null_value": pl.Float64},
+    )
+    there = rows.drop("unit", "null_value", strict=False)
+    missing = [c for c in Drifts.dtypes() if c not in (*there.columns, "unit", "null_value")]
+    return (
+        there.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
+        .join(about, on="measure", how="left")
+        .join(usual, on=JUDGE, how="left")
+        .with_columns(
+            seed=pl.coalesce("seed", seed_of_bounds()),
+            votes_per_pair=pl.coalesce("votes_per_pair", "usual"),
+        )
+        .drop("usual")
     )
 
 

@@ -14,7 +14,7 @@ def waves_of(tallies: DataFrame[Tallies], drifts: DataFrame[Drifts]) -> DataFram
 
     In a balanced design both orders of each pair are planned equally often, so that an effect of
     the order cancels out within each pair. The wave of a confirmed alert is the baseline of the
-    next epoch.
+    next epoch. Changes since the baseline of an epoch replace changes since the first wave.
     """
     even = (2 * pl.col("planned_12").cast(pl.Int64) == pl.col("planned").cast(pl.Int64)).all()
     designs = tallies.group_by(JUDGE).agg(
@@ -24,4 +24,6 @@ def waves_of(tallies: DataFrame[Tallies], drifts: DataFrame[Drifts]) -> DataFram
     bases = drifts.select("dataset", "judge", "prompt", "epoch", wave="base").select(later.columns)
     epochs = pl.concat([later, bases]).group_by(JUDGE).agg(pl.col("epoch").max())
     named = designs.with_columns(pl.col(JUDGE).cast(pl.String))
-    return Waves.of(named.join(epochs, on=JUDGE, how="left"))
+    compared = drifts.select(*JUDGE, since_baseline=pl.lit(value=True)).unique()
+    waves = named.join(epochs, on=JUDGE, how="left").join(compared, on=JUDGE, how="left")
+    return Waves.of(waves.with_columns(pl.col("since_baseline").fill_null(value=False)))

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
+from schemas.conclusions import Waves
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, VoteLog, Votes
@@ -132,6 +133,10 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "detectable": 0.2,
         "n": 40,
         "clusters": 40,
+        "unit": "score",
+        "null_value": 0.0,
+        "dropped": 3,
+        "votes_per_pair": 2,
         "state": "suspect",
         "simulated": True,
     },
@@ -154,6 +159,15 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "unlabelled": 3,
         "tied": 4,
     },
+    Waves: {
+        "dataset": "d",
+        "judge": "offline/honest",
+        "prompt": "pair_v1",
+        "wave": "n2",
+        "design": "balanced",
+        "epoch": 1,
+        "since_baseline": True,
+    },
     ConfusionMatrix: {
         "dataset": "d",
         "judge": "ada",
@@ -162,6 +176,7 @@ ROWS: dict[type[Frame], dict[str, Any]] = {
         "human_label": "pass",
         "judge_label": "pass",
         "items": 30,
+        "share_of_human_label": 0.75,
     },
     Disagreements: {
         "dataset": "d",

@@ -1,7 +1,5 @@
 -- One row per study, judge, criterion, label of people and label of the judge: how many items have both.
 select
-    study, dataset, judge, prompt, wave, criterion, human_label, judge_label, items,
-    items / sum(items) over (partition by study, dataset, judge, prompt, wave, criterion, human_label)
-        as share_of_human_label,
+    study, dataset, judge, prompt, wave, criterion, human_label, judge_label, items, share_of_human_label,
     simulated,
 from confusions

@@ -8,8 +8,7 @@ with reasons as (
     where failure is null
 )
 select
-    split_part(question_id, '/', 1) as dataset,
-    perturbation, recipe, seed, what, reason, count(*) as items,
-from reasons
+    dataset, perturbation, recipe, seed, what, reason, count(*) as items,
+from reasons join questions using (question_id)
 where reason is not null
 group by all

@@ -3,15 +3,20 @@ with wide as (
     from (
         select
             study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup as left_out,
-            statistic, estimate, low, high, n, clusters, dropped, reason,
-            max(votes_per_pair) over (
-                partition by study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup
-            ) as votes_per_pair,
+            statistic, estimate, low, high,
+            max(votes_per_pair) over cell as votes_per_pair,
+            -- of the shift, and in the control arm of the consistency: no cell has both
+            max(n) filter (statistic in ('jury_mps', 'jury_position_consistency')) over cell as n,
+            max(clusters) filter (statistic in ('jury_mps', 'jury_position_consistency')) over cell as clusters,
+            max(dropped) filter (statistic in ('jury_mps', 'jury_position_consistency')) over cell as dropped,
+            max(reason) filter (statistic = 'jury_position_consistency') over cell as of_consistency,
         from estimates where starts_with(statistic, 'jury_')
+        window cell as (
+            partition by study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup
+        )
     )
     pivot (
-        max(estimate) as estimate, max(low) as low, max(high) as high,
-        max(n) as n, max(clusters) as clusters, max(dropped) as dropped, max(reason) as reason
+        max(estimate) as estimate, max(low) as low, max(high) as high
         for statistic in (
             'jury_mps' as mps, 'jury_asr' as asr, 'jury_sham_floor' as sham_floor, 'jury_dasr' as dasr,
             'jury_sham_shift' as sham_shift, 'jury_detection_gain' as detection_gain,
@@ -24,7 +29,8 @@ with wide as (
             'jury_error_correlation' as error_correlation
         )
         group by
-            study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out, votes_per_pair
+            study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out, votes_per_pair,
+            n, clusters, dropped, of_consistency
     )
 ),
 numbers as (
@@ -32,10 +38,7 @@ numbers as (
         study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out,
         -- NAME_estimate, NAME_low and NAME_high as NAME, NAME_low and NAME_high
         columns('^(.+?)(?:_estimate|(_low|_high))$') as '\1\2',
-        coalesce(mps_n, position_consistency_n) as n,
-        coalesce(mps_clusters, position_consistency_clusters) as clusters,
-        coalesce(mps_dropped, position_consistency_dropped) as dropped,
-        mps_reason, position_consistency_reason, votes_per_pair,
+        n, clusters, dropped, votes_per_pair, of_consistency,
     from wide
 )
 select
@@ -43,11 +46,11 @@ select
     shift, shift_low as low, shift_high as high, member_shift,
     numbers.* exclude (
         study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, left_out,
-        mps_reason, position_consistency_reason, votes_per_pair
+        votes_per_pair, of_consistency
     ),
     -- of the whole jury only
     p_adjusted, finding,
-    coalesce(mps_reason, why, position_consistency_reason) as reason,
+    if(perturbation is null, of_consistency, why) as reason,
     votes_per_pair,
     -- of one verdict of all its members; null where a price is unknown
     cost_usd,

@@ -26,16 +26,15 @@ select
     max(estimate) filter (statistic = 'cached_rate') as cached_rate,
     max(low) filter (statistic = 'cached_rate') as cached_rate_low,
     max(high) filter (statistic = 'cached_rate') as cached_rate_high,
-    coalesce(max(hits) filter (statistic = 'saved_rate'), 0) as not_needed,
+    max(hits) filter (statistic = 'saved_rate') as not_needed,
     max(estimate) filter (statistic = 'saved_rate') as not_needed_rate,
     max(low) filter (statistic = 'saved_rate') as not_needed_rate_low,
     max(high) filter (statistic = 'saved_rate') as not_needed_rate_high,
     -- its repeats were always alike, so they were not asked
-    bool_or(coalesce(same, false)) as one_vote_per_order,
+    (study, dataset, judge, prompt, wave) in (
+        select (study, dataset, judge, prompt, wave) from vote_log where stopped = 'deterministic'
+    ) as one_vote_per_order,
 from estimates
-left join (
-    select distinct study, dataset, judge, prompt, wave, true as same from vote_log where stopped = 'deterministic'
-) using (study, dataset, judge, prompt, wave)
 where statistic in (
     'saved_rate', 'valid_rate', 'invalid_rate', 'abstain_rate', 'ambiguous_rate', 'missing_rate', 'cached_rate'
 )

@@ -73,7 +73,7 @@ def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
 
 def test_marts_decide_nothing() -> None:
     # A rule would choose between words, or hold a number against a limit.
-    chosen, limits = set(), set()
+    chosen, limits, fallbacks, computed = set(), set(), set(), set()
     for file in (*SHARED.glob("*.sql"), *MARTS.glob("*.sql")):
         text = {"text": file.read_text(encoding="utf-8")}
         (parsed,) = duckdb.execute("select json_serialize_sql($text)", text).fetchone() or ("",)
@@ -83,7 +83,16 @@ def test_marts_decide_nothing() -> None:
                 chosen |= _constants([*results, node["else_expr"]])
             if node.get("class") == "COMPARISON":
                 limits |= _constants([node["left"], node["right"]])
+            if file.parent == SHARED:
+                continue
+            if node.get("type") == "OPERATOR_COALESCE":
+                # Only a key is compared: null stands for the whole judge, as '' does.
+                fallbacks |= {json.dumps(each) for each in node["children"][1:]}
+            if node.get("class") == "FUNCTION":
+                computed.add(node["function_name"])
     assert chosen == {None}  # `if` without a value
+    assert {json.loads(each)["value"]["value"] for each in fallbacks} == {""}
+    assert computed.isdisjoint({"+", "-", "*", "/", "split_part", "sqrt", "ln", "exp"})
     assert {limit for limit in limits if not isinstance(limit, str)} <= {0, 1}
 
 

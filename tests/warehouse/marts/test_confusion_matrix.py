@@ -9,9 +9,9 @@ Make = Callable[..., Saving]
 def test_shares_are_of_a_label_of_people(warehouse: Warehouse, make: Make) -> None:
     rows = [
         {},
-        {"judge_label": "fail", "items": 10},
-        {"human_label": "fail", "judge_label": "fail", "items": 5},
-        {"criterion": "tone", "judge_label": "fail", "items": 1},
+        {"judge_label": "fail", "items": 10, "share_of_human_label": 0.25},
+        {"human_label": "fail", "judge_label": "fail", "items": 5, "share_of_human_label": 1.0},
+        {"criterion": "tone", "judge_label": "fail", "items": 1, "share_of_human_label": 1.0},
     ]
     warehouse.save([make(ConfusionMatrix, *rows)], run="r1", study="labels")
     found = warehouse.query(

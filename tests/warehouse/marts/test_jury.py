@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from flows.results.vote_summary import PRICES
+from flows.results.study_results import PRICES
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from schemas.results import Estimates

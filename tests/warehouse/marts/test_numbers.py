@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.conclusions import PanelMembers
+from schemas.conclusions import PanelMembers, Waves
 from schemas.judging import Prompts, Tallies, VoteLog
 from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Exclusions, Findings
 from tasks.conclusions.contrasts import contrasts
@@ -87,7 +87,8 @@ def full(warehouse: Warehouse, make: Make) -> Warehouse:
     people = people_of(Tallies.empty())
     members = panel_members(Estimates.of(estimates.frame), Exclusions.empty(), people)
     panel = Saving(PanelMembers, members)
-    warehouse.save([estimates, compared, panel, make(Drifts, *drifts)], run="r1", study="quick")
+    saved = [estimates, compared, panel, make(Drifts, *drifts), make(Waves)]
+    warehouse.save(saved, run="r1", study="quick")
     return warehouse
 
 
@@ -235,7 +236,7 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(
         {**contrast, "subgroup": "eve", "p_value": 0.03, "estimate": 0.01},
         {"statistic": "mps_drift", "family": "drift", "wave": "n2", "subgroup": "n1"},
     ]
-    savings = [make(Estimates, *rows), make(Findings), make(Drifts)]
+    savings = [make(Estimates, *rows), make(Findings), make(Drifts), make(Waves)]
     warehouse.save(concluded(*savings), run="r1", study="quick")
     shown = "subgroup, p_adjusted, adjustment, finding"
     assert of(warehouse, shown, "mps") == [
@@ -297,10 +298,6 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
     since_first = {"statistic": "mps_drift", "subgroup": "n1", "family": "drift"}
     rows = [
         *({"wave": wave} for wave in ("n1", "n2", "n3", "n4")),
-        *(
-            {"wave": wave, "statistic": "valid_rate", **whole, "votes_per_pair": 4}
-            for wave in ("n2", "n4")
-        ),
         {"wave": "n2", **since_first, "estimate": 0.4, "standard_error": 0.01, "dropped": 3},
         # The first wave is of another epoch.
         {"wave": "n4", **since_first, "estimate": 0.43, "p_value": 2e-23},
@@ -311,20 +308,26 @@ def test_a_drift_is_that_since_the_baseline_of_its_epoch(warehouse: Warehouse, m
     later = {"wave": "n4", "base": "n3", "epoch": 2, "p_adjusted": 0.6, "state": "quiet"}
     drifts = [
         {"wave": "n2", "estimate": 0.4},
-        {"wave": "n3", "estimate": 0.41, "state": "alert"},
-        {**later, "estimate": 0.04, "p_value": 0.3},
+        {"wave": "n3", "estimate": 0.41, "state": "alert", "dropped": 1},
+        {**later, "estimate": 0.04, "p_value": 0.3, "votes_per_pair": 4, "dropped": 0},
         *(
             {**later, **of_replies, "measure": f"{name}_drift", "estimate": 0.0}
             for name in ("verdict", "text", "token")
         ),
     ]
-    savings = [make(Estimates, *rows), make(Drifts, *drifts)]
+    waves = [
+        {"wave": "n1", "since_baseline": False},
+        {"wave": "n2"},
+        {"wave": "n3", "epoch": 2},
+        {"wave": "n4", "epoch": 2},
+    ]
+    savings = [make(Estimates, *rows), make(Drifts, *drifts), make(Waves, *waves)]
     warehouse.save(savings, run="r1", study="quick")
     shown = "wave, subgroup, epoch, estimate, p_value, p_adjusted, votes_per_pair, dropped, method"
     assert of(warehouse, shown, "mps_drift") == [
         ("n2", "n1", 1, 0.4, 0.001, 0.002, 2, 3, "paired cluster t"),
-        ("n3", "n1", 1, 0.41, 0.001, 0.002, None, None, "paired cluster t"),
-        ("n4", "n3", 2, 0.04, 0.3, 0.6, 4, None, "paired cluster t"),
+        ("n3", "n1", 1, 0.41, 0.001, 0.002, 2, 1, "paired cluster t"),
+        ("n4", "n3", 2, 0.04, 0.3, 0.6, 4, 0, "paired cluster t"),
     ]
     canary = ("drift", "n4", "n3", 2, 0.0, 0.5, 0.6, "Holm, all cells of the wave (F4)", 3)
     for name in ("verdict_drift", "text_drift", "token_drift"):
@@ -349,8 +352,10 @@ def test_code_and_prompt_are_told_and_the_seed_of_the_study(
     text = {name: getattr(form, name) for name in Prompts.dtypes()}
     warehouse.save([make(Prompts, text)], run="r1")
     shown = "code_version, prompt_digest, study_seed"
-    for run, flow, study in (("r1", "audit", "quick"), ("r2", "measure", "votes")):
-        warehouse.start_run({**RUN, "run": run, "flow": flow, "study": study})
+    measured = {"run": "r2", "flow": "measure", "study": "votes", "parameters": "{}"}
+    for row in ({"run": "r1", "flow": "audit", "study": "quick"}, measured):
+        run, study = row["run"], row["study"]
+        warehouse.start_run({**RUN, **row})
         warehouse.save([make(Estimates)], run=run, study=study)
     # A file of votes names a prompt, and nobody knows its text.
     assert of(warehouse, f"study, {shown}", "asr") == [

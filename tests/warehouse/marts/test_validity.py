@@ -44,7 +44,14 @@ def test_what_became_of_the_ballots(warehouse: Warehouse, make: Make) -> None:
     nothing = dict.fromkeys(counts)
     assert found.to_dicts() == [
         {**judge, "perturbation": None, "needed": 20, **counts, "not_needed": 10},
-        {**judge, "perturbation": "padding", "needed": 8, **nothing, "valid": 4, "not_needed": 0},
+        {
+            **judge,
+            "perturbation": "padding",
+            "needed": 8,
+            **nothing,
+            "valid": 4,
+            "not_needed": None,
+        },
     ]
     rates = warehouse.query("select * from mart.validity where perturbation is null").to_dicts()[0]
     for what, hits in counts.items():
