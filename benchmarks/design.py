@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.results import counted_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
@@ -48,7 +48,7 @@ def shifts_of(
     log = simulate(traits, kind="promote", beta=beta, items=studies * items, votes=votes, seed=seed)
     number = pl.col("sample").str.extract(r"(\d+)$").cast(pl.Int64) // items
     log = VoteLog.of(log.with_columns(judge=pl.concat_str(pl.lit("study/"), number)))
-    return match_groups(tally_votes(count_votes(log), "balanced"))
+    return counted_votes(log, "balanced").shifts
 
 
 def line(name: str, beta: float, *, votes: int, studies: int, items: int, seed: int) -> Line:

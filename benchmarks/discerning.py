@@ -7,10 +7,10 @@ import polars as pl
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.conclusions.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
+from tasks.results import counted_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
@@ -57,7 +57,7 @@ def _verdicts(traits: Traits, items: int, votes: int, studies: int, seed: int) -
         for at, name in enumerate(FLAWS)
     ]
     log = pl.concat([parts[0], parts[1].filter(pl.col("arm") != "control")])
-    shifts = match_groups(tally_votes(count_votes(VoteLog.of(log)), "balanced"))
+    shifts = counted_votes(VoteLog.of(log), "balanced").shifts
     with formulas_only():
         rows = [STATISTICS[name](shifts=shifts) for name in ("mps", "mps_sham", "detection_power")]
     estimates = Estimates.of(pl.concat(rows))

@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
 from tasks.kit.defaults import BUDGET, DEFAULTS
+from tasks.results import counted_votes
 from tasks.simulation.judge import Traits, probabilities
 
 NIGHTS_OF_A_MONTH = 30
@@ -52,8 +52,8 @@ def quiet_month(seed: int, items: int) -> pl.DataFrame:
                 wave=pl.concat_str(pl.lit("n"), (number // items).cast(pl.String).str.zfill(2)),
             )
         )
-    tallies = count_votes(VoteLog.of(pl.concat(logs)))
-    return watch(tallies, match_groups(tally_votes(tallies, "balanced")))
+    counted = counted_votes(VoteLog.of(pl.concat(logs)), "balanced")
+    return watch(counted.tallies, counted.shifts)
 
 
 def canary_power(temperature: float, studies: int, seed: int, level: float = 0.01) -> float:

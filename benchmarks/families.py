@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.inference.bootstrap import formulas_only
+from tasks.results import counted_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
@@ -64,8 +64,7 @@ def shifts_of(report: Report, studies: int, seed: int) -> pl.DataFrame:
         arms = ["control", "experimental"] if cell == 0 else ["experimental"]
         mine = log.filter(pl.col("arm").is_in(arms))
         logs.append(mine.with_columns(dataset="judge", judge=pl.lit(f"j{judge}")))
-    counted = count_votes(VoteLog.of(pl.concat(logs)))
-    return match_groups(tally_votes(counted, "balanced"))
+    return counted_votes(VoteLog.of(pl.concat(logs)), "balanced").shifts
 
 
 def discoveries(report: Report, studies: int, seed: int) -> pl.DataFrame:

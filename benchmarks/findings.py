@@ -21,10 +21,10 @@ from studies import in_one_order
 
 from benchmarks.simulated_studies import Kind, simulate
 from schemas.results import Estimates
-from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.conclusions.position_bias import position_findings
 from tasks.inference.bootstrap import formulas_only
+from tasks.results import counted_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS, with_floors
 
@@ -123,8 +123,8 @@ def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
         log = log.filter(pl.col("arm") == "control")
     if study.one_order:
         log = in_one_order(log, seed)
-    tallies = count_votes(log)
-    frames = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
+    counted = counted_votes(log, "balanced")
+    frames = {"tallies": counted.tallies, "shifts": counted.shifts}
     with formulas_only():
         rows = with_floors(pl.concat([STATISTICS[name].draft(**frames) for name in study.read]))
     # In a family of one the adjusted p-value is the raw one.

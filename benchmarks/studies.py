@@ -1,15 +1,13 @@
 """Simulated studies whose votes ``characteristics.py`` measures; ``opinions.py`` has the others."""
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pandera.typing.polars import DataFrame
 
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
-from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.results import counted_votes
 from tasks.simulation.judge import Traits
 from tasks.statistics import STATISTICS
 
@@ -66,8 +64,8 @@ def drawn(
 
 def frames(log: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Count votes and lay arms side by side."""
-    tallies = count_votes(cast("DataFrame[VoteLog]", log))  # checked when it was simulated
-    return {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "balanced"))}
+    counted = counted_votes(log, "balanced")  # checked when it was simulated
+    return {"tallies": counted.tallies, "shifts": counted.shifts}
 
 
 def in_one_order(log: pl.DataFrame, seed: int) -> pl.DataFrame:
@@ -152,7 +150,7 @@ def labelled(
     """Return votes of a judge, labelled by what a person says of the same answers in control."""
     log = drawn(judge, design, studies, seed, votes=votes, gap_seed=seed + 7)
     other = drawn(person, design, studies, seed + 8, votes=2, gap_seed=seed + 7)
-    verdicts = tally_votes(frames(other)["tallies"], "balanced").filter(arm="control")
+    verdicts = counted_votes(other, "balanced").verdicts.filter(arm="control")
     label = verdicts.select("judge", "sample", label="verdict")
     return log.drop("label").join(label, on=["judge", "sample"], how="left")
 

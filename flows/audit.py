@@ -7,7 +7,7 @@ from prefect import flow, get_run_logger
 from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
-from flows.results.people import with_people
+from flows.results.vote_summary import with_people
 from flows.running.casting import cast_all
 from flows.running.claims import Claims
 from flows.running.counts import Counts

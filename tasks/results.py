@@ -50,6 +50,14 @@ class Steps(NamedTuple):
     conclude: Callable[..., DataFrame[Findings]] = conclude
 
 
+class Counted(NamedTuple):
+    """The first part of the road: votes counted, verdicts of pairs, and arms side by side."""
+
+    tallies: DataFrame[Tallies]
+    verdicts: DataFrame[Verdicts]
+    shifts: DataFrame[Shifts]
+
+
 class Results(NamedTuple):
     """Everything that follows from the votes of one study."""
 
@@ -61,6 +69,14 @@ class Results(NamedTuple):
     estimates: DataFrame[Estimates]
     findings: DataFrame[Findings]
     ratings: DataFrame[Ratings]
+
+    def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
+        """Return the frames that are saved besides those of :class:`Conclusions`."""
+        return [
+            (Verdicts, self.verdicts),
+            (Shifts, self.shifts),
+            (Annotations, self.annotations),
+        ]
 
     def concluded(
         self,
@@ -192,9 +208,7 @@ def results_of(
         Further limits of findings.
     """
     ratings = Ratings.empty() if ratings is None else ratings
-    tallies = steps.count(votes)
-    verdicts = steps.tally(tallies, mode)
-    shifts = steps.match_arms(verdicts)
+    tallies, verdicts, shifts = counted_votes(votes, mode, steps)
     contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
     estimates = steps.measure(
         thresholds=thresholds,
@@ -219,16 +233,15 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     if fresh["choice"].null_count() == vote_log["choice"].null_count():
         return found
     drift = STATISTICS["drift"]
-    tallies, shifts = shifts_of_votes(fresh, mode)
+    tallies, _, shifts = counted_votes(fresh, mode)
     others = found.estimates.filter(~pl.col("statistic").is_in(drift.gives))
     changed = drift.draft(tallies=tallies, shifts=shifts)
     estimates = Estimates.of(with_floors(pl.concat([others, changed])))
     return found._replace(estimates=estimates)
 
 
-def shifts_of_votes(
-    vote_log: DataFrame[VoteLog], mode: str
-) -> tuple[DataFrame[Tallies], DataFrame[Shifts]]:
-    """Return the tallies and shifts of a vote log, the first part of the road."""
-    tallies = count_votes(vote_log)
-    return tallies, match_groups(tally_votes(tallies, mode))
+def counted_votes(votes: Any, mode: str, steps: Steps = PLAIN) -> Counted:
+    """Count votes, make verdicts of them and lay the arms side by side."""
+    tallies = steps.count(votes)
+    verdicts = steps.tally(tallies, mode)
+    return Counted(tallies, verdicts, steps.match_arms(verdicts))

@@ -13,8 +13,8 @@ from rich.console import Console
 from flows.cli.measure_tables import missing, show_gates, show_rows, show_summary
 from flows.cli.terminal import echo_data, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
-from flows.results.drift import drift_in
 from flows.results.saved_votes import require_free, save_file
+from flows.results.study_results import results_of_votes
 from flows.running.run_row import CODE_VERSION
 from schemas.results import Estimates
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
@@ -22,10 +22,9 @@ from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.logs.reading import KNOWN, Log, people_in, read_log
 from tasks.logs.recognised import counts_of, limits_of, recognised_line
-from tasks.logs.results import results_of_log
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
-from tasks.results import Conclusions, results_of_file
+from tasks.results import Conclusions
 from tasks.statistics import STATISTICS
 from warehouse.store import Saving, Warehouse
 
@@ -82,11 +81,11 @@ def show_measures(
         _require_votes(votes, other)
         require_free(votes, warehouse)
     with share_interval(interval):
-        results = results_of_log(other, mode) if other else results_of_file(log, mode)
-    concluded = results.concluded(drift_in(log, mode))
+        found = results_of_votes(log, mode, other)
+    concluded = found.concluded
     estimates = concluded.estimates
     if warehouse:
-        study = save_file(votes, mode, log, results, concluded=concluded, warehouse=warehouse)
+        study = save_file(votes, mode, log, found, warehouse)
         click.echo(
             f"{log.height} votes and all results saved as study {study} in {warehouse}. "
             f"`voirdire report {study} --warehouse {warehouse}` writes the report.",

@@ -4,18 +4,13 @@ from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
-from flows.results.drift import drift_line, drift_of, reply_changes_of
-from flows.results.people import voters_in
+from flows.results.drift import drift_line
 from flows.results.stages import RESULTS, measure_wave
-from flows.results.vote_summary import PRICES
+from flows.results.study_results import results_of_study
 from flows.running.run_row import RunRow
 from schemas.calibration import Ratings
-from schemas.conclusions import ReplyChanges, Voters
 from schemas.curation import PerturbedAnswers
-from schemas.judging import Pairs, Shifts, StudyPairs, Verdicts, VoteLog
-from schemas.results import Annotations
-from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import results_of
+from schemas.judging import Pairs, StudyPairs, VoteLog
 
 
 async def save_results(
@@ -26,31 +21,16 @@ async def save_results(
     perturbed: DataFrame[PerturbedAnswers],
 ) -> None:
     """Replace the results of the study by those of its votes and ratings, and publish them."""
-    study = row.study
-    results = results_of(
+    found = results_of_study(
+        row.study,
         vote_log,
-        study.mode,
+        (pairs, VoteLog.of(vote_log.filter("human"))),
+        row.warehouse,
         ratings=ratings,
-        detects_at=study.detects_at,
-        thresholds=study.thresholds,
         steps=RESULTS,
+        measure_wave=measure_wave,
     )
-    fewest = study.thresholds.fewest_questions
-    missing = open_ballots(pairs, VoteLog.of(vote_log.filter("human")), fewest)
-    results = results._replace(findings=with_open_ballots(results.findings, missing))
-    drifts = drift_of(study, row.warehouse, measure_wave)
-    concluded = results.concluded(drifts, study.thresholds, row.warehouse.query(PRICES))
-    row.save(
-        (StudyPairs, pairs),
-        (VoteLog, vote_log),
-        (Ratings, ratings),
-        (Verdicts, results.verdicts),
-        (Shifts, results.shifts),
-        (Annotations, results.annotations),
-        (ReplyChanges, reply_changes_of(study, row.warehouse)),
-        (Voters, voters_in(vote_log, pairs, row.warehouse)),
-        *concluded.tables(),
-    )
-    if drifted := drift_line(drifts, study.wave):
+    row.save((StudyPairs, pairs), (VoteLog, vote_log), (Ratings, ratings), *found.tables())
+    if drifted := drift_line(found.concluded.drifts, row.study.wave):
         get_run_logger().warning(drifted)
-    await publish(row, concluded, perturbed)
+    await publish(row, found.concluded, perturbed)

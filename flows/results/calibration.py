@@ -12,7 +12,7 @@ from uuid import uuid4
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.results.people import newer_line
+from flows.results.vote_summary import newer_line
 from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies.calibration import Calibration
 from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement

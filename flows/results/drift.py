@@ -13,7 +13,7 @@ from schemas.results import Drifts
 from tasks.drift.alerts import fresh_votes, watch
 from tasks.drift.replies import reply_changes
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops
-from tasks.results import shifts_of_votes
+from tasks.results import counted_votes
 from warehouse.store import Warehouse
 
 ASKED = """
@@ -83,7 +83,7 @@ def drift_of(
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
     if len(waves) < 2:
         return Drifts.empty()
-    tallies, shifts = shifts_of_votes(_log(study, warehouse, asked), study.mode)
+    tallies, _, shifts = counted_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
     limits = study.thresholds
     return watch(tallies, shifts, texts, tokens, waves=waves, thresholds=limits, measure=measure)
@@ -101,7 +101,8 @@ def drift_in(log: DataFrame[VoteLog], mode: str) -> DataFrame[Drifts]:
     """Return what changed between the waves of a file of votes, in the order of their names."""
     if log["wave"].n_unique() < 2:
         return Drifts.empty()
-    return watch(*shifts_of_votes(fresh_votes(log), mode))
+    tallies, _, shifts = counted_votes(fresh_votes(log), mode)
+    return watch(tallies, shifts)
 
 
 def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[VoteLog]:

@@ -10,22 +10,18 @@ from uuid import uuid4
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.results.drift import drift_of, reply_changes_of
-from flows.results.people import left_out_line, of_people, people_in, voters_in
-from flows.results.vote_summary import PRICES
+from flows.results.study_results import results_of_study
+from flows.results.vote_summary import left_out_line, of_people, people_in
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
 from flows.studies import PATIENCE_SECONDS, Study
 from schemas.calibration import Ratings
-from schemas.conclusions import ReplyChanges, Voters
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
 from schemas.keys import PEOPLE
 from schemas.results import Annotations
-from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
-from tasks.judging.people import open_ballots, with_open_ballots
-from tasks.results import Steps, results_of
+from tasks.results import Steps, counted_votes
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -89,41 +85,35 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formula
     if voted:
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
     with formulas_only() if formulas else nullcontext():
-        results = results_of(
+        found = results_of_study(
+            parameters.model_copy(update={"mode": mode}),
             study,
-            mode,
+            (pairs, people),
+            warehouse,
             ratings=ratings,
-            detects_at=parameters.detects_at,
-            thresholds=parameters.thresholds,
             steps=steps,
         )
-    missing = open_ballots(pairs, people, parameters.thresholds.fewest_questions)
-    findings = with_open_ballots(results.findings, missing)
-    results = results._replace(findings=findings)
-    prices = warehouse.query(PRICES)
-    concluded = results.concluded(drift_of(parameters, warehouse), parameters.thresholds, prices)
     warehouse.save(
         [
-            Saving(ReplyChanges, reply_changes_of(parameters, warehouse)),
-            Saving(Voters, voters_in(people, pairs, warehouse)),
-            *(Saving(*each) for each in concluded.tables()),
+            *(Saving(*each) for each in found.conclusions()),
             *(_results_of_people(people, mode) if voted else ()),
         ],
         run=row["run"],
         study=study,
         counts={"ended_at": datetime.now(UTC), "state": "completed"},
     )
+    findings = found.results.findings
     shifted = findings.filter(pl.col("perturbation").is_not_null())
-    unseen = missing.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
+    unseen = found.open_ballots.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
     notes = [
         left_out_line(people, parameters),
         *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
     ]
     remarks = "".join(f"{note}. " for note in notes if note)
     rated = ratings.n_unique(["judge", "prompt", "wave", "item", "arm", "perturbation", "repeat"])
-    votes = results.tallies["voted"].sum() + (rated if ratings.height else 0)
+    votes = found.results.tallies["voted"].sum() + (rated if ratings.height else 0)
     return (
-        f"{votes} votes of {study}: {results.estimates.height} estimates and "
+        f"{votes} votes of {study}: {found.results.estimates.height} estimates and "
         f"{findings.height} findings recomputed and saved. {remarks}"
         f"`voirdire report {study}` writes the report."
     )
@@ -133,9 +123,8 @@ def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
     """Return the other results of people, by judge; results of models are kept."""
     verdicts, shifts, annotations = Verdicts.empty(), Shifts.empty(), Annotations.empty()
     if not people.is_empty():
-        tallies = count_votes(people)
-        verdicts = tally_votes(tallies, mode)
-        shifts, annotations = match_groups(verdicts), annotate(tallies)
+        tallies, verdicts, shifts = counted_votes(people, mode)
+        annotations = annotate(tallies)
     return [
         Saving(Verdicts, verdicts, part=of_people()),
         Saving(Shifts, shifts, part=of_people()),

@@ -10,15 +10,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from pydantic import ValidationError
 
-from flows.results.people import voters_of_file
+from flows.results.study_results import StudyResults
 from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies import Study
-from schemas.conclusions import Voters
-from schemas.judging import Shifts, Verdicts, VoteLog
+from schemas.judging import VoteLog
 from schemas.keys import content_key
-from schemas.results import Annotations
 from tasks.kit.code_digest import code_digest
-from tasks.results import Conclusions, Results
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
@@ -57,9 +54,7 @@ def save_file(
     votes: Path,
     mode: str,
     log: DataFrame[VoteLog],
-    results: Results,
-    *,
-    concluded: Conclusions,
+    found: StudyResults,
     warehouse: Path,
 ) -> str:
     """Save a file's votes and results in one transaction; return the study's name."""
@@ -78,14 +73,7 @@ def save_file(
         }
     )
     place.save(
-        [
-            Saving(VoteLog, log),
-            Saving(Verdicts, results.verdicts),
-            Saving(Shifts, results.shifts),
-            Saving(Annotations, results.annotations),
-            Saving(Voters, voters_of_file(log)),
-            *(Saving(model, frame) for model, frame in concluded.tables()),
-        ],
+        [Saving(VoteLog, log), *(Saving(*each) for each in found.tables())],
         run=run,
         study=study.name,
         counts={"ended_at": datetime.now(UTC), "state": "completed"},

@@ -98,9 +98,9 @@ def nothing_runs(
     )
     for module, name, stub in (
         (audit, "_audit", end),
-        (measure, "results_of_file", end),
+        (measure, "results_of_votes", end),
         (calibrate, "calibrate_labels", end),
-        (remeasure, "results_of", end),
+        (remeasure, "results_of_study", end),
         (query, "stored_page", lambda *_: "<p>"),
         (Warehouse, "copy", lambda *_: {}),
         (serve, "Server", server),

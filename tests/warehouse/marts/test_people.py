@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from flows.results.people import voters_in, voters_of_file
+from flows.results.vote_summary import voters_in, voters_of_file
 from schemas.conclusions import Voters
 from schemas.judging import Ballots, Judges, Pairs, VoteLog, Votes
 from warehouse.store import Saving, Warehouse
