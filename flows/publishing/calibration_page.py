@@ -16,6 +16,7 @@ from schemas.runs import Runs
 from tasks.agreement.compare import Comparison
 from tasks.charts import charts_of
 from tasks.drawing.canvas import pictures
+from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
 from warehouse.private import write_private
 from warehouse.store import Warehouse
@@ -44,7 +45,9 @@ def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
     )
     comparison = Comparison(*(warehouse.read(model, among=among) for model in COMPARED))  # type: ignore[arg-type]
     found = Calibrated(tests, advantages, annotations, agreement, comparison)  # type: ignore[arg-type]
-    calibration = Calibration.model_construct(**json.loads(row["parameters"]))
+    parameters = json.loads(row["parameters"])
+    thresholds = CalibrationThresholds(**parameters.pop("thresholds", {}))
+    calibration = Calibration.model_construct(**parameters, thresholds=thresholds)
     return _page(calibration, found, row, warehouse)
 
 
@@ -66,9 +69,10 @@ def _page(
         warehouse=warehouse.path.name,
         least=calibration.min_instances,
     )
-    return calibration_report(
-        facts, found.tests, found.advantages, found.agreement, found.comparison
-    )
+    with calibrated_by(calibration.thresholds):
+        return calibration_report(
+            facts, found.tests, found.advantages, found.agreement, found.comparison
+        )
 
 
 def write_pictures(found: Calibrated, folder: Path) -> list[Path]:

@@ -33,6 +33,7 @@ from tasks.calibration.calibrate import (
     require_two_names,
     try_judges,
 )
+from tasks.kit.defaults import calibrated_by
 from tasks.logs.labels import labels_in_log
 from tasks.readers.label_table import LabelColumns, read_label_table
 from tasks.readers.labels import read_labels
@@ -101,7 +102,11 @@ def calibrate_labels(
     ValueError
         If no judge can be tested against anybody.
     """
-    steps = steps or Steps()
+    with calibrated_by(calibration.thresholds):
+        return _calibrate(calibration, warehouse, steps or Steps())
+
+
+def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> Calibrated:
     terms = calibration.terms()
     options = calibration.options()
     sources = sources_of(calibration, warehouse)

@@ -13,6 +13,7 @@ from tasks.calibration.calibrate import Terms
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric
 from tasks.kit.code_digest import code_digest
+from tasks.kit.defaults import CALIBRATION, CalibrationThresholds
 from tasks.metrics import METRICS
 
 NAME = r"^[A-Za-z0-9_.-]{1,64}$"
@@ -102,6 +103,12 @@ class Calibration(Parameters):
         description="Minimum number of instances of an annotator who is tested.",
     )
 
+    thresholds: CalibrationThresholds = Field(
+        default=CALIBRATION,
+        description="Limits that decide what is concluded. The defaults are those of the methods; "
+        "with other values results are hard to compare with other calibrations.",
+    )
+
     def terms(self) -> Terms:
         """Return the terms of the test.
 
@@ -115,7 +122,13 @@ class Calibration(Parameters):
         path = Path(self.metric.rpartition(":")[0])
         digest = _digest(path) if ":" in self.metric else ""
         return Terms(
-            self.metric, self.epsilon, self.epsilon_kind, self.test, self.min_instances, digest
+            self.metric,
+            self.epsilon,
+            self.epsilon_kind,
+            self.test,
+            self.min_instances,
+            digest,
+            self.thresholds,
         )
 
     def options(self) -> Options:
@@ -133,7 +146,7 @@ class Calibration(Parameters):
                 f"the scale from {ends[0]} to {ends[1]} is not one: give its lowest and its "
                 "highest grade."
             )
-        return Options(self.positive, scale, self.interval, self.random_labels)
+        return Options(self.positive, scale, self.interval, self.random_labels, self.thresholds)
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides its results, but for votes in a warehouse."""

@@ -39,7 +39,7 @@ from tasks.inference.intervals import (
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
 from tasks.inference.power_analysis import samples_needed
-from tasks.kit.defaults import MINIMUM_GRADE_BIAS, MINIMUM_RATE_BIAS
+from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
 
 JUDGE = ("judge", "prompt", "wave", "simulated")
 ADJUSTMENT = "Benjamini-Hochberg, all tests of this calibration"
@@ -57,6 +57,7 @@ class Options(NamedTuple):
     interval: str = "wilson"
     random_labels: bool = False
     """Whether the labelled items are a random sample of all items."""
+    thresholds: CalibrationThresholds = CALIBRATION
 
 
 UNREADABLE = pl.DataFrame(schema=dict.fromkeys((*CELL[:5], "item", "label"), pl.String))
@@ -93,7 +94,7 @@ def compare(
     """
     measures: list[Row] = []
     confusion, disagreements, unreadable = [], [], [UNREADABLE]
-    with share_interval(options.interval):
+    with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
             for paired in pair_labels(each, places, positive=options.positive, scale=options.scale):
                 about = {"dataset": each.dataset, "criterion": paired.criterion}
@@ -106,8 +107,9 @@ def compare(
                 if tables["human_word"].n_unique() <= MOST_GRADES:
                     confusion.append(_confusion(tables))
                 disagreements.append(_disagreements(tables, grades=paired.kind == "grade"))
+        concluded = _concluded(measures)
     return Comparison(
-        _concluded(measures),
+        concluded,
         ConfusionMatrix.of(pl.concat(confusion)) if confusion else ConfusionMatrix.empty(),
         Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
         pl.concat(unreadable),
@@ -179,10 +181,15 @@ def _error(row: Row) -> float:
 
 
 def smallest_relevant_bias(cell: Cell) -> float:
-    """Return the smallest relevant bias: .05 in pass rate, a quarter of the SD of grades."""
+    """Return the smallest relevant bias: in pass rate, or a multiple of the SD of grades."""
+    limits = calibration_limits()
     if cell.kind == "pass_fail":
-        return MINIMUM_RATE_BIAS
-    return MINIMUM_GRADE_BIAS * float(cell.judge_value.std(ddof=1)) if cell.judge.size > 1 else 0.0
+        return limits.minimum_rate_bias
+    return (
+        limits.minimum_grade_bias * float(cell.judge_value.std(ddof=1))
+        if cell.judge.size > 1
+        else 0.0
+    )
 
 
 def _count_of_labels(name: str, needed: int, row: Row) -> Row:

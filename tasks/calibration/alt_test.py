@@ -21,13 +21,12 @@ from tasks.calibration.non_inferiority import (
 )
 from tasks.inference.intervals import proportions
 from tasks.inference.multiplicity import benjamini_yekutieli
-from tasks.kit.defaults import ALPHA, LEAST_WINNING_RATE
+from tasks.kit.defaults import ALPHA, calibration_limits
 from tasks.metrics import Metric
 
 LEAST = 30
 """Default minimum of instances per annotator."""
-RECOMMENDED = 3
-FEW = f"fewer than {RECOMMENDED} annotators, which is too few to trust the winning rate"
+FEW = "fewer than {} annotators, which is too few to trust the winning rate"
 ALIKE = "all labels of people are equal, so any judge that always gives that label passes"
 STRANGE = "the judge uses no label that people use; check the spelling"
 ZERO_BY_ZERO = (
@@ -116,7 +115,8 @@ def alt_test(
     The null hypothesis for an annotator: the judge fits at least as well as the annotator less
     often than the reverse, by epsilon or more. It is tested on items with labels of the judge, the
     annotator and another person. The winning rate is the share of annotators for whom it is
-    rejected (Benjamini-Yekutieli); a judge passes at .5. The advantage probability is the
+    rejected (Benjamini-Yekutieli); a judge passes at
+    ``least_winning_rate``. The advantage probability is the
     probability, averaged over annotators, that the judge fits at least as well; it gets a Wilson
     interval at the effective sample size given by the variance between clusters.
 
@@ -310,7 +310,7 @@ def _verdict(
     rate = mean("rejected")
     return {
         "winning_rate": rate,
-        "passed": None if rate is None else rate >= LEAST_WINNING_RATE,
+        "passed": None if rate is None else rate >= calibration_limits().least_winning_rate,
         **{
             name: mean(name)
             for name in ("advantage_probability", "human_advantage_probability", "tied")
@@ -337,5 +337,6 @@ def _reason(tested: int, left: LeftOut, least: int) -> str | None:
         return "no instance has labels of the judge and of two people"
     if not tested:
         return f"no annotator has {least} instances"
-    doubts = {FEW: tested < RECOMMENDED, ALIKE: left.alike, STRANGE: left.strange}
+    fewest = calibration_limits().recommended_annotators
+    doubts = {FEW.format(fewest): tested < fewest, ALIKE: left.alike, STRANGE: left.strange}
     return "; ".join(doubt for doubt, there in doubts.items() if there) or None

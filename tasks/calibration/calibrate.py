@@ -16,6 +16,7 @@ from tasks.calibration.non_inferiority import Kind, Test, why_untested
 from tasks.calibration.similarity import find_metric
 from tasks.counting.annotations import PERSON
 from tasks.inference.intervals import LEVEL
+from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by
 
 METHOD = "cluster-adjusted Wilson"
 WHO = ("judge", "prompt", "wave", "simulated")
@@ -45,6 +46,7 @@ class Terms(NamedTuple):
     least: int = LEAST
     digest: str = ""
     """Digest of a user's own metric, which is part of the cache key."""
+    thresholds: CalibrationThresholds = CALIBRATION
 
 
 class Trial(NamedTuple):
@@ -93,16 +95,17 @@ def require_two_names(labelled: Labelled) -> Labelled:
 
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     """Run the alternative annotator test at the chosen epsilon and at those of the curve."""
-    found = alt_test(
-        labelled.humans,
-        labelled.judges,
-        find_metric(terms.metric),
-        epsilons=sorted({terms.epsilon, *CURVE}),
-        kind=terms.kind,
-        test=terms.test,
-        least=terms.least,
-        clusters=labelled.clusters,
-    )
+    with calibrated_by(terms.thresholds):
+        found = alt_test(
+            labelled.humans,
+            labelled.judges,
+            find_metric(terms.metric),
+            epsilons=sorted({terms.epsilon, *CURVE}),
+            kind=terms.kind,
+            test=terms.test,
+            least=terms.least,
+            clusters=labelled.clusters,
+        )
     who = labelled.who.rename({"judge": "judge_"})
     columns = [
         frame.rename({"judge": "name"})

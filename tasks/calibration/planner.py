@@ -20,7 +20,7 @@ from tasks.calibration.non_inferiority import (
     t_test,
 )
 from tasks.inference.multiplicity import benjamini_yekutieli
-from tasks.kit.defaults import ALPHA, LEAST_WINNING_RATE, POWER
+from tasks.kit.defaults import ALPHA, POWER, calibration_limits
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 HALF = 0.5
@@ -168,7 +168,7 @@ def chance_to_pass(people: People, instances: int, accuracy: float, how: Simulat
             t_test(n, better, worse, how.epsilon, how.kind),
         )
         rejected = benjamini_yekutieli(pl.Series(p)) <= ALPHA
-        passed += int(rejected.sum()) >= LEAST_WINNING_RATE * people.annotators
+        passed += int(rejected.sum()) >= calibration_limits().least_winning_rate * people.annotators
     return passed / how.draws
 
 

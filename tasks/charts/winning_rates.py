@@ -12,7 +12,7 @@ from tasks.charts.position_plane import spread
 from tasks.drawing.canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, Sheet, settings
 from tasks.drawing.marks import leader
 from tasks.drawing.row_panels import tick_label
-from tasks.kit.defaults import LEAST_WINNING_RATE
+from tasks.kit.defaults import calibration_limits
 from tasks.reporting.wording import clean, number, short_names, with_who
 
 LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 52
@@ -80,8 +80,9 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     axes = sheet.axes
     widest = max(0.3, *(row["points"]["epsilon"].max() for row in judges))
     axes.set(xlim=(-0.004, widest + 0.004), ylim=(-0.03, 1.03))
-    axes.axhspan(LEAST_WINNING_RATE, 1.03, color=BAND, linewidth=0, zorder=-1)
-    axes.axhline(LEAST_WINNING_RATE, color=LINE, linewidth=1, zorder=1)
+    least = calibration_limits().least_winning_rate
+    axes.axhspan(least, 1.03, color=BAND, linewidth=0, zorder=-1)
+    axes.axhline(least, color=LINE, linewidth=1, zorder=1)
     axes.axvline(judges[0]["epsilon"], color=SOFT, linewidth=1, linestyle=":", zorder=1)
     axes.spines["left"].set_visible(True)
     step = 0.1 if widest <= 0.6 else 0.2
@@ -97,7 +98,7 @@ def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
     sheet.write(
         2,
         FOOT + sheet.plot[3] + 18,
-        f"passes at {tick_label(LEAST_WINNING_RATE, 1)}; dotted: chosen epsilon",
+        f"passes at {tick_label(least, 1)}; dotted: chosen epsilon",
         **style,
     )
 

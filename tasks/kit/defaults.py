@@ -22,15 +22,6 @@ TOO_FAST_SECONDS = 3.0
 TARGET_HALF_WIDTH = 0.05
 """Half-width of a win rate's interval at which human labelling aims."""
 
-MINIMUM_RATE_BIAS = 0.05
-"""Smallest relevant bias of a judge's pass rate, against the labels of people."""
-
-MINIMUM_GRADE_BIAS = 0.25
-"""Smallest relevant bias of a judge's grades, in standard deviations of its grades."""
-
-LEAST_WINNING_RATE = 0.5
-"""A judge passes the alternative annotator test at this winning rate."""
-
 LEAST_EXCESS = 0.1
 """An answer counts as longer if it has more than a tenth more characters."""
 
@@ -169,3 +160,54 @@ def limited_by(thresholds: Thresholds) -> Iterator[None]:
         yield
     finally:
         _limits.reset(token)
+
+
+class CalibrationThresholds(BaseModel):
+    """Limits that decide what a calibration concludes (methods, sections 9 and 15)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fewest_questions: int = Field(
+        default=10,
+        ge=2,
+        le=100_000,
+        description="With fewer independent items there is no conclusion.",
+    )
+    minimum_rate_bias: float = _limit(
+        0.05, "Smallest relevant bias of a judge's pass rate, against the labels of people."
+    )
+    minimum_grade_bias: float = _limit(
+        0.25,
+        "Smallest relevant bias of a judge's grades, in standard deviations of its grades.",
+        below=10,
+    )
+    least_winning_rate: float = _limit(
+        0.5, "A judge passes the alternative annotator test at this winning rate."
+    )
+    recommended_annotators: int = Field(
+        default=3,
+        ge=1,
+        le=1000,
+        description="With fewer annotators the winning rate carries a note that it is not to be "
+        "trusted.",
+    )
+
+
+CALIBRATION = CalibrationThresholds()
+_calibration: ContextVar[CalibrationThresholds] = ContextVar("_calibration", default=CALIBRATION)
+
+
+def calibration_limits() -> CalibrationThresholds:
+    """Return the limits in force: the calibration's, or the defaults."""
+    return _calibration.get()
+
+
+@contextmanager
+def calibrated_by(thresholds: CalibrationThresholds) -> Iterator[None]:
+    """Put the limits of a calibration in force for everything that is computed inside."""
+    token = _calibration.set(thresholds)
+    try:
+        with limited_by(Thresholds(fewest_questions=thresholds.fewest_questions)):
+            yield
+    finally:
+        _calibration.reset(token)

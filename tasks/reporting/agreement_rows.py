@@ -9,7 +9,7 @@ import polars as pl
 from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.calibration.label_values import NUMBER
 from tasks.counting.annotations import HUMANS
-from tasks.kit.defaults import MINIMUM_GRADE_BIAS, MINIMUM_RATE_BIAS
+from tasks.kit.defaults import calibration_limits
 from tasks.reporting.wording import clean, clip, count, interval, listing, number, p_value
 
 NAMES = {
@@ -243,8 +243,9 @@ def _labels(whole: dict[str, Row]) -> str:
     bias = whole.get("bias")
     many = needed.get("labels_for_bias")
     if bias and many and bias["finding"] == "inconclusive" and many > bias["n"]:
-        in_sds = f"{number(MINIMUM_GRADE_BIAS)} SD"
-        least = number(MINIMUM_RATE_BIAS) if bias["kind"] == "pass_fail" else in_sds
+        limits = calibration_limits()
+        in_sds = f"{number(limits.minimum_grade_bias)} SD"
+        least = number(limits.minimum_rate_bias) if bias["kind"] == "pass_fail" else in_sds
         parts.append(f"{count(int(many), 'labelled item')} would detect a bias of {least}")
     return f"{'; '.join(parts)}." if parts else ""
 
