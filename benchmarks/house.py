@@ -1,10 +1,12 @@
 """Size and shape of the repository: python benchmarks/house.py [FOLDER].
 
 Prints lines of product, modules that lie loose in a folder, imports of another folder's private
-modules, lines kept from the formatter and the length of the README, of this checkout or of another.
+modules, lines kept from the formatter, the files that a reader opens for one vote and for one ASR,
+and the length of the README, of this checkout or of another.
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,8 @@ from pathlib import Path
 ROOMS = ("booth", "flows", "schemas", "tasks", "warehouse")
 PRODUCT = {".py", ".sql", ".toml", ".j2", ".css", ".js", ".html"}
 CROWDED = 10
+FILE = re.compile(r"`((?:flows|tasks|schemas|warehouse|booth)/[\w/]+\.(?:py|sql))`")
+"""A file that a page names."""
 
 
 def lines_in(files: list[Path]) -> int:
@@ -27,6 +31,34 @@ def imported(file: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def files_to_follow(root: Path, what: str) -> set[str]:
+    """Return the files that docs/architecture.md names for following one vote, or one ASR.
+
+    The sentence "To follow one ..." names steps of the road above it, perhaps with some of their
+    files in brackets, and further files.
+
+    Raises
+    ------
+    ValueError
+        If there is no such sentence, or a file does not exist.
+    """
+    text = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    steps = {
+        number: {*FILE.findall(step)}
+        for number, step in re.findall(r"^(\d+)\. (.*)$", text, flags=re.MULTILINE)
+    }
+    sentence = re.search(rf"To follow one {what}[ ,].*?(?=\. [A-Z]|\.$)", text, flags=re.MULTILINE)
+    if not sentence:
+        raise ValueError(f"docs/architecture.md does not say how to follow one {what}.")
+    named = {*FILE.findall(sentence[0])}
+    listed = re.search(r"steps? (.*)", FILE.sub("", re.sub(r"(\d+) \([^)]*\)", "", sentence[0])))
+    for number in re.findall(r"\b\d+\b", listed[1] if listed else ""):
+        named |= steps[number]
+    if missing := sorted(name for name in named if not (root / name).is_file()):
+        raise ValueError(f"docs/architecture.md names files that do not exist: {missing}.")
+    return named
 
 
 def main() -> None:
@@ -64,6 +96,8 @@ def main() -> None:
         f"lines with {skip}": sum(
             file.read_text(encoding="utf-8").count(skip) for file in [*code, *tests]
         ),
+        "files to follow one vote": len(files_to_follow(root, "vote")),
+        "files to follow one ASR": len(files_to_follow(root, "ASR")),
         "README: lines": len(readme.splitlines()),
         "README: words": len(readme.split()),
     }

@@ -88,22 +88,32 @@ def _askable(study: Study, path: Path) -> list[str]:
     Raises
     ------
     ValueError
-        If no judge can be asked, and there is no warehouse with earlier votes.
+        If no judge can be asked, and the warehouse has no votes of them.
     """
     unavailable = not_ready(study)
     if not unavailable:
         return study.judges
     why = not_ready_line(unavailable)
     asked = [judge for judge in study.judges if judge not in unavailable]
-    if not asked and not path.is_file():
+    if not asked and not _has_votes(study, path):
         from flows.running.run_row import record_failure
         from warehouse.store import Warehouse
 
-        error = ValueError(f"no judge can be asked. {why}. Nothing was asked.")
+        none = ", and no earlier vote exists" if path.is_file() else ""
+        error = ValueError(f"no judge can be asked{none}. {why}. Nothing was asked.")
         record_failure(_row(study), Warehouse(path), error)
         raise error
     _show_line(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")
     return asked
+
+
+def _has_votes(study: Study, path: Path) -> bool:
+    """Tell whether a warehouse has votes of a judge of the study."""
+    if not path.is_file():
+        return False
+    from warehouse.store import Warehouse
+
+    return bool(Warehouse(path).query(VOTED, {"judges": study.judges})["voted"].item())
 
 
 def _row(study: Study) -> dict[str, Any]:
@@ -199,6 +209,9 @@ def _run(
     return WITH_GAPS if gaps else DONE, sent
 
 
+VOTED = """
+    select exists(from votes join ballots using (ballot_id) where judge in $judges) as voted
+"""
 DONE, WITH_GAPS = 0, 3
 """Exit codes."""
 

@@ -1,6 +1,8 @@
 """`voirdire list`: every name that an option accepts, and what a name means."""
 
 import inspect
+import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,7 +143,7 @@ def explain(name: str) -> None:
 def _statistics(name: str) -> Iterator[str]:
     """Explain a derived column, a column of a table, a statistic, or a row that one computes."""
     if derived := DERIVED.get(name):
-        yield f"{name}: {derived.about}\n\n{inspect.getdoc(derived.made_by)}"
+        yield f"{name}: {derived.about}\n\n{_rendered(derived.made_by)}"
     if meaning := CALIBRATE_ROWS.get(name.removeprefix("corrected, ")):
         yield f"{name} (in the tables of `voirdire calibrate`): {meaning}."
     about, row = HEADINGS.get(name, ("", name))
@@ -152,8 +154,19 @@ def _statistics(name: str) -> Iterator[str]:
             f"{entry.name}: computes {', '.join(entry.gives)}; source: {entry.source}\n"
             + "".join(f"  {name}: {_declared(each)}\n" for name, each in entry.rows.items())
             + "\n"
-            + f"{inspect.getdoc(entry.measure)}"
+            + f"{_rendered(entry.measure)}"
         )
+
+
+def _rendered(documented: object) -> str:
+    """Return a docstring as plain text: headings, literals and references without markup."""
+    text = inspect.getdoc(documented) or ""
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+    sections = re.split(r"^(.+)\n-{3,}\n", text, flags=re.MULTILINE)
+    parts = [sections[0].rstrip()]
+    for heading, body in zip(sections[1::2], sections[2::2], strict=True):
+        parts.append(f"{heading}:\n{textwrap.indent(body.rstrip(), '  ')}")
+    return "\n\n".join(parts)
 
 
 def _declared(row: Row) -> str:
@@ -167,7 +180,7 @@ def _declared(row: Row) -> str:
 def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[str]:
     for title, listing in listings.items():
         if name in listing.about and title not in ("statistics", "derived columns"):
-            docs = inspect.getdoc(listing.documented(name)) if listing.documented else ""
+            docs = _rendered(listing.documented(name)) if listing.documented else ""
             yield f"{name} ({listing.kind}): {docs or listing.about[name]}"
 
 

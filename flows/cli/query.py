@@ -26,7 +26,7 @@ from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
-from warehouse.store import Warehouse
+from warehouse.store import Warehouse, WarehouseError
 
 SHOWN = 200
 
@@ -48,6 +48,8 @@ def show_query(
         )
     try:
         rows = Warehouse(path).query(query)
+    except WarehouseError as error:
+        raise WarehouseError(_in_a_line(str(error))) from error
     except pl.exceptions.ComputeError as error:
         raise ValueError(
             f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
@@ -65,6 +67,12 @@ def show_query(
             click.echo(f"Showing {SHOWN} of {rows.height} rows; --format csv prints all.", err=True)
     else:
         echo_data(_content(rows, form).decode())
+
+
+def _in_a_line(text: str) -> str:
+    """Return an error of DuckDB without its line breaks and the mark below the query."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return " ".join(line for line in lines if line.strip("^"))
 
 
 def _say_outdated(warehouse: Warehouse) -> None:

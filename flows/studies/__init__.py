@@ -413,7 +413,8 @@ def make_study(name: str, changes: dict[str, Any]) -> Study:
     changes = with_prompts(changes)
     strange = set(changes) - set(known)
     if strange:
-        raise unknown("study option", min(strange), sorted(known))
+        everything = "docs/reference/study-file.md describes all"
+        raise unknown("study option", min(strange), sorted(known), everything)
     try:
         study = Study(**{**known, **changes})
     except ValidationError as error:

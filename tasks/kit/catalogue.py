@@ -34,11 +34,24 @@ class UnknownNameError(LookupError):
     """The catalogue has no entry of that name."""
 
 
-def unknown(what: str, wanted: str, known: list[str]) -> UnknownNameError:
-    """Return the error for an unknown name, with a suggestion."""
+MOST_NAMES = 8
+"""Most known names in an error."""
+
+
+def unknown(
+    what: str, wanted: str, known: list[str], everything: str = "`voirdire list` shows all"
+) -> UnknownNameError:
+    """Return the error for an unknown name: a suggestion, and the names most like it.
+
+    ``everything`` says where all names are, if there are more.
+    """
     near = nearest(wanted, known)
     hint = f" Did you mean {near!r}?" if near else ""
-    return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {', '.join(known) or 'none'}.")
+    names = ", ".join(known) or "none"
+    if len(known) > MOST_NAMES:
+        alike = difflib.get_close_matches(wanted, known, n=MOST_NAMES, cutoff=0)
+        names = f"{', '.join(sorted(alike))}, …; {everything}"
+    return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {names}.")
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str | None:
@@ -59,8 +72,12 @@ class Catalogue(Mapping[str, Entry]):
         load: Callable[[str, Path], Entry],
         own: Callable[[], Mapping[str, Path]] = dict,
         accept: Accept[Entry] | None = None,
+        *,
+        why_missing: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.what = what
+        self._why_missing = why_missing
+        """Why a name is missing that a file which cannot be used would have given, or empty."""
         self._files = dict(bundled)
         self._load = load
         self._loaded: dict[str, Entry] = {}
@@ -130,8 +147,8 @@ class Catalogue(Mapping[str, Entry]):
         """Raise an error with a suggestion if the catalogue has no such name."""
         if name in self.files:
             return
-        if name in self.unusable:
-            raise UnknownNameError(self.unusable[name])
+        if problem := self.unusable.get(name) or self._why_missing(name):
+            raise UnknownNameError(problem)
         raise unknown(self.what, name, sorted(self.files))
 
     def __iter__(self) -> Iterator[str]:

@@ -84,6 +84,10 @@ class Command(click.Command):
         return context
 
 
+LONGEST_SENTENCE = 500
+"""No first sentence of a command's help is as long."""
+
+
 class Commands(click.Group):
     """A group of such commands."""
 
@@ -93,6 +97,17 @@ class Commands(click.Group):
         """Parse the arguments; errors are printable and of bounded length."""
         with _bounded_errors():
             return super().make_context(*args, **extra)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first sentence of each command, wrapped and not cut."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(limit=LONGEST_SENTENCE))
+            for name, command in found
+            if command and not command.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -110,7 +125,8 @@ def errors_in_a_line() -> Iterator[None]:
     except click.Abort:
         # Ctrl-C, or the end of input, at a prompt.
         raise KeyboardInterrupt from None
-    except click.exceptions.Exit:
+    except (click.exceptions.Exit, BrokenPipeError):
+        # Click ends quietly if the reader of a pipe, such as `head`, has gone.
         raise
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
         if os.environ.get("VOIRDIRE_DEBUG"):

@@ -234,6 +234,7 @@ JUDGES: Catalogue[Judge] = Catalogue(
     _judges_of({name: file for name, file in PROVIDERS.files.items() if name not in PROVIDERS.own}),
     lambda name, _: PROVIDERS[name.split("/")[0]].judges[name.split("/", 1)[1]],
     lambda: _judges_of(PROVIDERS.own),
+    why_missing=lambda name: PROVIDERS.unusable.get(name.split("/")[0], ""),
 )
 
 

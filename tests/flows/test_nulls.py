@@ -134,10 +134,11 @@ def _console() -> Console:
     return Console(file=io.StringIO(), width=100)
 
 
-def test_a_row_of_drift_has_no_count_of_dropped_samples(results: SimpleNamespace) -> None:
-    # What broke every study from its second wave on.
-    drifts = results.numbers.filter(pl.col("statistic") == "verdict_drift")
-    assert drifts["dropped"].null_count() == drifts.height > 0
+def test_a_row_of_drift_may_lack_its_count_of_dropped_samples(results: SimpleNamespace) -> None:
+    # As those that an earlier version saved do.
+    known = results.numbers.filter(pl.col("statistic") == "verdict_drift")
+    assert known["dropped"].null_count() == 0 < known.height
+    drifts = known.with_columns(dropped=pl.lit(None, pl.Int64))
     assert "not known" in [text.text for row in all_rows(drifts) for text in row.texts]
 
 

@@ -103,6 +103,19 @@ def test_columns_of_the_table_are_explained() -> None:
     }
 
 
+def test_an_explanation_has_no_markup() -> None:
+    shown = CliRunner().invoke(main, ["list", "dasr"]).output
+    assert "\nParameters:\n  shifts\n      One row per sample" in shown
+    for markup in ("``", "---", ":func:"):
+        assert markup not in shown
+
+
+def test_the_help_names_each_command_with_a_whole_sentence() -> None:
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=80).output
+    assert "..." not in shown.partition("Commands:")[2]
+    assert "and switch them on or off." in " ".join(shown.split())
+
+
 def test_a_name_that_is_not_known_is_told() -> None:
     result = CliRunner().invoke(main, ["list", "sham_flour"])
     assert result.exit_code == 2

@@ -13,7 +13,7 @@ from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
 from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
-from warehouse.store import Saving, Warehouse
+from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Any]
 
@@ -142,3 +142,12 @@ def test_no_rows_are_told(query: str, tmp_path: Path, capsys: pytest.CaptureFixt
     warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
     show_query(query, "table", warehouse.path)
     assert capsys.readouterr().err == "no rows\n"
+
+
+def test_an_error_of_the_query_is_one_line(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    with pytest.raises(WarehouseError, match="syntax error") as refused:
+        show_query("select x frm y", None, warehouse.path)
+    assert str(refused.value).endswith("LINE 1: select x frm y")
+    assert "\n" not in str(refused.value)

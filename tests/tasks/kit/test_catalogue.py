@@ -81,6 +81,14 @@ def test_an_empty_catalogue_knows_none() -> None:
     assert str(unknown("tool", "saw", [])) == "no tool 'saw'. Known: none."
 
 
+def test_of_many_names_the_most_alike_are_given() -> None:
+    many = [f"saw_{number}" for number in range(8)] + ["hammer"]
+    known = ", ".join(many[:8])
+    assert str(unknown("tool", "saw", many)) == (
+        f"no tool 'saw'. Did you mean 'saw_7'? Known: {known}, …; `voirdire list` shows all."
+    )
+
+
 @pytest.mark.parametrize("content", [b"weight = ", b"weight = 1\nweight = 2", b"weight = \xff"])
 def test_a_file_that_is_no_toml_is_named(folder: Path, content: bytes) -> None:
     (folder / "drill.toml").write_bytes(content)
@@ -189,3 +197,11 @@ def test_entries_are_named_like_their_files() -> None:
     assert [prompt.prompt for prompt in PROMPTS.values()] == list(PROMPTS)
     assert [judge.judge for judge in JUDGES.values()] == list(JUDGES)
     assert {name.split("/")[0] for name in JUDGES} == set(PROVIDERS)
+
+
+def test_a_name_of_a_file_that_cannot_be_used_gets_its_problem() -> None:
+    catalogue: Catalogue[str] = Catalogue(
+        "tool", {}, lambda name, _: name, why_missing=lambda name: f"{name}.toml is empty."
+    )
+    with pytest.raises(UnknownNameError, match=r"^saw.toml is empty\.$"):
+        catalogue["saw"]
