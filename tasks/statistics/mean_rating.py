@@ -38,7 +38,8 @@ def mean_rating(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     Notes
     -----
     Unreadable ratings are dropped, never fails. If the scale is not declared, its ends are the
-    lowest and the highest grade of its prompt in the dataset. A whole needs all criteria of the ballot.
+    lowest and the highest grade of its prompt in the dataset. A whole needs all criteria of the
+    ballot.
 
     References
     ----------
