@@ -6,7 +6,9 @@ sum of cluster sums, and all draws of all cells are one matrix product.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import NamedTuple
+from weakref import ReferenceType, ref
 
 import numpy as np
 import polars as pl
@@ -129,15 +131,50 @@ Asked = tuple[pl.DataFrame, Features, Solve, dict[str, Row]]
 def measured(
     annotations: pl.DataFrame, asked: Callable[[Block], Iterable[Asked]]
 ) -> DataFrame[Estimates]:
-    """Return the estimates that ``asked`` names, of each dataset and aspect."""
+    """Return the estimates that ``asked`` names, of each dataset and aspect with two annotators."""
     return collected(
         [
             rows
-            for block in blocks(annotations)
+            for block in _shared_blocks(annotations)
             for of_cells in asked(block)
             for rows in estimates(block, *of_cells)
         ]
     )
+
+
+class _Kept(NamedTuple):
+    frame: ReferenceType[pl.DataFrame]
+    found: list[Block]
+
+
+_kept: list[_Kept] = []
+_keeping = Lock()
+
+
+def _shared_blocks(annotations: pl.DataFrame) -> list[Block]:
+    """Return the blocks with several annotators, computed once for all statistics of a frame."""
+    with _keeping:
+        for kept in _kept:
+            if kept.frame() is annotations:
+                return kept.found
+        found = blocks(_by_several(annotations))
+        _kept[:] = [_Kept(ref(annotations), found)]
+        return found
+
+
+def _by_several(annotations: pl.DataFrame) -> pl.DataFrame:
+    """Leave out datasets and aspects with one annotator, who agrees with nobody."""
+    key = ("dataset", "aspect")
+    several = (
+        annotations.lazy()
+        .group_by(key)
+        .agg(pl.any_horizontal(pl.col(WHO).n_unique() > 1).alias("several"))
+        .filter("several")
+        .collect()
+    )
+    if several.height == annotations.select(key).n_unique():
+        return annotations
+    return annotations.join(several.select(key), on=key, how="semi", nulls_equal=True)
 
 
 def blocks(annotations: pl.DataFrame) -> list[Block]:

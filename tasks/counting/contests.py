@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import VERDICTS
 from schemas.judging import FORMATS, VERSUS, Contests
+from schemas.keys import JUDGE
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
@@ -39,6 +40,12 @@ def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
         score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
     )
     return cast("DataFrame[Contests]", contests)
+
+
+def of_labelled_judges(contests: DataFrame[Contests]) -> DataFrame[Contests]:
+    """Keep the contests of judges of which some contest has a score of people."""
+    labelled = pl.col("human_score").is_not_null().any().over(JUDGE)
+    return cast("DataFrame[Contests]", contests.filter(labelled))
 
 
 def sides(contests: pl.DataFrame) -> pl.DataFrame:
@@ -122,6 +129,8 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
     ]
     means = (
         rows.filter(pl.col("subgroup") == pl.col("own"), known)
+        # Grouping by all keys takes long; a model alone on a question has no difference.
+        .filter(pl.len().over("dataset", "judge", "cluster", "other") > 1)
         .group_by(*place, "own", maintain_order=True)
         .agg(
             pl.col("score").mean(),

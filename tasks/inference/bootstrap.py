@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.inference.cluster_sums import PART, Groups, grouped
+from tasks.inference.cluster_sums import PART, SUMS_AT_ONCE, Groups, grouped
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import Sums, effective_clusters, over
 from tasks.inference.quantiles import normal_below, normal_quantile, t_quantile, widened
@@ -213,18 +213,18 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
         Function from the sums of cells, shape (..., cells), to the estimates; NaN where undefined.
     """
     found = [np.empty((2, 0))]
-    for cells, clusters in groups.blocks():
+    for cells in groups.blocks():
         count = cells.stop - cells.start
-        shape = count, (clusters.stop - clusters.start) // max(count, 1)
-        if is_resampled(shape[1]):
-            own = {name: values[clusters].reshape(shape).T for name, values in sums.items()}
-            some = effective_clusters(counted[clusters].reshape(shape).T)
-            for at in range(0, count, COLUMNS_AT_ONCE):
-                part = slice(at, at + COLUMNS_AT_ONCE)
-                columns = {name: values[:, part] for name, values in own.items()}
-                found.append(_bounds(columns, some[part], value))
-        else:
+        clusters = int(groups.clusters[cells.start]) if count else 0
+        if not is_resampled(clusters):
             found.append(np.full((2, count), np.nan))
+            continue
+        step = max(1, min(COLUMNS_AT_ONCE, SUMS_AT_ONCE // clusters))
+        for first in range(cells.start, cells.stop, step):
+            part = slice(first, min(first + step, cells.stop))
+            columns = {name: groups.table(values, part).T for name, values in sums.items()}
+            some = effective_clusters(groups.table(counted, part).T)
+            found.append(_bounds(columns, some, value))
     return np.concatenate(found, axis=1)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,11 +17,15 @@ LARGEST = 4_000_000
 """Codes up to this size use a lookup table instead of a sort."""
 
 SUMS_AT_ONCE = 2_000_000
-"""Most cluster sums held in memory at once."""
+"""Most cluster sums held in memory at once; of more, those of absent clusters are left out."""
 
 
 class Groups(NamedTuple):
-    """Items by cell, and by cluster within the cell; a cell has all clusters of its dataset."""
+    """Items by cell, and by cluster within the cell.
+
+    A cell has all clusters of its dataset, in the same order. If these would be too many sums, most
+    of them 0, a cell has only the clusters of its own items (``own`` says which).
+    """
 
     cells: pl.DataFrame
     """One row per cell, ordered by the keys: the keys, ``kind, simulated, votes_per_pair``."""
@@ -33,6 +37,10 @@ class Groups(NamedTuple):
     """Index of each cell's first cluster, then the end of the last cell; shape (cells + 1,)."""
     dataset: Numbers
     """Index of each cell's dataset, shape (cells,)."""
+    clusters: Numbers
+    """Number of clusters of each cell's dataset, shape (cells,)."""
+    own: Numbers | None = None
+    """Index of the cluster of each sum in its dataset, shape (starts[-1],), if not all have one."""
 
     def by_cell(self, values: pl.Series) -> Sums:
         """Sum the values of items by cell, nulls as 0; shape (cells,)."""
@@ -78,23 +86,36 @@ class Groups(NamedTuple):
                     self.place[at] - starts[first],
                     starts[first : last + 1] - starts[first],
                     self.dataset[first:last],
+                    self.clusters[first:last],
+                    None if self.own is None else self.own[starts[first] : starts[last]],
                 ),
                 at,
             )
             first = last
 
-    def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Yield for each dataset its cells, which share their clusters, and its cluster sums."""
+    def blocks(self) -> Iterator[slice]:
+        """Yield for each dataset its cells, which share their clusters."""
         changes = np.flatnonzero(np.diff(self.dataset)) + 1
         ends = [0, *changes.tolist(), len(self.dataset)]
         for first, last in pairwise(ends):
-            yield slice(first, last), slice(int(self.starts[first]), int(self.starts[last]))
+            yield slice(first, last)
+
+    def table(self, sums: NDArray[Any], cells: slice) -> NDArray[Any]:
+        """Return the cluster sums of some cells of one dataset, shape (cells, clusters)."""
+        first, last = int(self.starts[cells.start]), int(self.starts[cells.stop])
+        shape = cells.stop - cells.start, int(self.clusters[cells.start]) if last else 0
+        if self.own is None:
+            return sums[first:last].reshape(shape)
+        found = np.zeros(shape, sums.dtype)
+        row = np.repeat(np.arange(shape[0]), np.diff(self.starts[cells.start : cells.stop + 1]))
+        found[row, self.own[first:last]] = sums[first:last]
+        return found
 
 
 def totals(sums: Sums, starts: Numbers) -> Sums:
     """Sum the values between consecutive starts, shape (len(starts) - 1,).
 
-    No segment is empty: every cell has all clusters of its dataset, so at least one.
+    No segment is empty: every cell has at least the clusters of its items.
     """
     if len(starts) == 1:
         return np.zeros(0)
@@ -116,7 +137,7 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     if items.is_empty():
         none = np.empty(0, np.int64)
         cells = items.select(*keys, "kind", "simulated", votes_per_pair="votes")
-        return Groups(cells, none, none, np.zeros(1, np.int64), none)
+        return Groups(cells, none, none, np.zeros(1, np.int64), none, none)
     numbers = {name: numbered(items[name]) for name in dict.fromkeys((*keys, "cluster"))}
     cell, _ = combined([numbers[name] for name in keys])
     first = first_of(cell)
@@ -124,12 +145,21 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     within, names = combined([numbers["dataset"], numbers["cluster"]])
     of_dataset = np.searchsorted(names, np.arange(dataset.max() + 2) * numbers["cluster"][1])
     size = np.diff(of_dataset)[dataset]
-    starts = np.concatenate([[0], np.cumsum(size)])
-    place = starts[cell] + within - of_dataset[dataset[cell]]
+    within = within - of_dataset[dataset[cell]]
+    own = None
+    if size.sum() > SUMS_AT_ONCE:
+        largest = int(size.max())
+        place, present = combined([(cell, len(first)), (within, largest)])
+        own = present % largest if largest > 1 else np.zeros(len(present), np.int64)
+        of_sums = present // largest
+        starts = np.searchsorted(of_sums, np.arange(len(first) + 1))
+    else:
+        starts = np.concatenate([[0], np.cumsum(size)])
+        place = starts[cell] + within
     described = items.select(*keys, "kind", "simulated")[first]
     votes = pl.Series("votes_per_pair", most_common(cell, items["votes"], len(first)))
     texts = pl.col(*keys, "kind").cast(pl.String)
-    return Groups(described.with_columns(texts, votes), cell, place, starts, dataset)
+    return Groups(described.with_columns(texts, votes), cell, place, starts, dataset, size, own)
 
 
 def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:

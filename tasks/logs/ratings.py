@@ -86,7 +86,7 @@ def contests_of(ratings: DataFrame[Ratings]) -> DataFrame[Contests]:
     return Contests.of(found.with_columns(sample="item", wave=pl.lit("")))
 
 
-def tallies_of(ratings: DataFrame[Ratings]) -> DataFrame[Tallies]:
+def tallies_of(ratings: pl.DataFrame) -> DataFrame[Tallies]:
     """Count ratings per judge and item, as far as no order is needed.
 
     Verdicts are counted as if the anchor had been shown first: only statistics that do not depend
@@ -110,7 +110,7 @@ def tallies_of(ratings: DataFrame[Ratings]) -> DataFrame[Tallies]:
         for name, dtype in Tallies.dtypes().items()
         if name not in found.columns and dtype.is_integer() and not name.endswith(_NULLABLE)
     ]
-    return Tallies.of(
+    return Tallies.draft(
         found.with_columns(
             *(pl.lit(0).alias(name) for name in zero),
             sample=pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True),

@@ -212,9 +212,11 @@ def _unique(name: str, rows: pl.DataFrame, left_out: Counter[str]) -> pl.DataFra
     """Leave out copies of rows; the same id with other content is an error."""
     if "id" not in rows.columns:
         return rows
-    known = rows.unique(maintain_order=True)
     has_id = pl.col("id").is_not_null()
-    known = pl.concat([known.filter(has_id), rows.filter(~has_id)])
+    named = rows.filter(has_id)
+    if named["id"].is_duplicated().any():
+        named = named.unique(maintain_order=True)
+    known = pl.concat([named, rows.filter(~has_id)])
     left_out[AGAIN] += rows.height - known.height
     ids = known["id"].drop_nulls()
     if (repeated := ids.filter(ids.is_duplicated())).len():

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import Ratings
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations, Estimates
 from tasks.aggregate import match_models, measure_all
@@ -37,8 +36,8 @@ def results_of_log(log: Log, mode: str) -> Results:
     counts. Means, validity and scale use of grades and labels are those of any ratings.
     """
     verdicts = pl.col("kind") == "verdict"
-    compared = tallies_of(Ratings.of(log.ratings.filter(verdicts)))
-    single = tallies_of(Ratings.of(log.ratings.filter(~verdicts)))
+    compared = tallies_of(log.ratings.filter(verdicts))
+    single = tallies_of(log.ratings.filter(~verdicts))
 
     def measure(**frames: Any) -> DataFrame[Estimates]:
         measured = measure_all(**frames)

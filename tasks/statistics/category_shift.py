@@ -168,19 +168,13 @@ def _blocks(items: pl.DataFrame, groups: Groups) -> Iterator[_Cells]:
     shift = groups.by_cluster(items.select(pl.when(valid).then("num")).to_series())
     samples = groups.by_cluster(valid)
     null = int(items["category"].null_count() > 0)
-    for cells, clusters in groups.blocks():
-        count = cells.stop - cells.start
-        shape = count, (clusters.stop - clusters.start) // count
-        code = of_cluster[clusters].reshape(shape)
+    for cells in groups.blocks():
+        code = groups.table(of_cluster, cells)
+        count, clusters = code.shape
         own = np.arange(null, categories)
         own = own[np.isin(own, code)]
         member = (code.max(axis=0)[:, None] == own).astype(np.float64)
-        step = max(1, AT_ONCE // max(1, shape[1] * len(own)))
+        step = max(1, AT_ONCE // max(1, clusters * len(own)))
         for first in range(0, count, step):
-            some = slice(first, min(first + step, count))
-            yield _Cells(
-                slice(cells.start + some.start, cells.start + some.stop),
-                shift[clusters].reshape(shape)[some],
-                samples[clusters].reshape(shape)[some],
-                member,
-            )
+            some = slice(cells.start + first, cells.start + min(first + step, count))
+            yield _Cells(some, groups.table(shift, some), groups.table(samples, some), member)

@@ -189,8 +189,8 @@ def _tested(square: DataFrame[Estimates], items: pl.DataFrame, groups: Groups) -
         items.select(pl.when("counted").then("dd").otherwise(0.0)).to_series()
     )
     p_values = np.empty(groups.cells.height)
-    for cells, clusters in groups.blocks():
-        sums = products[clusters].reshape(cells.stop - cells.start, 1, -1)
+    for cells in groups.blocks():
+        sums = groups.table(products, cells)[:, None, :]
         p_values[cells] = sign_flip_test(sums, lambda totals: totals[:, 0])
     testable = pl.col("estimate").is_not_null() & (pl.col("clusters") > 1)
     return blank.with_columns(

@@ -64,7 +64,8 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     dlen = -1, 1 in equal numbers, of which a quarter and three quarters are won: the logits -1.0986
     and 1.0986 are symmetric around b0 = 0, so LC = .5, whatever the number of longer answers.
     """
-    if contests.is_empty():
+    measured = pl.all_horizontal(pl.col("anchor_length", "target_length").is_not_null())
+    if not contests.select(measured.any()).item():
         return Estimates.empty()
     known = pl.col("score").is_not_null() & pl.col("longer").is_not_null()
     rows = sides(contests).filter(pl.col("longer").is_not_null().any().over(PART))

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
-from tasks.counting.contests import differences, sides
+from tasks.counting.contests import differences, of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, by_chance, redrawn
 from tasks.inference.cluster_sums import PART, totals
 from tasks.inference.intervals import ALIKE, LEVEL, t_interval
@@ -94,6 +94,7 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Y = 1, 0, F = 1, 0, G = 1, 1, 0, 1: cov .5, var of the pool .26667, so lambda =
     .5 / (1.5 * .26667) = 1.25, clipped to 1; theta = .75 + 0; se^2 = .25/4 + 0, se = .25.
     """
+    contests = of_labelled_judges(contests)
     if contests.is_empty():
         return Estimates.empty()
     rows = sides(contests)

@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
-from tasks.counting.contests import sides
+from tasks.counting.contests import of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.intervals import LEVEL, moments
@@ -74,6 +74,7 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     --------
     p = .6, se = .9, sp = .8: theta = .4 / .7 = .571.
     """
+    contests = of_labelled_judges(contests)
     if contests.is_empty():
         return Estimates.empty()
     return corrected_by_error_rates(sides(contests))

@@ -74,18 +74,11 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """
     if contests.is_empty():
         return Estimates.empty()
-    ordered = contests.with_columns(
-        pl.col(*TEXTS, "anchor_author", "target_author").cast(pl.String)
-    ).sort("sample")
-    found = [
-        row
-        for cell in ordered.sort(JUDGE, maintain_order=True).partition_by(
-            JUDGE, maintain_order=True
-        )
-        for row in _strengths(cell)
-    ]
-    texts = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
-    return Estimates.draft(pl.DataFrame(found, schema_overrides=texts, infer_schema_length=None))
+    texts = contests.with_columns(pl.col(*TEXTS, "anchor_author", "target_author").cast(pl.String))
+    cells = texts.partition_by(JUDGE, as_dict=True)
+    found = [row for judge in sorted(cells, key=str) for row in _strengths(cells[judge])]
+    nullable = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
+    return Estimates.draft(pl.DataFrame(found, schema_overrides=nullable, infer_schema_length=None))
 
 
 def _strengths(cell: pl.DataFrame) -> list[Row]:
@@ -119,16 +112,21 @@ def _controlled(asked: pl.DataFrame, models: list[str], styles: tuple[str, ...])
 
 def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
     """Return one row per contest and order that has a score."""
-    texts = cell.select(
-        "sample",
-        "cluster",
-        "anchor_author",
-        "target_author",
-        "score_12",
-        "score_21",
-        **{what: excess(what, "target", "anchor") for what in ("length", *FORMATS)},
-        markup=all_excess("target", "anchor"),
-        other=excess("markup", "target", "anchor"),
+    scored = pl.any_horizontal(pl.col("score_12", "score_21").is_not_null())
+    texts = (
+        cell.filter(scored)
+        .sort("sample")
+        .select(
+            "sample",
+            "cluster",
+            "anchor_author",
+            "target_author",
+            "score_12",
+            "score_21",
+            **{what: excess(what, "target", "anchor") for what in ("length", *FORMATS)},
+            markup=all_excess("target", "anchor"),
+            other=excess("markup", "target", "anchor"),
+        )
     )
     # Markup without a column of its own counts as other.
     kinds = [kind for kind in FORMATS if texts[kind].count()]

@@ -8,7 +8,7 @@ from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.contests import differences, scored, sides
 from tasks.counting.order_halves import by_order, without_biased_orders
-from tasks.inference.cluster_sums import Groups
+from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import statistic
 
 
@@ -65,25 +65,21 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     pairs = scored(differences(rows), "score").with_columns(
         minuend=pl.col("own_score"), subtrahend=pl.col("its_score")
     )
+    groups = grouped(rows)
+    naive = weighted_shares("win_rate_naive", scored(rows, "naive"), groups)
+    swapped = pl.concat([win_rates(rows, groups), _differences(pairs)])
     return Estimates.draft(
-        pl.concat(
-            [
-                weighted_shares("win_rate_naive", scored(rows, "naive")),
-                without_biased_orders(
-                    Estimates.draft(pl.concat([win_rates(rows), _differences(pairs)])), contests
-                ),
-            ]
-        )
+        pl.concat([naive, without_biased_orders(Estimates.draft(swapped), contests)])
     )
 
 
-def win_rates(rows: pl.DataFrame) -> DataFrame[Estimates]:
+def win_rates(rows: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return the mean score of each model and pair of models."""
 
     def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
         return weighted_shares("win_rate", items, groups)
 
-    return by_order(scored(rows, "score"), measure)
+    return by_order(scored(rows, "score"), measure, groups)
 
 
 def _differences(pairs: pl.DataFrame) -> DataFrame[Estimates]:
