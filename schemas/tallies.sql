@@ -91,11 +91,20 @@ answers as (
         max(anchor_list) as anchor_list, max(target_list) as target_list,
         max(anchor_bold) as anchor_bold, max(target_bold) as target_bold,
         max(anchor_markup) as anchor_markup, max(target_markup) as target_markup,
-        max(human_score) as human_score, max(label_chance) as label_chance,
+        max(human_score) filter (human is not true) as given_score,
+        max(human_score) filter (human) as voted_score,
+        max(label_chance) filter (human is not true) as given_chance,
+        max(label_chance) filter (human) as voted_chance,
         any_value(category) as category,
     from vote_log
     where study = getvariable('study') and arm = 'control'
     group by all
 )
-select * exclude (valid_12, valid_21, both_anchor)
+-- What the data say of people's opinion comes before votes of people, whom it cannot be held against.
+select
+    * exclude (
+        valid_12, valid_21, both_anchor, given_score, voted_score, given_chance, voted_chance
+    ),
+    if(human, given_score, coalesce(given_score, voted_score)) as human_score,
+    if(human, given_chance, coalesce(given_chance, voted_chance)) as label_chance,
 from counts left join answers using (dataset, sample, arm)

@@ -231,13 +231,23 @@ GATES = """
 """
 
 
+FILLED = """
+    select any_value(columns(* exclude (study, human))), bool_or(human) as human
+    from vote_log where study = ?
+"""
+"""One row with a value of each column of the vote log that has one."""
+
+
 def _show(study: Study, path: Path, message: str) -> None:
     from flows.cli.terminal import legend, lost_lines, result_table
     from schemas.keys import PEOPLE
     from tasks.reporting.summary import undiscerning
+    from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
 
-    found, gates = Warehouse(path).query_all((RESULTS, [study.name]), (GATES, [study.name, PEOPLE]))
+    found, gates, filled = Warehouse(path).query_all(
+        (RESULTS, [study.name]), (GATES, [study.name, PEOPLE]), (FILLED, [study.name])
+    )
     rows = found.to_dicts()
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
@@ -247,8 +257,12 @@ def _show(study: Study, path: Path, message: str) -> None:
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
-    for line in (*lost_lines(rows), *undiscerning(gates)):
-        _show_line(line)
+    columns = filled_columns(filled)
+    # Votes on pairs; a study of single answers has ratings.
+    lacking = lacking_line(columns) if "judge" in columns else ""
+    for line in (*lost_lines(rows), *undiscerning(gates), lacking):
+        if line:
+            _show_line(line)
     if len(study.prompts) > 1:
         from flows.cli.ranking_table import show_prompts
 

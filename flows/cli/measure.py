@@ -25,7 +25,7 @@ from tasks.logs.recognised import counts_of, limits_of, recognised_line
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
 from tasks.results import Conclusions
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, filled_columns, lacking_line
 from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)
@@ -97,6 +97,8 @@ def show_measures(
         if other and estimates.is_empty():
             return
         show_summary(Console(), f"{votes.name}, mode {mode}", concluded, _bias(concluded))
+        if line := lacking_line(_filled(log, other)):
+            print_line(Console(), line)
         return
     if gates:
         _show(concluded.gates, form, show_gates)
@@ -124,10 +126,13 @@ def show_recognised(
     if log is None:
         votes = read_votes(path)
         say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")
+        if line := lacking_line(filled_columns(votes)):
+            say(f"- {line}")
         return
     say(f"{path.name}: {recognised_line(log)}.")
-    for line in limits_of(log):
-        say(f"- {line}")
+    for line in (*limits_of(log), lacking_line(_filled(log.votes, log))):
+        if line:
+            say(f"- {line}")
     show_counts(Console(), counts_of(log))
 
 
@@ -151,6 +156,12 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     if counts.height > MOST_COUNTS:
         print_line(console, f"and {counts.height - MOST_COUNTS} more judges or people.")
     print_line(console, "n: ratings. invalid: ratings without a value, not in the mean.", "dim")
+
+
+def _filled(votes: pl.DataFrame, log: Log | None) -> set[str]:
+    """Return the columns of a vote log that have values; of other tools' ratings the same ones."""
+    ratings = [log.ratings.rename({"right": "label", "label": "rated"})] if log else []
+    return filled_columns(votes, *ratings)
 
 
 def _say_recognised(log: Log) -> None:

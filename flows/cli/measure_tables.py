@@ -21,6 +21,7 @@ from flows.cli.terminal import (
     print_rows,
     result_table,
 )
+from schemas.judging import VoteLog
 from tasks.agreement.compare import Comparison
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.reporting.agreement_rows import (
@@ -35,7 +36,7 @@ from tasks.reporting.exclusions import Rule, rule
 from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import clean, clip, listing, p_value
 from tasks.results import Conclusions
-from tasks.statistics import STATISTICS
+from tasks.statistics import STATISTICS, filled_columns, lacking
 
 OF_JUDGES = {
     "valid": ("valid_rate", ""),
@@ -60,27 +61,9 @@ GATES_LEGEND = (
     "bias); 1: all of it, 0: none, below 0: tolerance exceeded. `voirdire list scorecard` explains "
     "the gates."
 )
-NO_LABEL = "the file has no right verdicts; put them into a column `label`"
-NO_PEOPLE = "the file has no votes of people; see the column `human`"
-NEEDED = {
-    "accuracy": ("label", NO_LABEL),
-    "accuracy_change": ("label", NO_LABEL),
-    "ppi": (
-        "human_score",
-        "the file has no human labels; see the columns `human_score` and `label_chance`",
-    ),
-    "rogan_gladen": ("human_score", "the file has no human labels; see the column `human_score`"),
-    "gap_agreement": ("human", NO_PEOPLE),
-    "mt_bench_agreement": ("human", NO_PEOPLE),
-    "noise_ceiling": ("human", NO_PEOPLE),
-    "fleiss_kappa": ("human", NO_PEOPLE),
-    "krippendorff_alpha": ("human", NO_PEOPLE),
-}
-"""Statistic -> the column that it needs, and the message if that column is empty."""
 Cells = tuple[list[str], list[list[Any]]]
 """Names of columns, and rows."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
-PAIRS = "no control pair has two known authors; see the columns `anchor_author` and `target_author`"
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
 
@@ -149,15 +132,18 @@ def _print_fitting(console: Console, layout: Callable[[str], Cells], title: str)
 
 def missing(log: pl.DataFrame, statistic: str) -> str:
     """Say why a file gives no row of a statistic, as far as its columns show."""
-    column, message = NEEDED.get(statistic, ("", ""))
-    if column and not (log[column].any() if column == "human" else log[column].count()):
-        return message
-    reads = STATISTICS[statistic].reads
-    if "contests" in reads and not (log["anchor_author"] != log["target_author"]).any():
-        return PAIRS
+    if columns := lacking(filled_columns(log)).get(statistic):
+        about = VoteLog.descriptions()
+        told = (f"`{column}` ({about[column].split(';')[0]})" for column in columns)
+        return f"the file has no values in the column {listing(list(told))}"
+    if (
+        "contests" in STATISTICS[statistic].reads
+        and not (log["anchor_author"] != log["target_author"]).any()
+    ):
+        return "all control pairs have two answers of one author"
     if statistic == "drift" and log["wave"].n_unique() < 2:
         return "all votes belong to one wave; see the column `wave`"
-    if "shifts" in reads and not log["perturbation"].count():
+    if "shifts" in STATISTICS[statistic].reads and not log["perturbation"].count():
         return ARMS
     if statistic in TWO_JUDGES and log["judge"].n_unique() < 2:
         return "the file has one judge, and this statistic compares two"

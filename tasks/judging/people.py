@@ -173,6 +173,10 @@ def log_people(
     So they stand in one table with the judges of a study. Who was faster than ``too_fast_seconds``
     has not read: that vote is invalid, unless it says that the subject is not familiar, which a
     glance at the question may tell. The page measures the time, a file of votes may not.
+
+    Votes on a control pair give its ``human_score``, the mean over people, with the share of pairs
+    that have one as ``label_chance``: voters see the samples in random order (unless the booth was
+    limited to some perturbations). A file of votes may hold chosen pairs, so it has no chance.
     """
     timed = (pl.col("finish_reason") == TIMED) & (pl.col("choice") != "abstain")
     hasty = timed & (pl.col("seconds") < too_fast_seconds)
@@ -188,7 +192,31 @@ def log_people(
             simulated=pl.lit(value=False),
         )
     )
-    return VoteLog.of(log)
+    scores = _scores_of_pairs(log, pairs)
+    return VoteLog.of(log.join(scores, on=["dataset", "sample", "arm"], how="left"))
+
+
+def _scores_of_pairs(log: pl.DataFrame, pairs: DataFrame[Pairs]) -> pl.DataFrame:
+    """Return the mean score of the people who voted on a control pair, and the share of pairs."""
+    place = ["dataset", "sample", "arm"]
+    for_target = (pl.col("choice") == "first") == (pl.col("shown_first") == "target")
+    score = pl.when(pl.col("choice") == "tie").then(0.5).otherwise(for_target.cast(pl.Float64))
+    control = pl.col("arm") == "control"
+    samples = pairs.filter(control).group_by("dataset").agg(all=pl.col("sample").n_unique())
+    return (
+        log.filter(control, pl.col("choice").is_in(COUNTED))
+        .group_by(*place, "judge")
+        .agg(score.mean().alias("score"), timed=(pl.col("finish_reason") == TIMED).all())
+        .group_by(place)
+        .agg(human_score=pl.col("score").mean(), timed=pl.col("timed").all())
+        .join(samples, on="dataset")
+        .with_columns(
+            label_chance=pl.when(pl.col("timed").all().over("dataset")).then(
+                pl.len().over("dataset") / pl.col("all")
+            )
+        )
+        .drop("timed", "all")
+    )
 
 
 def voters(

@@ -5,7 +5,7 @@ annotations, ratings``.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -81,6 +81,8 @@ class Statistic:
     source: str
     measure: Callable[..., DataFrame[Estimates]]
     summary: str
+    needs: tuple[str, ...] = ()
+    """Columns of the vote log without which it gives no rows."""
 
     @property
     def gives(self) -> tuple[str, ...]:
@@ -159,6 +161,7 @@ def statistic(
     floor: Floor | None = None,
     marks_excluded: bool = False,
     gives: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
     rows: Mapping[str, Row] | None = None,
 ) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
     """Register a function as a statistic of the catalogue.
@@ -166,6 +169,7 @@ def statistic(
     ``gives`` names the rows that it returns (default: one of its own name). Their ``family``,
     ``unit``, ``null`` (the value that means no effect) and ``floor`` become columns of the
     estimates; ``rows`` says where a row differs. Rows of attack success have ``marks_excluded``.
+    ``needs`` are optional columns of the vote log without which there are no rows.
     """
 
     def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
@@ -178,7 +182,7 @@ def statistic(
         about: dict[str, Row] = {row: {**usual} for row in gives or (name,)}
         for row, differs in (rows or {}).items():
             about[row] = {**usual, **differs}
-        return Statistic(name, about, reads, source, measure, summary)
+        return Statistic(name, about, reads, source, measure, summary, needs)
 
     return declare
 
@@ -200,3 +204,38 @@ STATISTICS: Catalogue[Statistic] = modules(
     own=partial(own_folder, "statistics"),
     accept=_refuse_taken_rows,
 )
+
+
+def filled_columns(*frames: pl.DataFrame) -> set[str]:
+    """Return the columns that some row has a value in; for true or false, that some row is true."""
+    return {
+        column.name
+        for frame in frames
+        for column in frame
+        if (column.any() if column.dtype == pl.Boolean else column.count())
+    }
+
+
+def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the statistics that have no data, each with the columns that it needs.
+
+    ``filled`` are the columns of the vote log that have values (:func:`filled_columns`).
+    """
+    missing = {
+        name: tuple(column for column in entry.needs if column not in filled)
+        for name, entry in STATISTICS.items()
+    }
+    return {name: columns for name, columns in missing.items() if columns}
+
+
+def lacking_line(filled: Collection[str]) -> str:
+    """Say in one line which columns the statistics without data need; empty if there are none."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, columns in lacking(filled).items():
+        names.setdefault(columns, []).append(name)
+    told = [
+        f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} the "
+        f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
+        for columns, some in names.items()
+    ]
+    return f"Not computed: {'; '.join(told)}." if told else ""

@@ -30,6 +30,7 @@ KEPT = (*SAMPLE, "arm", "perturbation", "cluster", "kind", "simulated")
     source="arXiv:2310.07641, section 4; methods.md, section 0",
     gives=tuple(SHARES),
     family="accuracy",
+    needs=("label",),
 )
 def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure the accuracy of a judge's votes where the right verdict is known.

@@ -20,6 +20,7 @@ from tasks.statistics.accuracy import right_votes
     rows={
         "accuracy_change": {"null": 0.0},
     },
+    needs=("label",),
 )
 def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how a perturbation changes a judge's accuracy.

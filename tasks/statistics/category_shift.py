@@ -32,6 +32,7 @@ BARE = "a test of several categories: no interval"
     family="effect",
     unit="score",
     null=0.0,
+    needs=("category",),
 )
 def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the mean preference shift by category of questions, and test whether they differ.

@@ -31,6 +31,7 @@ COUNTED = "share of pairs with the feature"
     rows={
         "bias_bound": {"floor": "as the primary endpoint"},
     },
+    needs=("anchor_author", "target_author"),
 )
 def decision_check(
     shifts: DataFrame[Shifts], contests: DataFrame[Contests]

@@ -25,7 +25,12 @@ NAMES = tuple(f"agreement_{tertile}_gap" for tertile in TERTILES)
 NONE_LEFT = "no item in this tertile: nobody else labelled them, or all gaps are equal"
 
 
-@statistic(source="methods.md, section 9", gives=NAMES, family="agreement")
+@statistic(
+    source="methods.md, section 9",
+    gives=NAMES,
+    family="agreement",
+    needs=("human",),
+)
 def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often a judge and a person agree, by the quality gap of the item.
 

@@ -29,6 +29,7 @@ ROUNDING = 9
         "jury_error_correlation": {"unit": "coefficient", "null": 0.0},
         "jury_error_size": {"unit": "count"},
     },
+    needs=("label",),
 )
 def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure how many independent judges a jury is worth, by its members' errors.

@@ -26,6 +26,7 @@ SEPARATED = "length and quality predict every verdict: no finite fit"
     rows={
         "length_slope": {"unit": "logit", "null": 0.0},
     },
+    needs=("anchor_author", "target_author", "anchor_length", "target_length"),
 )
 def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate the win rate of a model if its answers were as long as the opponents'.

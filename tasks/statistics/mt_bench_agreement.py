@@ -32,7 +32,10 @@ ROWS = {
 
 
 @statistic(
-    source="arXiv:2306.05685, section 4.1; methods.md, section 9", gives=NAMES, family="agreement"
+    source="arXiv:2306.05685, section 4.1; methods.md, section 9",
+    gives=NAMES,
+    family="agreement",
+    needs=("human",),
 )
 def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often each judge agrees with the people, and the people with each other.

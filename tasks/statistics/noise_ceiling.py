@@ -36,6 +36,7 @@ ROWS = {
     rows={
         "ceiling_ratio": {"unit": "ratio", "null": 1.0},
     },
+    needs=("human",),
 )
 def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure a judge's agreement with people as a share of the agreement among people.

@@ -45,6 +45,7 @@ LABELLED = pl.col("human").is_not_null()
         "effective_labels": {"unit": "count", "null": None},
         "labels_needed": {"unit": "count", "null": None},
     },
+    needs=("anchor_author", "target_author", "human_score"),
 )
 def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate the win rate that people would give, from few human labels and many verdicts.

@@ -31,7 +31,12 @@ PARTS = {
 Floats = NDArray[np.float64]
 
 
-@statistic(source="arXiv:2511.21140; methods.md, section 12", family="correction", null=0.5)
+@statistic(
+    source="arXiv:2511.21140; methods.md, section 12",
+    family="correction",
+    null=0.5,
+    needs=("anchor_author", "target_author", "human_score"),
+)
 def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate how often people would prefer a model, from the judge's known error rates.
 

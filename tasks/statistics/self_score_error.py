@@ -15,7 +15,11 @@ ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
 
 @statistic(
-    source="arXiv:2410.02736; methods.md, section 2", family="correction", unit="ratio", null=0.0
+    source="arXiv:2410.02736; methods.md, section 2",
+    family="correction",
+    unit="ratio",
+    null=0.0,
+    needs=("anchor_author", "target_author"),
 )
 def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure by what share a judge scores its own answers higher than other judges do.

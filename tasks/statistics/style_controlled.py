@@ -29,6 +29,7 @@ STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE)
     family="correction",
     unit="logit",
     null=0.0,
+    needs=("anchor_author", "target_author"),
 )
 def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Estimate each model's strength from all contests (Bradley-Terry) at equal style.

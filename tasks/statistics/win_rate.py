@@ -20,6 +20,7 @@ from tasks.statistics import statistic
     rows={
         "win_rate_difference": {"null": 0.0},
     },
+    needs=("anchor_author", "target_author"),
 )
 def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """Measure how often a model wins, without and with the swap of orders (the first correction).

@@ -150,12 +150,12 @@ def test_a_reason_stands_once_below_its_rows(measure: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("noise_ceiling", "the file has no votes of people; see the column `human`"),
-        ("s1_macro", "the file has no votes of people; see the column `human`"),
-        ("accuracy", "put them into a column `label`"),
+        ("noise_ceiling", "no values in the column `human` (true if the judge is a person)"),
+        ("s1_macro", "no values in the column `human` (true if the judge is a person)"),
+        ("accuracy", "no values in the column `label` (the correct verdict on the pair)"),
         ("asr", "the file has no votes of an experimental arm"),
-        ("win_rate", "no control pair has two known authors"),
-        ("ppi", "see the columns `human_score`"),
+        ("win_rate", "`anchor_author` (model that wrote the anchor) and `target_author`"),
+        ("ppi", "`human_score` (people's score"),
         ("drift", "all votes belong to one wave"),
         ("jury_accuracy", "`voirdire list jury_accuracy` says what it needs"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.judging import Ballots, Pairs, Votes
+from schemas.judging import Ballots, Pairs, VoteLog, Votes
 from tasks import providers
 from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
 from tasks.annotate import annotate
@@ -21,6 +21,7 @@ from tasks.judging.people import (
     people_prompt,
     people_table,
 )
+from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
 KINDS = ("boast", "fib")
@@ -251,3 +252,66 @@ def test_what_is_new_of_a_sample_is_shown_as_the_rest_of_it_was(many: Any) -> No
     begun = turned.join(many.select("pair_id", "sample"), on="pair_id")
     both = begun.join(pairs, on="sample", suffix="_now")
     assert (both["shown_first"] == both["shown_first_now"]).all()
+
+
+def test_votes_on_control_pairs_are_scores_of_people(
+    make_pairs: Make, make_votes: Make, make_vote_log: Make
+) -> None:
+    pairs = make_pairs(
+        {"pair_id": str(n), "sample": f"demo/{n}/a2", "cluster": f"demo/{n}", "target": f"T {n}."}
+        for n in range(4)
+    )
+    # Ann prefers the target of pair 0 and the anchor of pair 1; to Ben, pair 0 is a tie, and pair 2
+    # not familiar.
+    given = {(ANN, "0"): "target", (ANN, "1"): "anchor", (BEN, "0"): "tie", (BEN, "2"): None}
+    shown = pl.concat(both_orders(pairs, judge) for judge in (ANN, BEN))
+    ballots = shown.filter(
+        pl.struct("judge", "pair_id", "shown_first").map_elements(
+            lambda row: (row["judge"], row["pair_id"]) in given and row["shown_first"] == "target",
+            return_dtype=pl.Boolean,
+        )
+    )
+    choices = {"target": "first", "anchor": "second", "tie": "tie", None: "abstain"}
+    votes = pl.concat(
+        cast(make_votes, ballots[at : at + 1], choice=choices[given[row["judge"], row["pair_id"]]])
+        for at, row in enumerate(ballots.to_dicts())
+    )
+    log = log_people(
+        pairs, Ballots.of(ballots), Votes.of(votes), prompt="p", wave="", too_fast_seconds=3.0
+    )
+    scores = log.select("judge", "sample", "human_score", "label_chance").sort("judge", "sample")
+    assert scores.rows() == [
+        (ANN, "demo/0/a2", 0.75, 0.5),  # the mean of 1 and 1/2; two of four pairs
+        (ANN, "demo/1/a2", 0.0, 0.5),
+        (BEN, "demo/0/a2", 0.75, 0.5),
+        (BEN, "demo/2/a2", None, None),
+    ]
+    judged = make_vote_log(
+        {
+            "judge": "ada",
+            "dataset": "demo",
+            "prompt": "p",
+            "sample": f"demo/{n}/a2",
+            "cluster": f"demo/{n}",
+            "shown_first": side,
+            "choice": "first" if (side == "target") == (n != 1) else "second",
+            "anchor_author": "ant",
+            "target_author": "bee",
+        }
+        for n in range(4)
+        for side in ("anchor", "target")
+    )
+    contests = match_models(count_votes(VoteLog.of(pl.concat([judged, log]))))
+    known = contests.filter(pl.col("human_score").is_not_null())
+    # People's own votes are not held against themselves.
+    assert known.select("judge", "human_score").rows() == [("ada", 0.75), ("ada", 0.0)]
+    found = STATISTICS["ppi"](contests=contests).filter(subgroup="bee")
+    # Y = .75, 0; F = 1, 0; G = 1, 1: cov .375, variance of 1, 0, 1, 1 is .25, so lambda =
+    # .375 / (2 * .25) = .75 and theta = .75 * 1 + (0 + 0) / 2.
+    estimates = dict(found.select("statistic", "estimate").rows())
+    assert estimates["human_win_rate"] == pytest.approx(0.375)
+    assert estimates["ppi_win_rate"] == pytest.approx(0.75)
+    # What the data say comes first.
+    told = VoteLog.of(judged.with_columns(human_score=pl.lit(1.0), label_chance=pl.lit(1.0)))
+    contests = match_models(count_votes(VoteLog.of(pl.concat([told, log]))))
+    assert set(contests.filter(judge="ada")["human_score"]) == {1.0}
