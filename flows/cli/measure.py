@@ -8,19 +8,31 @@ from pathlib import Path
 
 import click
 import polars as pl
+from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows.cli.measure_tables import missing, show_gates, show_rows, show_summary
+from flows.cli.measure_tables import (
+    missing,
+    show_comparison,
+    show_gates,
+    show_rows,
+    show_summary,
+)
 from flows.cli.terminal import echo_data, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_of_votes
 from flows.running.run_row import CODE_VERSION
+from schemas.calibration import Ratings
+from schemas.judging import VoteLog
 from schemas.results import Estimates
+from tasks.agreement.compare import Options, compare
+from tasks.agreement.sources import items_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
-from tasks.logs.reading import KNOWN, Log, people_in, read_log
+from tasks.logs.labels import labels_of_both
+from tasks.logs.reading import KNOWN, MANY, Log, people_in, read_log
 from tasks.logs.recognised import counts_of, limits_of, recognised_line
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
@@ -99,6 +111,7 @@ def show_measures(
         show_summary(Console(), f"{votes.name}, mode {mode}", concluded, _bias(concluded))
         if line := lacking_line(_filled(log, other)):
             print_line(Console(), line)
+        _show_agreement(votes, log, other, interval)
         return
     if gates:
         _show(concluded.gates, form, show_gates)
@@ -158,9 +171,27 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     print_line(console, "n: ratings. invalid: ratings without a value, not in the mean.", "dim")
 
 
+def _show_agreement(path: Path, votes: DataFrame[VoteLog], log: Log | None, interval: str) -> None:
+    """Print how judges agree with people, as ``voirdire calibrate`` does, if there are both."""
+    ratings = log.ratings if log else Ratings.empty()
+    human = {*votes["human"].fill_null(value=False), *ratings["human"]}
+    if len(human) < 2:
+        return
+    if votes.height + ratings.height > MANY:
+        line = (
+            f"More than {MANY} rows: `voirdire calibrate {path.name}` compares judges with people."
+        )
+        print_line(Console(), line)
+        return
+    labelled = labels_of_both(votes, ratings, "accuracy")
+    found = compare(labelled, [items_of(each) for each in labelled], Options(interval=interval))
+    more = f"`voirdire calibrate {path.name} --format json`"
+    show_comparison(Console(), found, saved=False, more=more)
+
+
 def _filled(votes: pl.DataFrame, log: Log | None) -> set[str]:
     """Return the columns of a vote log that have values; of other tools' ratings the same ones."""
-    ratings = [log.ratings.rename({"right": "label", "label": "rated"})] if log else []
+    ratings = [log.ratings.rename({"label": "rated", "correct": "label"})] if log else []
     return filled_columns(votes, *ratings)
 
 

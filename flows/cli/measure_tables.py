@@ -357,10 +357,12 @@ MOST_VIEWS = 3
 """Most judges and criteria that are shown one by one."""
 
 
-def show_comparison(console: Console, comparison: Comparison, *, saved: bool) -> None:
+def show_comparison(
+    console: Console, comparison: Comparison, *, saved: bool, more: str = "--format json"
+) -> None:
     """Print each judge against people: measures, confusion matrix, slices and disagreements.
 
-    ``saved`` says that there is a report, which has more.
+    ``saved`` says that there is a report, which has all of it; else ``more`` prints it.
     """
     views = judge_views(comparison)
     if len(views) > 1:
@@ -385,11 +387,11 @@ def show_comparison(console: Console, comparison: Comparison, *, saved: bool) ->
             console.print(plain_table(words, [(word, *row) for word, row in view.matrix.rows]), "")
         if view.slices:
             _show_parts(console, "slice", view.kind, view.slices, "")
-        _show_disagreements(console, view, saved=saved)
+        _show_disagreements(console, view, saved=saved, more=more)
         if view.labels:
             click.echo(_plain(view.labels))
     if len(views) > MOST_VIEWS:
-        click.echo(f"Confusion matrices and disagreements of all {len(views)}: --format json.")
+        click.echo(f"Confusion matrices and disagreements of all {len(views)}: {more}.")
 
 
 def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], title: str) -> None:
@@ -410,7 +412,7 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
     console.print(plain_table(names, rows, title), "")
 
 
-def _show_disagreements(console: Console, view: JudgeView, *, saved: bool) -> None:
+def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
     if not view.disagreements:
         return
     rows = [
@@ -425,7 +427,7 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool) -> No
     ]
     many = len(view.disagreements)
     in_report = "all are" if many <= MOST_IN_REPORT else f"{MOST_IN_REPORT} are"
-    where = f"{in_report} in the report" if saved else "more with --format json"
+    where = f"{in_report} in the report" if saved else f"more with {more}"
     shown = f"; the first {SHOWN} ({where})" if many > SHOWN else ""
     names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
     title = f"{view.differing}, worst first{shown}"

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import polars as pl
+from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
+from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.annotate import annotate
 from tasks.calibration.calibrate import Labelled, labelled_by_votes
@@ -24,16 +27,23 @@ def labels_in_log(path: Path, metric: str, people: str | None = None) -> list[La
     log = read_log(path, people)
     if log is None:
         return None
-    rows = pl.concat([annotate(count_votes(log.votes)), annotations_of(log.ratings)])
+    labelled = labels_of_both(log.votes, log.ratings, metric)
+    if not labelled:
+        raise ValueError(_why_not(path.name, log))
+    return labelled
+
+
+def labels_of_both(
+    votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], metric: str
+) -> list[Labelled]:
+    """Return the labels of each dataset and criterion that both judges and people rated."""
+    rows = pl.concat([annotate(count_votes(votes)), annotations_of(ratings)])
     criterion = pl.col("aspect")
     named = rows.with_columns(
         dataset=pl.concat_str("dataset", criterion, separator=": ", ignore_nulls=True),
         aspect=pl.lit(None, dtype=pl.String),
     )
-    both = pl.col("human").n_unique().over("dataset") == 2
-    shared = named.filter(both)
-    if shared.is_empty():
-        raise ValueError(_why_not(path.name, log))
+    shared = named.filter(pl.col("human").n_unique().over("dataset") == 2)
     return labelled_by_votes(shared, metric)
 
 

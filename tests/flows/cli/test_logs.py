@@ -63,6 +63,19 @@ def test_measure_says_and_computes(scores: Path) -> None:
     assert "langfuse evaluator" in table.stdout
 
 
+def test_measure_compares_judges_with_people_as_calibrate_does(
+    scores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    measured = run("measure", scores).stdout
+    calibrated = run("calibrate", scores, "--no-save").stdout
+    first = "langfuse evaluator against"
+    shown = calibrated[calibrated.index(first) :].split("worst first")[0]
+    assert "people \\ judge" in shown
+    assert shown in measured
+    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in measured
+
+
 def test_calibrate_compares_judges_and_people(scores: Path, tmp_path: Path) -> None:
     words = ("calibrate", scores, "--epsilon", 0.2, "--format", "json")
     done = run(*words, "--warehouse", tmp_path / "w.duckdb")

@@ -167,6 +167,19 @@ def test_what_is_not_there_is_told_with_why(measure: Any, name: str, why: str) -
     assert why in result.stderr
 
 
+def test_one_line_names_the_columns_that_are_empty(measure: Any) -> None:
+    told = " ".join(measure(ballots("ada", FAIR, label="anchor")).stdout.split())
+    assert (
+        "ppi, rogan_gladen need the columns anchor_author and target_author and human_score" in told
+    )
+    assert "accuracy need" not in told
+    assert "category_shift needs the column category" in told
+    known = {"anchor_author": "x", "target_author": "y", "human_score": 1.0}
+    told = " ".join(measure(ballots("ada", FAIR, **known)).stdout.split())
+    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
+    assert "ppi" not in told.split("Not computed:")[1]
+
+
 def test_a_person_of_a_file_is_a_person_in_its_report(measure: Any, tmp_path: Path) -> None:
     rows = attack("ada", FAIR, FAIR, human=False) + attack("Bob", FAIR, FAIR, human=True)
     place = str(tmp_path / "w.duckdb")

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
+from schemas.judging import VoteLog
 from schemas.results import FLOORS
 from tasks.counting import question_order
 from tasks.inference import bootstrap
@@ -15,6 +16,7 @@ from tasks.statistics import (
     Statistic,
     Unit,
     dasr_posterior,
+    lacking,
     statistic,
     with_floors,
 )
@@ -27,6 +29,14 @@ def test_every_row_has_a_family_and_a_unit() -> None:
     assert {row["family"] for row in rows} <= {*get_args(Family)}
     assert {row["unit"] for row in rows} <= {*get_args(Unit)}
     assert {row["floor"] for row in rows} >= {None, *FLOORS}
+
+
+def test_what_a_statistic_needs_is_an_optional_column_of_the_vote_log() -> None:
+    optional = {name for name, c in VoteLog.to_schema().columns.items() if c.nullable}
+    needed = {name: {*entry.needs} for name, entry in STATISTICS.items() if entry.needs}
+    assert set().union(*needed.values()) <= optional
+    assert lacking(optional) == {}
+    assert lacking(optional - {"label"}).keys() == {"accuracy", "accuracy_change", "jury_errors"}
 
 
 def test_a_row_differs_where_it_says_so() -> None:
