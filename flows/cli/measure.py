@@ -109,7 +109,7 @@ def show_measures(
         if other and estimates.is_empty():
             return
         show_summary(Console(), f"{votes.name}, mode {mode}", concluded, _bias(concluded))
-        if line := lacking_line(_filled(log, other)):
+        if line := _lacking(log, other):
             print_line(Console(), line)
         _show_agreement(votes, log, other, interval)
         return
@@ -139,11 +139,11 @@ def show_recognised(
     if log is None:
         votes = read_votes(path)
         say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")
-        if line := lacking_line(filled_columns(votes)):
+        if line := _lacking(votes, None):
             say(f"- {line}")
         return
     say(f"{path.name}: {recognised_line(log)}.")
-    for line in (*limits_of(log), lacking_line(_filled(log.votes, log))):
+    for line in (*limits_of(log), _lacking(log.votes, log)):
         if line:
             say(f"- {line}")
     show_counts(Console(), counts_of(log))
@@ -189,10 +189,13 @@ def _show_agreement(path: Path, votes: DataFrame[VoteLog], log: Log | None, inte
     show_comparison(Console(), found, saved=False, more=more)
 
 
-def _filled(votes: pl.DataFrame, log: Log | None) -> set[str]:
-    """Return the columns of a vote log that have values; of other tools' ratings the same ones."""
-    ratings = [log.ratings.rename({"label": "rated", "correct": "label"})] if log else []
-    return filled_columns(votes, *ratings)
+def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
+    """Say which columns the statistics of pairs lack; empty for grades and labels."""
+    verdicts = log.ratings.filter(kind="verdict") if log else Ratings.empty()
+    if votes.is_empty() and verdicts.is_empty():
+        return ""
+    ratings = verdicts.rename({"label": "rated", "correct": "label"})
+    return lacking_line(filled_columns(votes, ratings))
 
 
 def _say_recognised(log: Log) -> None:
