@@ -142,24 +142,16 @@ def measured(
     )
 
 
-class _Kept(NamedTuple):
-    frame: ReferenceType[pl.DataFrame]
-    found: list[Block]
-
-
-_kept: list[_Kept] = []
+_kept: list[tuple[ReferenceType[pl.DataFrame], list[Block]]] = []
 _keeping = Lock()
 
 
 def _shared_blocks(annotations: pl.DataFrame) -> list[Block]:
     """Return the blocks with several annotators, computed once for all statistics of a frame."""
     with _keeping:
-        for kept in _kept:
-            if kept.frame() is annotations:
-                return kept.found
-        found = blocks(_by_several(annotations))
-        _kept[:] = [_Kept(ref(annotations), found)]
-        return found
+        if not _kept or _kept[0][0]() is not annotations:
+            _kept[:] = [(ref(annotations), blocks(_by_several(annotations)))]
+        return _kept[0][1]
 
 
 def _by_several(annotations: pl.DataFrame) -> pl.DataFrame:
