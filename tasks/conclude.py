@@ -7,15 +7,6 @@ from schemas.keys import CELL, PANEL
 from schemas.results import Estimates, Exclusions, Findings, KeptFindings
 from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_spread
 from tasks.conclusions.exclusions import kept
-from tasks.conclusions.pointwise import NAMES as POINTWISE
-from tasks.conclusions.pointwise import (
-    minimum_shift,
-    own_detection,
-    own_names,
-    shift_name,
-    under_pairwise_names,
-    unit,
-)
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
     BIASED,
@@ -45,6 +36,15 @@ from tasks.inference.multiplicity import (
     shrunk,
 )
 from tasks.kit.defaults import ALPHA, DEFAULTS, DETECTS_AT, Thresholds, limited_by, limits
+from tasks.pointwise.endpoints import NAMES as POINTWISE
+from tasks.pointwise.endpoints import (
+    minimum_shift,
+    own_detection,
+    own_names,
+    shift_name,
+    under_pairwise_names,
+    unit,
+)
 
 NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
 ASIDE = (
@@ -100,7 +100,7 @@ def conclude(
 
     Cells of ratings follow the same rules in the same family, with the shift of the rating in
     standard deviations of the judge's control ratings, or the shift of the pass rate, in place of
-    the mean preference shift, and minima of their own (:mod:`tasks.conclusions.pointwise`). A flaw
+    the mean preference shift, and minima of their own (:mod:`tasks.pointwise.endpoints`). A flaw
     should cost a rating, so detract kinds have the same words as above; a rating that falls tells
     of detecting, and its share of flaws is ``flaws_detected``.
 

@@ -4,7 +4,6 @@ import polars as pl
 
 from schemas.keys import JUDGE
 from schemas.results import LOST, Estimates
-from tasks.conclusions.pointwise import minimum_spread, unit, worst_words
 from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
 from tasks.counting.verdicts import match_groups, opposed, tally_votes
@@ -12,6 +11,7 @@ from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import ALPHA, limits
+from tasks.pointwise.endpoints import minimum_spread, unit, worst_words
 from tasks.statistics import STATISTICS
 
 MIXED, CLEAR, INCONCLUSIVE = "mixed", "no relevant bias", "inconclusive"
