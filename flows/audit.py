@@ -81,12 +81,16 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             perturbed,
             perturbations,
             study.checks,
-            replicates=study.replicates,
+            replicates=study.asks_again,
             shams=study.sham != "none",
+            variants=study.variants(),
         )
         if pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {counts.notes_line()}")
-        judges, prompts = judge_table(study.judges), prompt_table(study.prompts)
+        judges, prompts = (
+            judge_table(study.judges),
+            prompt_table(study.prompts, reworded=study.reworded),
+        )
         design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
         shown = with_background(pairs, questions, study.prompts)
         left_out = {name: dropped_params(study.judges, name) for name in study.prompts}

@@ -129,9 +129,7 @@ class Ratings(
     )
     sample: str = name("sample that the rated answer belongs to; null in logs", nullable=True)
     side: str = optional("which answer of the sample is rated; null in logs", isin=SIDES)
-    arm: str = pa.Field(
-        isin=ARMS, description="control, experimental, sham or replicate; control in logs"
-    )
+    arm: str = pa.Field(isin=ARMS, description=f"one of {', '.join(ARMS)}; control in logs")
     perturbation: str = name("name of the perturbation; null in control", nullable=True)
     perturbation_kind: str = optional("promote or detract; null in control", isin=KINDS)
     repeat: int = counted("number of the repeat, from 0")

@@ -9,8 +9,9 @@ import polars as pl
 from schemas.curation import KINDS, VERDICTS
 from schemas.frame import Fact, Frame, Result, counted, name, optional, share
 
-ARMS = ["control", "experimental", "sham", "replicate"]
-"""A replicate asks about the control pair again, with higher repeat numbers."""
+ARMS = ["control", "experimental", "sham", "replicate", "reworded"]
+"""A replicate asks about the control pair again, with higher repeat numbers; ``reworded`` asks
+about it in other words that mean the same (``perturbation`` names the variant of the prompt)."""
 
 SIDES = ["anchor", "target"]
 FORMATS = ("header", "list", "bold")
@@ -98,8 +99,10 @@ class Pairs(Fact, table="pairs", key=("pair_id",), references={"cluster": "quest
     dataset: str = name("name of the dataset")
     sample: str = name("id of the question with its anchor and target: the target's answer_id")
     cluster: str = name("unit of independence: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
-    perturbation: str = name("name of the perturbation; null in control", nullable=True)
+    arm: str = pa.Field(isin=ARMS, description=f"one of {', '.join(ARMS)}")
+    perturbation: str = name(
+        "name of the perturbation, or of the variant; null in control", nullable=True
+    )
     kind: str = optional("promote or detract; null in control", isin=KINDS)
     question: str = name("the question's text")
     anchor: str = pa.Field(
@@ -236,9 +239,11 @@ class VoteLog(
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("unit of independence: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
+    arm: str = pa.Field(isin=ARMS, description=f"one of {', '.join(ARMS)}")
     perturbation: str = name(
-        "name of the perturbation; null in control, which all perturbations share", nullable=True
+        "name of the perturbation; null in control, which all perturbations share; in the arm "
+        "reworded, name of the variant of the prompt",
+        nullable=True,
     )
     kind: str = optional("promote or detract; null in control", isin=KINDS)
     shown_first: str = pa.Field(isin=SIDES, description="which answer was shown first")
@@ -267,7 +272,7 @@ class Tallies(
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("unit of independence: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
+    arm: str = pa.Field(isin=ARMS, description=f"one of {', '.join(ARMS)}")
     perturbation: str = name("null in the control arm", nullable=True)
     kind: str = optional("null in the control arm", isin=KINDS)
     simulated: bool = optional("true for a simulated judge")
@@ -352,7 +357,7 @@ class Verdicts(
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("unit of independence: the question")
-    arm: str = pa.Field(isin=ARMS, description="control, experimental, sham or replicate")
+    arm: str = pa.Field(isin=ARMS, description=f"one of {', '.join(ARMS)}")
     perturbation: str = name("null in the control arm", nullable=True)
     kind: str = optional("null in the control arm", isin=KINDS)
     mode: str = pa.Field(isin=["paper", "balanced"], description="how votes become a verdict")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Any
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
@@ -16,9 +17,23 @@ PANEL = ("dataset", "prompt", "wave", "mode", "perturbation")
 SAMPLE = (*JUDGE, "sample")
 """A sample as a judge saw it."""
 
+BETWEEN = " / "
+"""Separates a judge's name from that of its prompt."""
+
 LENGTH = 32
 PEOPLE = "people"
 """Provider of human judges, as in people/ann."""
+
+
+def unit_name(judge: str, prompt: str, prompts: Collection[str]) -> str:
+    """Name a judge, with its prompt where there are several ``prompts``.
+
+    >>> unit_name("openai/gpt", "pair_v2", ["pair_v2"])
+    'openai/gpt'
+    >>> unit_name("openai/gpt", "pair_v2", ["pair_v1", "pair_v2"])
+    'openai/gpt / pair_v2'
+    """
+    return f"{judge}{BETWEEN}{prompt}" if len({*prompts}) > 1 else judge
 
 
 def content_key(*parts: object) -> str:

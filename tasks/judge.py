@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -18,7 +18,7 @@ from tasks.engine.worker_client import Session
 from tasks.judging.rating_parser import Rated
 from tasks.kit.random_numbers import uniform
 from tasks.pair import BACKGROUND
-from tasks.prompts import PROMPTS, Prompt, label_of, prompt_of
+from tasks.prompts import PROMPTS, REWORDED, Prompt, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
 
 SHARD = 256
@@ -75,17 +75,19 @@ def _asked_with(judge: Judge) -> str:
     return json.dumps(whole({**judge.params, **where, **dropping, **seeding}), sort_keys=True)
 
 
-def prompt_table(prompts: Sequence[str]) -> DataFrame[Prompts]:
-    """Return the frame of the named judge prompts."""
+def prompt_table(prompts: Sequence[str], *, reworded: bool = False) -> DataFrame[Prompts]:
+    """Return the frame of the named judge prompts and, if ``reworded``, of their variants."""
+    forms = {label_of(name): prompt_of(name) for name in prompts}
+    for name in prompts if reworded else ():
+        forms |= {f"{label_of(name)}{REWORDED}{v}": form for v, form in variants_of(name).items()}
     rows = [
         {
             **form.model_dump(include={"kind", "source", "system", "user"}),
-            "prompt": label_of(name),
+            "prompt": label,
             "verdict": form.verdict_form,
             "digest": form.digest,
         }
-        for name in prompts
-        for form in [prompt_of(name)]
+        for label, form in forms.items()
     ]
     return Prompts.of(pl.DataFrame(rows))
 
@@ -122,12 +124,16 @@ def draw_ballots(
     Balanced: ``votes_per_pair / 2`` repeats in each order. Paper: the order of each vote is drawn
     from ``seed``, pair and judge. A ballot's id is a hash of all that can change the reply, so
     equal requests (a control pair seen from both sides) share one. Replicates ask the same as
-    control, so their repeats continue its numbering and no vote serves both. ``dropped`` maps
-    judges to the parameters that are not sent (``dropped_params``).
+    control, so their repeats continue its numbering and no vote serves both. Of the arm
+    ``reworded`` only the prompt's own variants are asked. ``dropped`` maps judges to the parameters
+    that are not sent (``dropped_params``).
 
     A pointwise prompt shows the target alone, ``votes_per_pair`` times, and in control also the
     anchor, where there is one.
     """
+    other = pl.col("arm") == "reworded"
+    own = pairs.filter(~other | pl.col("perturbation").is_in([*variants_of(prompt)]))
+    pairs = cast("DataFrame[Pairs]", own)
     if prompt_of(prompt).pointwise:
         slots = _counted_on(_alone(pairs, judges["judge"], design), pairs, design.votes_per_pair)
     else:
@@ -184,7 +190,7 @@ def askings(
     rows = {row["pair_id"]: row for row in asked.iter_rows(named=True)}
     for ballot in ballots.iter_rows(named=True):
         pair, judge = rows[ballot["pair_id"]], JUDGES[ballot["judge"]]
-        prompt = prompt_of(ballot["prompt"])
+        prompt = _worded(ballot["prompt"], pair)
         messages = _messages(prompt, pair, ballot["shown_first"], judge.system)
         params = {**prompt.params, **_seed(judge, ballot["repeat"])}
         if PROVIDERS[judge.provider].provider.simulated:
@@ -305,7 +311,7 @@ def _without(params: str, dropped: list[str]) -> str:
 
 def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.DataFrame:
     """Hash the full prompt of each pair in each order, for each combination that judges need."""
-    form = prompt_of(prompt)
+    form, variants = prompt_of(prompt), variants_of(prompt)
     asked = []
     for system, left_out in forms.rows():
         added = {k: v for k, v in whole(form.params).items() if k not in json.loads(left_out)}
@@ -316,15 +322,23 @@ def _requests(pairs: DataFrame[Pairs], prompt: str, forms: pl.DataFrame) -> pl.D
             side,
             system,
             left_out,
-            content_key(_messages(form, pair, side, system), *added, *form.reading),
+            content_key(_messages(worded, pair, side, system), *added, *form.reading),
         )
         for system, left_out, added in asked
         for pair in pairs.iter_rows(named=True)
+        for worded in [variants[pair["perturbation"]] if pair["arm"] == "reworded" else form]
         for side in SIDES
     ]
     columns = ("pair_id", "shown_first", "system", "left_out", "request")
     schema = dict.fromkeys(columns, pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _worded(prompt: str, pair: dict[str, Any]) -> Prompt:
+    """Return the prompt of a ballot, in the words of its pair's variant if it has one."""
+    if pair["arm"] != "reworded":
+        return prompt_of(prompt)
+    return variants_of(prompt)[pair["perturbation"]]
 
 
 def _in_order(pair: dict[str, Any], shown_first: str) -> tuple[str, str]:

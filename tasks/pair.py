@@ -25,10 +25,12 @@ def pair_up(
     *,
     replicates: bool = False,
     shams: bool = True,
+    variants: Sequence[str] = (),
 ) -> DataFrame[Pairs]:
     """Make the arms of each sample: control once, experimental and sham per perturbation.
 
-    ``replicates`` adds a fourth arm, control shown again. Without ``shams`` there is no sham arm.
+    ``replicates`` adds a fourth arm, control shown again, and ``variants`` of the judge prompt a
+    fifth, control under each of them. Without ``shams`` there is no sham arm.
     ``checks``: ``drop`` leaves out texts that failed a validity check, ``flag`` keeps them.
     """
     if checks not in {"drop", "flag"}:
@@ -51,7 +53,10 @@ def pair_up(
     matched = pl.col("sham").is_not_null() & pl.col("sham_failure").is_null()
     sham = samples.filter(matched & shams).with_columns(arm=pl.lit("sham"), target="sham")
     again = control.with_columns(arm=pl.lit("replicate")).head(control.height if replicates else 0)
-    arms = (control, experimental, sham, again)
+    reworded = [
+        control.with_columns(arm=pl.lit("reworded"), perturbation=pl.lit(name)) for name in variants
+    ]
+    arms = (control, experimental, sham, again, *reworded)
     pairs = pl.concat([arm.select(WHERE + SHOWN) for arm in arms])
     return Pairs.of(pairs.with_columns(content_keys(pairs, WHERE + SHOWN).alias("pair_id")))
 

@@ -263,6 +263,11 @@ def _show(study: Study, path: Path, message: str) -> None:
     for line in (*lost_lines(rows), *undiscerning(gates), lacking):
         if line:
             _show_line(line)
+    if study.reworded:
+        from flows.cli.ranking_table import rewording_lines
+
+        for line in rewording_lines(study.name, Warehouse(path)):
+            _show_line(line)
     if len(study.prompts) > 1:
         from flows.cli.ranking_table import show_prompts
 

@@ -64,6 +64,13 @@ OPTIONS = (
         default=None,
         help="Also ask about each control pair a second time, to measure noise.",
     ),
+    click.option(
+        "--reworded",
+        is_flag=True,
+        default=None,
+        help="Also ask about each control pair in other words of the same meaning (variants of the "
+        "judge prompt), to measure how many verdicts depend on the wording.",
+    ),
     click.option("--wave", help="Label of this measurement. A new label casts all votes again."),
     click.option("--seed", type=int, help="Random seed of templates, shams and positions."),
     click.option("--limit", type=int, help="Maximum number of questions."),

@@ -29,6 +29,7 @@ from flows.running.readiness import budget_line, not_ready, not_ready_line, with
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import SIDES, Ballots, Pairs, Votes
+from schemas.keys import unit_name
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
 from tasks.curate import import_dataset, require_shown
@@ -44,7 +45,6 @@ from tasks.engine.queue import (
 )
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
-from tasks.kit.units import unit_name
 from tasks.pair import BACKGROUND, pair_up, with_background
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import prompt_of
@@ -256,8 +256,9 @@ def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers
         perturbed,
         table,
         study.checks,
-        replicates=study.replicates,
+        replicates=study.asks_again,
         shams=study.sham != "none",
+        variants=study.variants(),
     )
     return with_background(pairs, questions, study.prompts), perturbed
 

@@ -11,6 +11,7 @@ from flows.cli.terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
+from schemas.keys import unit_name
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
@@ -25,7 +26,6 @@ from tasks.inference.power_analysis import (
     smallest_effect,
 )
 from tasks.kit.defaults import ALPHA, limits
-from tasks.kit.units import unit_name
 from tasks.statistics.sequential_looks import BOUNDS
 from warehouse.peek import default_path
 from warehouse.store import Warehouse

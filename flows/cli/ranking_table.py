@@ -7,8 +7,7 @@ from rich.console import Console
 
 from flows.cli.terminal import fits, number, plain_table, print_line, say
 from flows.results.up_to_date import outdated_line
-from schemas.keys import PEOPLE
-from tasks.kit.units import unit_name
+from schemas.keys import PEOPLE, unit_name
 from tasks.reporting.wording import interval, p_value
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -210,3 +209,30 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
     console.print()
     console.print(plain_table(COMPARED, rows, "Prompts compared"))
     print_line(console, COMPARISON)
+
+
+REWORDED = """
+    select judge, prompt, changed, changed_low, changed_high, again_changed, excess, low, high,
+        reason
+    from mart.rewording where study = ? and variant is null order by judge, dataset, prompt, wave
+"""
+
+
+def rewording_lines(study: str, warehouse: Warehouse) -> list[str]:
+    """Say of each judge how many of its verdicts change when the prompt is worded otherwise."""
+    rows = warehouse.query(REWORDED, [study]).to_dicts()
+    prompts = [row["prompt"] for row in rows]
+    lines = []
+    for row in rows:
+        judge = unit_name(row["judge"], row["prompt"], prompts)
+        if row["changed"] is None or row["again_changed"] is None:
+            lines.append(f"Rewording {judge}: {row['reason']}.")
+            continue
+        bounds = interval(row["changed_low"], row["changed_high"])
+        excess = f"{number(row['excess'], signed=True)} {interval(row['low'], row['high'])}"
+        lines.append(
+            f"Rewording {judge}: with the prompt in other words, {number(row['changed'])} {bounds} "
+            f"of the verdicts on control pairs change; asked again in the same words, "
+            f"{number(row['again_changed'])}. Due to the wording: {excess}."
+        )
+    return lines

@@ -23,6 +23,7 @@ ASKED = """
     left join votes as v using (ballot_id)
     where b.prompt in $prompts and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
         and b.prompt in (select prompt from prompts where kind = 'pair')
+        and p.arm <> 'reworded'
         and b.pair_id in (
             select pair_id from ballots
             where prompt in $prompts and judge in $judges and wave = $wave
@@ -76,7 +77,7 @@ def drift_of(
         "prompts": study.prompts,
         "judges": study.judges,
         "wave": study.wave,
-        "repeats": study.votes_per_pair * (1 + study.replicates) // orders,
+        "repeats": study.votes_per_pair * (1 + study.asks_again) // orders,
     }
     if not study.wave:
         return Drifts.empty()

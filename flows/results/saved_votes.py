@@ -83,8 +83,9 @@ def save_file(
 
 def _study(name: str, mode: str, log: DataFrame[VoteLog]) -> Study:
     """Describe a file as a study, without validation: its judges need not be in the catalogue."""
+    planned = log.filter(pl.col("arm").cast(pl.String) != "reworded")
     each: dict[str, Any] = {
-        column: log[column].drop_nulls().unique().sort().to_list()
+        column: planned[column].drop_nulls().unique().sort().to_list()
         for column in ("dataset", "perturbation", "judge", "prompt")
     }
     pair = ("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation")

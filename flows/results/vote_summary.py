@@ -32,7 +32,8 @@ PROBED = """
     probes as (
         select judge, prompt, count(distinct choice) as choices
         from vote_log semi join same using (judge, prompt)
-        where study = $study and repeat <= 1 and arm <> 'replicate' and choice is not null
+        where study = $study and repeat <= 1 and arm not in ('replicate', 'reworded')
+            and choice is not null
         group by dataset, judge, prompt, wave, sample, arm, perturbation, shown_first
         having count(*) = 2
     )

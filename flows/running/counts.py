@@ -24,9 +24,9 @@ from flows.running.run_row import one_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Ballots, VoteLog, Votes
+from schemas.keys import unit_name
 from tasks.judging.sequential_stopping import probed
 from tasks.kit.printable import redact
-from tasks.kit.units import unit_name
 from tasks.perturb import NO_SHAM
 from warehouse.store import Warehouse
 

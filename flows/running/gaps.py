@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
 from schemas.judging import Ballots, Pairs, Votes
-from tasks.kit.units import unit_name
+from schemas.keys import unit_name
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"

@@ -24,7 +24,7 @@ from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
 from tasks.kit.home import own_folder
 from tasks.perturbations import PERTURBATIONS, asked_under
-from tasks.prompts import PROMPTS, is_known, label_of, prompt_of
+from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
@@ -160,6 +160,12 @@ class Study(Parameters):
         description="Also ask about each unperturbed pair a second time, to separate noise from "
         "the effect of any edit.",
     )
+    reworded: bool = Field(
+        default=False,
+        description="Also ask about each unperturbed pair in other words (with each variant of the "
+        "judge prompts) and once more in the same words (replicates), to see how many verdicts "
+        "depend on the wording.",
+    )
     wave: str = Field(
         default="",
         max_length=64,
@@ -248,6 +254,17 @@ class Study(Parameters):
             ) from error
         return name
 
+    @property
+    def asks_again(self) -> bool:
+        """Whether unperturbed pairs are asked about a second time in the same words."""
+        return self.replicates or self.reworded
+
+    def variants(self) -> list[str]:
+        """Return the names of the variants of the judge prompts that are asked."""
+        if not self.reworded:
+            return []
+        return sorted({name for prompt in self.prompts for name in variants_of(prompt)})
+
     def asked(self) -> list[str]:
         """Return the names of the perturbations with the chosen sham recipes."""
         return asked_under(self.perturbations, self.sham)
@@ -270,6 +287,12 @@ class Study(Parameters):
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
         self._check_pointwise(labels)
+        if self.reworded and not self.variants():
+            known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
+            raise ValueError(
+                f"reworded needs variants of a prompt, and {', '.join(self.prompts)} has none. Add "
+                f"a table [variants.NAME] to a prompt of your own, or use {' or '.join(known)}."
+            )
         if self.mode == "paper" and (self.stop != "none" or self.probe):
             raise ValueError(
                 f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "

@@ -8,8 +8,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
+from schemas.keys import BETWEEN
 from tasks.calibration.calibrate import Labelled, require_two_names
-from tasks.kit.units import BETWEEN
 from tasks.readers.bounded import clip
 
 PEOPLE = "people"

@@ -3,13 +3,12 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.keys import PANEL
+from schemas.keys import BETWEEN, PANEL
 from schemas.results import Contrasts, Estimates
 from tasks.conclusions.rules import first_finding, half_width, is_significant, is_within, reaches
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import limits
-from tasks.kit.units import BETWEEN
 
 CELL = tuple(name for name in PANEL if name != "prompt")
 FAMILY = (*CELL, "statistic")

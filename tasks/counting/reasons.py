@@ -42,6 +42,16 @@ MISSING: Mapping[str, str] = {
         f"no sample {SYMMETRIC}",
     ),
     **dict.fromkeys(
+        (
+            "rewording_sensitivity",
+            "rewording_score_change",
+            "repeat_sensitivity",
+            "repeat_score_change",
+            "rewording_excess",
+        ),
+        "no control pair has verdicts, or scores, in control and when it was asked again",
+    ),
+    **dict.fromkeys(
         ("replicate_floor", "prompt_sensitivity"),
         "no sample has verdicts in control, the replicate and the arm they are compared with",
     ),

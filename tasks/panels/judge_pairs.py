@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from schemas.keys import PANEL
+from schemas.keys import BETWEEN, PANEL
 from tasks.counting.cells import UNEQUAL
 from tasks.inference.bootstrap import (
     BOOT,
@@ -23,7 +23,6 @@ from tasks.inference.bootstrap import (
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.permutation import Pairs, Sums
-from tasks.kit.units import BETWEEN
 from tasks.panels.panels import Panel, panels, panels_of_prompts, several_prompts
 
 Floats = NDArray[np.float64]

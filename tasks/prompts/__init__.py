@@ -26,6 +26,7 @@ from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
 from tasks.kit.catalogue import Catalogue, entry, tables
 from tasks.kit.home import own_folder
 from tasks.prompts._fastchat import prompts_of
+from tasks.prompts._variants import Variant, require_rewording
 
 PLACE = re.compile(r"(?<!\{)\{([a-z_][a-z0-9_]*)\}(?!\})")
 """A placeholder. A word in double braces is not one."""
@@ -42,6 +43,9 @@ MARK_DIGITS = 12
 NAMED = re.compile(r"(?=\S)[^\x00-\x1f\x7f\[\],]{1,64}(?<=\S)")
 """A criterion or a label."""
 RESERVED = ("none", REASON)
+
+REWORDED = "~"
+"""Separates a prompt's name from that of its variant."""
 
 AT = "@"
 """Separates a prompt's name from its digest."""
@@ -126,6 +130,9 @@ class Prompt(BaseModel):
     fails: str = "fail"
     system: str = ""
     user: str
+    variants: dict[str, Variant] = {}
+    """Other wordings of the same meaning, by name; ``--reworded`` asks about control pairs in these
+    words too."""
 
     @field_validator("verdict", mode="before")
     @classmethod
@@ -171,6 +178,17 @@ class Prompt(BaseModel):
         if self.pointwise:
             self.grading.check_reading()
         return self
+
+    @model_validator(mode="after")
+    def _variants_reword(self) -> Self:
+        require_rewording(self)
+        return self
+
+    def reworded(self, name: str) -> "Prompt":
+        """Return the prompt in the words of a variant."""
+        given = self.variants[name].model_dump(exclude_none=True)
+        own = {field: getattr(self, field) for field in self.model_fields_set - {"variants"}}
+        return Prompt(**{**own, **given})
 
     @property
     def pointwise(self) -> bool:
@@ -383,6 +401,17 @@ def prompt_of(label: str) -> Prompt:
         As :func:`label_of`.
     """
     return PROMPTS[label_of(label).rpartition(AT)[0] or label]
+
+
+def variants_of(label: str) -> dict[str, Prompt]:
+    """Return the variants of a judge prompt by name.
+
+    Variants of a prompt of the user's own are named with a digest of their words, as the prompt is.
+    """
+    prompt = prompt_of(label)
+    own = (label.rpartition(AT)[0] or label) in PROMPTS.own
+    found = {name: prompt.reworded(name) for name in prompt.variants}
+    return {f"{name}{AT}{each.digest}" if own else name: each for name, each in found.items()}
 
 
 def is_known(label: str) -> bool:

@@ -287,6 +287,7 @@ def _check_values(values: pl.Series, place: Place) -> None:
 def _check_rows(votes: pl.DataFrame, place: Place) -> None:
     """Refuse votes whose columns contradict each other, and repeated votes."""
     control = pl.col("arm").is_in(["control", "replicate"])
+    reworded = pl.col("arm") == "reworded"
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
     optional = [c for c in ("label", "human", "simulated", "category") if c not in votes.columns]
@@ -295,7 +296,10 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
         "all perturbations share control and replicate votes, so their perturbation and kind "
         "must be null": (control & (named | kind)),
         "an experimental or sham vote must name its perturbation and kind": (
-            ~control & ~(named & kind)
+            ~control & ~reworded & ~(named & kind)
+        ),
+        "a reworded vote must name the variant of the prompt as its perturbation, and no kind": (
+            reworded & ~(named & ~kind)
         ),
         **{
             f"all votes {rule}": pl.col(column).n_unique().over(by) > 1

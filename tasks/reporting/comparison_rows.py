@@ -6,9 +6,9 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
-from tasks.kit.units import unit_name
 from tasks.reporting.rows import Judged, Lookup, Row, Text, said
 from tasks.reporting.summary import (
     MARK,

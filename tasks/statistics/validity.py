@@ -70,8 +70,10 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 
 
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
+    # Another wording is no property of the judge with its prompt.
+    own = tallies.filter(pl.col("arm").cast(pl.String) != "reworded")
     # A ballot's outcome does not depend on the mode.
-    return tallies.select(
+    return own.select(
         *JUDGE,
         "perturbation",
         "kind",

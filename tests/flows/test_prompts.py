@@ -42,3 +42,27 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
     assert "pair_json_v2" in page
     assert "pair_v1" in page
+
+
+def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Warehouse) -> None:
+    refused = voirdire("audit", *SMALL, "--prompt", "pair_v1", "--reworded")
+    assert refused.returncode == 2
+    assert "reworded needs variants of a prompt, and pair_v1 has none" in refused.stderr
+    done = voirdire("audit", *SMALL[:4], "--judge", "offline/careless", "--reworded", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    # control, experimental, sham, replicate and two variants of 20 questions, two votes
+    assert "240 ballots: 0 from the warehouse, 240 cast" in done.stdout
+    assert "Rewording offline/careless: with the prompt in other words, ." in done.stdout
+    arms = "select arm, perturbation, count(*) from vote_log where arm = 'reworded' group by all"
+    asked = sorted(warehouse.query(arms).rows())
+    assert asked == [("reworded", "brief", 40), ("reworded", "formal", 40)]
+    rows = warehouse.query("select * from mart.rewording order by variant nulls first").to_dicts()
+    assert [row["variant"] for row in rows] == [None, "brief", "formal"]
+    whole, *each = rows
+    assert whole["changed"] == pytest.approx(
+        sum(row["changed"] * row["n"] for row in each) / sum(row["n"] for row in each)
+    )
+    assert whole["excess"] is not None
+    # The words that were sent are in the warehouse.
+    words = warehouse.query("select prompt from prompts order by prompt")["prompt"].to_list()
+    assert words == ["pair_v2", "pair_v2~brief", "pair_v2~formal"]

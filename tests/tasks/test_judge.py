@@ -129,6 +129,7 @@ KEEPING: list[Changes] = [
     ("judge", {"unsupported": "drop"}),
     ("prompt", {"prompt": "other"}),
     ("prompt", {"source": "other"}),
+    ("prompt", {"variants": {"mild": {"system": "Please compare."}}}),
 ]
 # What simulates is no model, and other kinds of prompts show one answer.
 SINGLE = {"kind", "scale", "criteria", "labels", "passes", "fails"}

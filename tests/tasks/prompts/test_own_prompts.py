@@ -1,11 +1,12 @@
 """Judge prompts of the user's own: places, readings, and a name for each wording."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tasks.prompts import PROMPTS, is_known, label_of, prompt_of
+from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
 
 TEXT = '''
 kind = "pair"
@@ -81,3 +82,49 @@ def test_a_word_in_double_braces_is_no_place(place: Path) -> None:
     PROMPTS.read_own()
     user = PROMPTS["mine"].messages("Q", "one", "two")[-1]["content"]
     assert user == 'Q\n1: one\n2: two\nWrite {{verdict}}. Reply with {"better": ...}.'
+
+
+VARIANTS = (
+    TEXT
+    + """
+[variants.other]
+system = "Please compare them."
+"""
+)
+
+
+def test_variants_are_named_with_a_digest_of_their_words(place: Path) -> None:
+    place.write_text(VARIANTS)
+    PROMPTS.read_own()
+    ((label, worded),) = variants_of("mine").items()
+    assert label == f"other@{worded.digest}"
+    assert (worded.system, worded.user) == ("Please compare them.", PROMPTS["mine"].user)
+    assert worded.verdict == PROMPTS["mine"].verdict
+    # The prompt's own name does not depend on its variants.
+    own = label_of("mine")
+    place.write_text(VARIANTS.replace("Please", "Now"))
+    PROMPTS.read_own()
+    assert label_of("mine") == own
+    assert [*variants_of(own)] != [label]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("[variants.other]\n", "variant 'other' has the words of the prompt itself"),
+        (
+            '[variants.a]\nsystem = "x"\n[variants.b]\nsystem = "x"\n',
+            "variant 'b' has the words of variant 'a'",
+        ),
+        ('[variants."A b"]\nsystem = "x"\n', "name of variant 'A b' must be"),
+        (
+            '[variants.c]\nuser = "{answer_a} {answer_b}"\n',
+            "variant 'c' and the prompt itself differ in {question}",
+        ),
+    ],
+)
+def test_a_variant_that_rewords_nothing_is_refused(place: Path, more: str, why: str) -> None:
+    place.write_text(f"{TEXT}\n{more}")
+    PROMPTS.read_own()
+    with pytest.raises((LookupError, ValueError), match=re.escape(why)):
+        prompt_of("mine")

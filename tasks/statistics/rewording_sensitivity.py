@@ -1,0 +1,138 @@
+"""Rewording sensitivity: verdicts that change when a prompt says the same in other words."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.judging import Shifts, Tallies
+from schemas.keys import SAMPLE
+from schemas.results import Estimates
+from tasks.counting.cells import ratios, shares, weighted_shares
+from tasks.counting.verdicts import tally_votes
+from tasks.statistics import statistic
+
+ARMS = ("control", "replicate", "reworded")
+CELL = (*SAMPLE, "cluster", "simulated", "mode", "votes")
+
+
+@statistic(
+    source="docs/concepts/arms-and-floor.md",
+    gives=(
+        "rewording_sensitivity",
+        "rewording_score_change",
+        "repeat_sensitivity",
+        "repeat_score_change",
+        "rewording_excess",
+    ),
+    family="floor",
+    rows={
+        "rewording_score_change": {"unit": "score"},
+        "repeat_score_change": {"unit": "score"},
+        "rewording_excess": {"null": 0.0, "floor": "replicate"},
+    },
+)
+def rewording_sensitivity(
+    tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]
+) -> DataFrame[Estimates]:
+    """Measure how many verdicts on control pairs change under other words of the same meaning.
+
+    ``rewording_sensitivity`` is the share of (pair, variant) with another verdict than control,
+    ``rewording_score_change`` the mean of ``|score - control score|``; ``repeat_sensitivity`` and
+    ``repeat_score_change`` are the same of the replicate, control asked again in the same words.
+    ``rewording_excess`` is the mean over pairs of the share of variants with another verdict minus
+    the same (0 or 1) of the replicate.
+
+    Parameters
+    ----------
+    tallies
+        One row per pair and judge; the arms control, reworded and replicate are used.
+    shifts
+        Used to know the mode of verdicts.
+
+    Returns
+    -------
+    Estimates
+        Per judge and prompt with reworded pairs: shares and mean changes with cluster-adjusted
+        Wilson intervals, over all variants and for each of them (``subgroup``), n pairs times
+        variants; the excess in [-1, 1] by cluster linearisation, n pairs. ``perturbation`` is null.
+
+    Notes
+    -----
+    A pair without a verdict (for changes of scores: a score) in one of the two arms is dropped and
+    counted. A noisy judge also changes its verdict when it is asked the same again, so only the
+    excess speaks of the wording. For a judge that always replies the same to the same request
+    (temperature 0) the repeat rows are 0 by construction, and all sensitivity is excess.
+
+    References
+    ----------
+    docs/concepts/arms-and-floor.md.
+
+    Examples
+    --------
+    Four pairs, two variants, control anchor, tie, target, target. Variant one: anchor, tie, tie,
+    anchor; two: anchor, target, target, anchor. Four of eight verdicts differ: .5, .5 in each
+    variant. Replicates anchor, tie, target, anchor: .25. Excess (0 + .5 + .5 + 1) / 4 - .25 = .25.
+    """
+    asked = tallies.filter(pl.col("arm").cast(pl.String).is_in(ARMS))
+    if not (asked["arm"].cast(pl.String) == "reworded").any():
+        return Estimates.empty()
+    mode = str(shifts["mode"][0]) if shifts.height else "balanced"
+    verdicts = tally_votes(asked, mode).with_columns(
+        pl.col("arm", "verdict", "perturbation").cast(pl.String)
+    )
+    reworded = _beside_control(verdicts, "reworded")
+    again = _beside_control(verdicts, "replicate").join(
+        reworded.select(SAMPLE).unique(), on=SAMPLE, how="semi", maintain_order="left"
+    )
+    each = reworded.with_columns(subgroup=pl.col("variant"))
+    rows = [
+        *_changes(reworded, "rewording_sensitivity", "rewording_score_change"),
+        *_changes(each, "rewording_sensitivity", "rewording_score_change"),
+        *_changes(again, "repeat_sensitivity", "repeat_score_change"),
+        _excess(reworded, again),
+    ]
+    return Estimates.draft(pl.concat(rows))
+
+
+def _beside_control(verdicts: pl.DataFrame, arm: str) -> pl.DataFrame:
+    """Return the verdicts of an arm with whether, and how far, they differ from control."""
+    control = verdicts.filter(arm="control").select(*SAMPLE, before="verdict", before_score="score")
+    return (
+        verdicts.filter(arm=arm)
+        .join(control, on=SAMPLE, how="left", maintain_order="left")
+        .select(
+            *CELL,
+            variant="perturbation",
+            perturbation=pl.lit(None, pl.String),
+            kind=pl.lit(None, pl.String),
+            changed=pl.col("verdict") != pl.col("before"),
+            change=(pl.col("score") - pl.col("before_score")).abs(),
+        )
+    )
+
+
+def _changes(items: pl.DataFrame, verdict: str, score: str) -> list[DataFrame[Estimates]]:
+    changed, change = pl.col("changed"), pl.col("change")
+    verdicts = items.with_columns(
+        counted=changed.is_not_null(), hit=changed, dropped=changed.is_null()
+    )
+    scores = items.with_columns(
+        counted=change.is_not_null(), num=change, den=pl.lit(1.0), dropped=change.is_null()
+    )
+    return [shares(verdict, verdicts), weighted_shares(score, scores)]
+
+
+def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> DataFrame[Estimates]:
+    share = reworded.group_by(SAMPLE, maintain_order=True).agg(
+        minuend=pl.col("changed").cast(pl.Float64).mean()
+    )
+    both = again.join(share, on=SAMPLE, how="left", maintain_order="left").with_columns(
+        subtrahend=pl.col("changed").cast(pl.Float64)
+    )
+    known = pl.col("minuend").is_not_null() & pl.col("subtrahend").is_not_null()
+    items = both.with_columns(
+        counted=known,
+        dropped=~known,
+        num=pl.col("minuend") - pl.col("subtrahend"),
+        den=pl.lit(1.0),
+    )
+    return ratios("rewording_excess", items)
