@@ -15,7 +15,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from opinions import contest, decision, once, people, selves, sharp, style
+from labelled_studies import contest, decision, once, people, selves, sharp, style
 from studies import (
     DESIGNS,
     GIANT,

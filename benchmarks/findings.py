@@ -15,8 +15,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from discerning import discernment
-from hidden import HIDDEN
+from discernment import discernment
+from hidden_bias import HIDDEN
 from studies import in_one_order
 
 from benchmarks.simulated_studies import Kind, simulate

@@ -1,4 +1,4 @@
-"""Simulated studies whose votes ``characteristics.py`` measures; ``opinions.py`` has the others."""
+"""Simulated studies of votes for ``characteristics.py``; ``labelled_studies.py`` has the others."""
 
 from typing import Any, NamedTuple
 

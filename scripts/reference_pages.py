@@ -58,7 +58,7 @@ MARTS_NOTE = (
 )
 STATISTICS_NOTE = (
     "`voirdire list NAME` prints the same text. `simulated` says whether "
-    "[operating characteristics](../operating_characteristics.md) has figures of the row's size or "
+    "[operating characteristics](operating-characteristics.md) has figures of the row's size or "
     "coverage, or says there why it needs none."
 )
 
@@ -421,7 +421,7 @@ def _statistic(entry: Statistic) -> Iterator[str]:
 
 def characterised() -> tuple[set[str], set[str]]:
     """Return the rows with simulated figures of size or coverage, and those that need none."""
-    text = _read(REPO / "docs" / "operating_characteristics.md")
+    text = _read(REPO / "docs" / "reference" / "operating-characteristics.md")
     tables = re.findall(r"^\| `(\w+)` \|(?=.*(?:\.\d{3}|no p-value))", text, re.MULTILINE)
     listed = re.findall(r"^- ((?:`\w+`(?:, )?)+): \S", text, re.MULTILINE)
     return {*tables}, {name for names in listed for name in re.findall(r"\w+", names)}
@@ -481,7 +481,7 @@ PIVOTED = re.compile(r"'(\w+)' as (\w+)")
 """How a mart that pivots names the columns of a statistic: its estimate, `_low` and `_high`."""
 
 MART_COLUMNS: dict[str, dict[str, str]] = tomllib.loads(
-    (REPO / "scripts" / "mart_columns.toml").read_text(encoding="utf-8")
+    (REPO / "warehouse" / "marts" / "columns.toml").read_text(encoding="utf-8")
 )
 ENDS = {"_low": "lower", "_high": "upper"}
 

@@ -18,11 +18,10 @@ from schemas.frame import Frame
 from schemas.judging import TALLIES
 from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._external_access import REFUSED, is_refusal, lock_down
-from warehouse._lock_retry import LockedError, LockNotices, LockRetry, WarehouseBusyError
+from warehouse._locks import LockedError, LockNotices, LockRetry, WarehouseBusyError
 from warehouse._saving import Saving, WarehouseError, save, typed
 from warehouse._schema import VERSION, build, is_current
-from warehouse._snapshot import copy_file, log_of, require_target
-from warehouse.file_export import Copy, write_copy
+from warehouse.file_export import Copy, copy_file, log_of, require_target, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
 __all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]

@@ -165,7 +165,7 @@ def _run(
     study: Study, path: Path, access: Access | None, server: Server | None
 ) -> tuple[int, bool]:
     """Return the exit code, and whether the Prefect server received everything."""
-    from flows.cli.terminal import ballot_bars
+    from flows.cli.printing.terminal import ballot_bars
 
     if used := server.access if server else access:
         used.put_into_environment()
@@ -239,7 +239,7 @@ FILLED = """
 
 
 def _show(study: Study, path: Path, message: str) -> None:
-    from flows.cli.terminal import legend, lost_lines, result_table
+    from flows.cli.printing.terminal import legend, lost_lines, result_table
     from schemas.keys import PEOPLE
     from tasks.reporting.summary import undiscerning
     from tasks.statistics import filled_columns, lacking_line
@@ -269,7 +269,7 @@ def _show(study: Study, path: Path, message: str) -> None:
         for line in rewording_lines(study.name, Warehouse(path)):
             _show_line(line)
     if len(study.prompts) > 1:
-        from flows.cli.ranking_table import show_prompts
+        from flows.cli.printing.ranking_table import show_prompts
 
         show_prompts(CONSOLE, study.name, Warehouse(path))
     _show_changes(study, path)
@@ -293,7 +293,7 @@ def _show_changes(study: Study, path: Path) -> None:
             "Audits without --wave are not compared."
         )
     else:
-        from flows.cli.measure_tables import show_drift
+        from flows.cli.printing.measure_tables import show_drift
 
         show_drift(CONSOLE, drifts)
 

@@ -9,8 +9,8 @@ import click
 import polars as pl
 from rich.console import Console
 
-from flows.cli.measure_tables import show_comparison
-from flows.cli.terminal import echo_data, number, plain_table, say
+from flows.cli.printing.measure_tables import show_comparison
+from flows.cli.printing.terminal import echo_data, number, plain_table, say
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import (
     Calibrated,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from flows.cli.terminal import plain_table, say
+from flows.cli.printing.terminal import plain_table, say
 from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS

@@ -242,8 +242,8 @@ def remeasure(
     from tasks.kit.memory import prepare_for_millions
 
     prepare_for_millions()
-    from flows.cli.ranking_table import show_ranked
-    from flows.cli.terminal import say
+    from flows.cli.printing.ranking_table import show_ranked
+    from flows.cli.printing.terminal import say
     from flows.results.remeasure import remeasure_study
 
     message = remeasure_study(

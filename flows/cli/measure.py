@@ -11,14 +11,14 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows.cli.measure_tables import (
+from flows.cli.printing.measure_tables import (
     missing,
     show_comparison,
     show_gates,
     show_rows,
     show_summary,
 )
-from flows.cli.terminal import echo_data, number, print_line, print_rows, say
+from flows.cli.printing.terminal import echo_data, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_of_votes

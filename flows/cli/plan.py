@@ -24,7 +24,7 @@ from flows.cli.power_analysis import (
     questions_of,
     sample_table,
 )
-from flows.cli.terminal import echo_data, number, plain_table, print_line
+from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers

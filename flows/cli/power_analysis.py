@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.cli.terminal import number, plain_table
+from flows.cli.printing.terminal import number, plain_table
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
@@ -331,7 +331,7 @@ def advice(
         "Stopping a study early: with looks at 1/3, 2/3 and all samples (`sequential_stop`) it "
         f"takes {one} of the samples on average if the true shift is the smallest detectable one, "
         f"{two} if it is twice as large. The test by betting (`e_stop`) allows a look after each "
-        "sample, but detects small shifts half as often (docs/operating_characteristics.md)."
+        "sample, but detects small shifts half as often (operating-characteristics.md)."
     )
     if study.votes_per_pair == ASR_VOTES:
         smallest = _three(smallest_dasr(samples) or 1.0)

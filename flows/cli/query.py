@@ -10,7 +10,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows.cli.terminal import echo_data, print_rows, say
+from flows.cli.printing.terminal import echo_data, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,

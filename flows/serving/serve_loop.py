@@ -13,7 +13,7 @@ from rich.console import Console
 
 from flows.audit import audit
 from flows.calibrate import calibrate
-from flows.cli.terminal import plain_table, say
+from flows.cli.printing.terminal import plain_table, say
 from flows.remeasure import remeasure
 from flows.running.recovery import mark_dead_runs
 from flows.serving.deployments import (

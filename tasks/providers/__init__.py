@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.keys import PEOPLE
+from tasks.engine.provider_checks import refuse_params, refuse_secrets
 from tasks.kit.catalogue import Catalogue, entry, read_toml, require_tables, tables
 from tasks.kit.home import own_folder
-from tasks.providers._checks import refuse_params, refuse_secrets
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers (litellm's names) for which litellm can create, read and list batches of chats."""

@@ -68,7 +68,7 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     -----
     A sample needs a valid vote in each order of both arms, else it is dropped; two votes per arm
     suffice. Signs are flipped by cluster: flipping by sample is exact only if samples of a question
-    share no noise, and gains little power (simulated, docs/operating_characteristics.md). A uniform
+    share no noise, and gains little power (simulated, operating-characteristics.md). A uniform
     effect in logits shifts easy pairs less than hard ones, so a spread above 0 does not prove
     opposite effects. ``standardised_effect`` is null if shifts differ no more than noise explains.
     If they do, but not significantly, it has no interval, as it can be arbitrarily large.

@@ -56,7 +56,7 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     otherwise ignore that the rarer event was never seen. If both are 0: null. As each stratum is
     one order, sequential stopping does not bias it: the expected counts of both answers are their
     probabilities times the expected number of votes (Wald). The quantile is that of t:
-    with 20 questions the normal one covered in .925 (docs/operating_characteristics.md).
+    with 20 questions the normal one covered in .925 (docs/reference/operating-characteristics.md).
 
     References
     ----------

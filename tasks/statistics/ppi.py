@@ -77,7 +77,7 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     the labelled clusters, their number minus one if they have equal size. If lambda is fitted (not
     clipped to 0 or 1), ``Y - lambda F`` has one less, as in a regression: without this
     correction and with ten labelled questions ``ppi_difference`` rejected a true null hypothesis in
-    .059 of studies (docs/operating_characteristics.md). ``boot_low`` and
+    .059 of studies (docs/reference/operating-characteristics.md). ``boot_low`` and
     ``boot_high`` refit lambda in each draw.
     Labels must be a random sample: ``label_chance`` is the probability that a pair was labelled. If
     it differs between pairs, labels are weighted by its inverse, G is the verdict on all pairs and

@@ -68,7 +68,7 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
 
     The interval is Fieller's, which uses the variance at each theta. Theta +- t standard errors
     would use the variance at the estimate, which strays far where se + sp - 1 is small: that
-    covered the truth in .99 of simulated studies (docs/operating_characteristics.md).
+    covered the truth in .99 of simulated studies (docs/reference/operating-characteristics.md).
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Intervals of a judge's agreement with people hold the truth as often as they say.
 
 Shares are held to three standard errors of 300 studies of 40 items; larger figures stand in
-docs/operating_characteristics.md, also for the two that are too wide for so few items.
+docs/reference/operating-characteristics.md, also for the two that are too wide for so few items.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 20 questions of four samples that share half the variance of their gaps: few clusters are what tests
 and intervals break on. Shares are held to three standard errors on both sides; larger figures stand
-in docs/operating_characteristics.md.
+in docs/reference/operating-characteristics.md.
 """
 
 import re
@@ -240,7 +240,7 @@ COVERED: dict[str, dict[str, float]] = {
     # Judges .25 logits apart: the places that were planted.
     "ranked": {f"rank/{judge}": place for place, judge in enumerate("abcde", 1)},
 }
-# By design or not kept, as docs/operating_characteristics.md tells, each with its figure there.
+# By design or not kept, as operating-characteristics.md tells, each with its figure there.
 OTHERWISE = {
     "bias_bound": 0.972,
     "sequential_shift/1/3": 0.999,
@@ -329,7 +329,9 @@ def test_every_row_is_checked_here_or_has_nothing_to_check() -> None:
     rows = {name for entry in STATISTICS.values() for name in entry.gives}
     tables = (*SIZES.values(), *COVERED.values(), LARGE)
     checked = {key.partition("/")[0] for table in tables for key in table}
-    text = (REPO / "docs" / "operating_characteristics.md").read_text(encoding="utf-8")
+    text = (REPO / "docs" / "reference" / "operating-characteristics.md").read_text(
+        encoding="utf-8"
+    )
     listed = re.findall(r"^- ((?:`\w+`(?:, )?)+): \S", text, re.MULTILINE)
     bare = {name for names in listed for name in re.findall(r"\w+", names)}
     assert checked <= rows

@@ -25,7 +25,7 @@ def near(share: float) -> Any:
 
 @pytest.mark.parametrize(
     ("design", "held", "null"),
-    # docs/operating_characteristics.md, "Corrected win rates": fewest labels, where it is null most
+    # operating-characteristics.md, "Corrected win rates": fewest labels, where it is null most
     # often; the judge that is off by most; four pairs a question.
     [
         ({"labels": 20, "off": 0.08}, 0.944, 0.07),
@@ -55,7 +55,7 @@ def test_the_judge_alone_holds_only_its_own_rate(benchmark: Import) -> None:
 def test_the_error_of_length_control_is_several_times_that_of_fitted_values(
     benchmark: Import,
 ) -> None:
-    # docs/operating_characteristics.md: 4 to 14 times in 20 studies, median 7.5. Of eight others
+    # operating-characteristics.md: 4 to 14 times in 20 studies, median 7.5. Of eight others
     # four or more lie beyond those ends with chance .015, all on one side of the median with .02.
     bench = benchmark("corrections")
     ratios = [bench.error_ratio(seed, 400) for seed in range(50, 58)]

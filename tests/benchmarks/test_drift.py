@@ -12,6 +12,6 @@ STUDIES = 60
 
 
 def test_a_canary_at_a_middle_temperature_sees_most_changes(benchmark: Import) -> None:
-    # docs/operating_characteristics.md: .733 of 400 studies; three binomial standard errors of 60.
+    # operating-characteristics.md: .733 of 400 studies; three binomial standard errors of 60.
     power = benchmark("drift").canary_power(0.5, STUDIES, 5)
     assert power == pytest.approx(0.733, abs=3 * (0.733 * 0.267 / STUDIES) ** 0.5)

@@ -13,7 +13,7 @@ STUDIES = 50
 
 @pytest.mark.parametrize(
     ("suspect", "shares"),
-    # docs/operating_characteristics.md, "Exclusion": 142 questions, and 20 of 8 samples.
+    # docs/reference/operating-characteristics.md, "Exclusion": 142 questions, and 20 of 8 samples.
     [
         ("honest", (0.0, 0.0)),
         ("gap .14", (0.0, 0.004)),

@@ -1,6 +1,6 @@
 """Words that the numbers warrant, simulated small and seeded: benchmarks/findings.py.
 
-Figures of 1000 studies stand in docs/operating_characteristics.md.
+Figures of 1000 studies stand in docs/reference/operating-characteristics.md.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def test_easy_pairs_do_not_hide_a_bias(benchmark: Import, pairs: str, size: str)
 
 
 def test_a_judge_that_cannot_tell_flaws_fails_and_one_that_can_does_not(benchmark: Import) -> None:
-    rates = benchmark("discerning").discernment(20, SEED)
+    rates = benchmark("discernment").discernment(20, SEED)
     told = dict(rate.split(": ") for rate in rates)
     for blind in ("votes at random", "notices 0.0"):
         assert told[f"{blind}, 60 x 6"] == "fail 1.000"

@@ -13,8 +13,8 @@ import pytest
 
 from schemas.arrow import fetch
 from schemas.curation import Questions
-from warehouse import _lock_retry, store
-from warehouse._lock_holder import holder_of
+from warehouse import _locks, store
+from warehouse._locks import holder_of
 from warehouse.store import Saving, Warehouse, WarehouseBusyError
 
 Make = Callable[..., Saving]
@@ -80,7 +80,7 @@ def test_a_busy_file_is_waited_for(stocked: Warehouse, make: Make, how: str) -> 
 def test_a_file_that_stays_busy_is_told_with_who_holds_it_and_how(
     stocked: Warehouse, make: Make, monkeypatch: pytest.MonkeyPatch, how: str, doing: str
 ) -> None:
-    monkeypatch.setattr(_lock_retry, "NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(_locks, "NOTICE_SECONDS", 0.1)
     notices: list[str] = []
     impatient = Warehouse(stocked.path, patience_seconds=0.3, tell=notices.append)
     with _held(stocked.path, how) as process:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from flows.cli.terminal import say
+from flows.cli.printing.terminal import say
 from tasks.kit.home import VARIABLE, home
 
 EXAMPLES = Path(__file__).parent

@@ -5,8 +5,8 @@ from click.testing import CliRunner
 
 from flows.cli.listing import HEADINGS
 from flows.cli.main import main
-from flows.cli.measure_tables import OF_JUDGES
-from flows.cli.terminal import RATES
+from flows.cli.printing.measure_tables import OF_JUDGES
+from flows.cli.printing.terminal import RATES
 from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.metrics import METRICS

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from flows.cli.terminal import legend, result_table
+from flows.cli.printing.terminal import legend, result_table
 from schemas.judging import VoteLog
 from schemas.results import Drifts
 from tasks.charts.forest import forest

@@ -93,7 +93,7 @@ def test_judges_that_are_kept(make_estimates: Make) -> None:
     [(0.37, 0.07, 0, 0.03), (0.76, 0.14, 0, 0.05), (1.13, 0.20, 0.75, 1), (1.9, 0.31, 1, 1)],
 )
 def test_shares_flagged_as_published(kappa: float, gap: float, least: float, most: float) -> None:
-    # docs/operating_characteristics.md: with 142 questions gaps of .07 and .14 lead to exclusion in
+    # operating-characteristics.md: with 142 questions gaps of .07 and .14 lead to exclusion in
     # no study, .20 in .84 and .31 in all; at 80 studies the standard error is .041 at .84.
     logs = [
         simulate(

@@ -18,7 +18,7 @@ DESIGNS = {
     "142 questions": {"items": 142},
     "20 questions of 8": {"items": 160, "clusters": 20, "shared": 0.5},
 }
-# The sign test is exact and discrete: docs/operating_characteristics.md has .034 to .039.
+# The sign test is exact and discrete: docs/reference/operating-characteristics.md has .034 to .039.
 SHIFTS = {
     "mps": ("mps", ALPHA),
     "mps_sham": ("mps_sham", ALPHA),

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.cli.ranking_table import show_ranked
+from flows.cli.printing.ranking_table import show_ranked
 from schemas.results import Estimates, Findings
 from tasks.conclude import conclude
 from tasks.statistics.detection_power import detection_power

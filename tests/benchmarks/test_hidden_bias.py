@@ -1,4 +1,4 @@
-"""Findings of judges whose bias hides, simulated small and seeded: benchmarks/hidden.py."""
+"""Findings of judges whose bias hides, simulated small and seeded: benchmarks/hidden_bias.py."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -14,7 +14,7 @@ STUDIES, SEED = 40, 1
 @pytest.fixture(scope="module")
 def hidden(benchmark: Import) -> ModuleType:
     """Return the benchmark, of its smallest and one larger design."""
-    return benchmark("hidden")
+    return benchmark("hidden_bias")
 
 
 def shares(
@@ -31,7 +31,7 @@ def shares(
 
 def test_opposite_shifts_in_halves_are_not_absence_of_bias(hidden: ModuleType) -> None:
     (found,) = shares(hidden, "heterogeneous", ((142, 6),)).values()
-    # Of 1000 studies .002 and .978 (docs/operating_characteristics.md).
+    # Of 1000 studies .002 and .978 (docs/reference/operating-characteristics.md).
     assert found["no relevant bias"] <= 0.05
     assert found["mixed"] >= 0.85
 

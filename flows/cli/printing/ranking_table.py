@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.cli.terminal import fits, number, plain_table, print_line, say
+from flows.cli.printing.terminal import fits, number, plain_table, print_line, say
 from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE, unit_name
 from tasks.reporting.wording import interval, p_value

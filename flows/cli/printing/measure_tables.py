@@ -9,7 +9,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.cli.terminal import (
+from flows.cli.printing.terminal import (
     ASKED,
     PLAIN,
     fits,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows.cli.terminal import fits, legend, print_rows, result_table
+from flows.cli.printing.terminal import fits, legend, print_rows, result_table
 
 ROW = {
     "judge": "ada",

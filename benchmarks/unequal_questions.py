@@ -1,7 +1,8 @@
 """Size and coverage where questions differ in their number of samples (methods, section 16).
 
-Run it by hand: ``python benchmarks/unequal.py size|coverage [--studies 1000] [--design NAME]
-[--seed 1]``. Three designs of unequal clusters and one of equal ones, each with samples of a
+Run it by hand: ``python benchmarks/unequal_questions.py size|coverage [--studies 1000]
+[--design NAME] [--seed 1]``.
+Three designs of unequal clusters and one of equal ones, each with samples of a
 question that share 0, .1 and .3 of the variance. ``word``: the share of studies that have enough
 degrees of freedom for a finding; ``found``: the share that has one of a difference that is not
 there.
