@@ -24,7 +24,7 @@ from flows.studies import Study
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
-from tasks.curate import require_shown
+from tasks.curate import categories_of, require_shown
 from tasks.judge import (
     Design,
     by_form,
@@ -64,7 +64,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
         study.check()
-        found = stages.import_dataset(study.dataset, study.folder, study.limit)
+        found = stages.import_dataset(
+            study.dataset, study.folder, study.limit, study.category_column
+        )
         questions, answers, versions, known = found
         require_shown(study.dataset, found, study.prompts)
         perturbations = perturbation_table(study.asked())
@@ -113,7 +115,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             (Ballots, ballots),
         )
 
-        categories = questions.select("question_id", "category")
+        categories = categories_of(questions, answers, known)
         # Asking may take hours; free the texts, which are in the warehouse.
         del questions, answers, versions, found
 

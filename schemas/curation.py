@@ -65,6 +65,10 @@ class Known(Frame, table="known", key=("sample",)):
         "-> grade, 1 for pass and 0 for fail; null if not labelled",
         nullable=True,
     )
+    category: str = name(
+        "group of questions by a column of the user's choice; null for the dataset's own category",
+        nullable=True,
+    )
 
 
 class Perturbations(Fact, table="perturbations", key=("perturbation", "recipe")):

@@ -96,7 +96,7 @@ def log_votes(
         control = pl.col("arm").cast(pl.String) == "control"
         perturbed = pl.col("arm").cast(pl.String) == "experimental"
         flawed = perturbed & (pl.col("kind").cast(pl.String) == "detract")
-        log = log.join(known, on="sample", how="left").with_columns(
+        log = log.join(known.drop("category"), on="sample", how="left").with_columns(
             # People and authors know the original answers alone. The correct verdict stays the
             # correct one, unless the perturbation makes the target worse.
             pl.when(control).then(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
+from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
@@ -18,7 +19,12 @@ FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
 SHOWN = 3
 
 
-def import_dataset(dataset: str, folder: str | None = None, limit: int | None = None) -> Imported:
+def import_dataset(
+    dataset: str,
+    folder: str | None = None,
+    limit: int | None = None,
+    category_column: str | None = None,
+) -> Imported:
     """Import a dataset of the catalogue, or the user's file if ``dataset`` is a path.
 
     Parameters
@@ -29,6 +35,8 @@ def import_dataset(dataset: str, folder: str | None = None, limit: int | None = 
         Folder of a dataset that is not bundled; ignored by others.
     limit
         Keep at most this many questions, taken from the categories in turn.
+    category_column
+        Column of the user's file whose values are the categories of results.
 
     Raises
     ------
@@ -39,7 +47,12 @@ def import_dataset(dataset: str, folder: str | None = None, limit: int | None = 
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1. Leave it out to keep all.")
-    found = load_own(_path(dataset)) if _is_path(dataset) else _load(dataset, folder)
+    if _is_path(dataset):
+        found = load_own(_path(dataset), category_column)
+    elif category_column is None:
+        found = _load(dataset, folder)
+    else:
+        found = load_own(_own_file(dataset, category_column), category_column)
     _check(dataset, found)
     return found if limit is None else _keep_first(found, limit)
 
@@ -76,6 +89,32 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
                     f"{questions.height} questions of dataset {dataset!r} do not have ({some}). "
                     f"{steps[shown]}"
                 )
+
+
+def _own_file(dataset: str, category_column: str) -> Path:
+    """Return the file of a dataset in the user's own folder."""
+    file = DATASETS.own.get(dataset)
+    if file is None or file.suffix.lower() not in READERS:
+        raise ValueError(
+            f"category_column is {category_column!r:.80}, but the dataset {dataset!r} has "
+            "categories of its own. Leave it out, or give the path of your own file as the dataset."
+        )
+    return file
+
+
+def categories_of(
+    questions: DataFrame[Questions], answers: DataFrame[Answers], known: DataFrame[Known]
+) -> pl.DataFrame:
+    """Return the ``category`` of each ``question_id``, by the study's column if it names one."""
+    chosen = (
+        known.filter(pl.col("category").is_not_null())
+        .join(answers, left_on="sample", right_on="answer_id")
+        .select("question_id", chosen="category")
+        .unique("question_id")
+    )
+    return questions.join(chosen, on="question_id", how="left").select(
+        "question_id", category=pl.coalesce("chosen", "category")
+    )
 
 
 def _is_path(dataset: str) -> bool:

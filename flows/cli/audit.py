@@ -184,7 +184,7 @@ def _run(
         gc.enable()
         # Read both first, so that an unusable file is reported before a flow run exists.
         with failure_recorded(lambda: _row(study), Warehouse(path)):
-            import_dataset(study.dataset, study.folder, study.limit)
+            import_dataset(study.dataset, study.folder, study.limit, study.category_column)
             require_free(study.name, Warehouse(path))
             if server:
                 server.wait(_show_line)

@@ -32,8 +32,9 @@ from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.logs.labels import labels_of_both
-from tasks.logs.reading import KNOWN, MANY, Log, people_in, read_log
+from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
 from tasks.logs.recognised import counts_of, limits_of, recognised_line
+from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
 from tasks.results import Conclusions
@@ -81,12 +82,7 @@ def show_measures(
         )
     rows = [] if gates else _rows_of(only)
     other = read_log(votes, people, mapping)
-    if other is None and people:
-        raise ValueError(
-            f"--people {people!r:.80} is for logs of other tools, and {votes.name} is a file of "
-            f"votes. {KNOWN}"
-        )
-    log = other.votes if other else read_votes(votes)
+    log = other.votes if other else _votes_in(votes, people)
     if other:
         _say_recognised(other)
     if warehouse:
@@ -131,12 +127,32 @@ def show_measures(
             say(f"{name}: no rows, because {why}.", err=True)
 
 
+def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
+    if people:
+        raise ValueError(
+            f"--people {people!r:.80} is for logs of other tools, and {file.name} is a file of "
+            f"votes. {KNOWN}"
+        )
+    if told := described(file):
+        raise ValueError(told)
+    return read_votes(file)
+
+
 def show_recognised(
     path: Path, people: str | None = None, mapping: Mapping[str, str] | None = None
 ) -> None:
     """Print what a file or folder is, what can be computed from it, and what cannot and why."""
-    log = read_log(path, people, mapping)
+    try:
+        log = read_log(path, people, mapping)
+    except NoLogError:
+        if not (told := described(path)):
+            raise
+        say(told)
+        return
     if log is None:
+        if told := described(path):
+            say(told)
+            return
         votes = read_votes(path)
         say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")
         if line := _lacking(votes, None):

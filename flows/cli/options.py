@@ -24,6 +24,12 @@ OPTIONS = (
     click.option("--dataset", help="Name of a dataset, or path of your own data file."),
     click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
     click.option(
+        "--by",
+        "category_column",
+        metavar="COLUMN",
+        help="Column of your own data file by whose values results are split. Default: category.",
+    ),
+    click.option(
         "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
     ),
     click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),

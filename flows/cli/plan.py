@@ -243,7 +243,7 @@ def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
 
 
 def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
-    found = import_dataset(study.dataset, study.folder, study.limit)
+    found = import_dataset(study.dataset, study.folder, study.limit, study.category_column)
     require_shown(study.dataset, found, study.prompts)
     questions, answers, versions, _ = found
     perturbed = PerturbedAnswers.of(

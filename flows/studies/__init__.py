@@ -107,6 +107,13 @@ class Study(Parameters):
     folder: str | None = Field(
         default=None, description="Folder with the files of a dataset that is not bundled."
     )
+    category_column: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Column of your own data file by whose values results are split, instead of "
+        "category.",
+    )
     perturbations: list[str] = Field(
         default=CLASSIC,
         min_length=1,
@@ -345,7 +352,8 @@ class Study(Parameters):
         from tasks.datasets import DATASETS
 
         own = DATASETS.own.get(self.dataset, Path(self.dataset))
-        files = [own, *sorted(Path(self.folder or os.devnull).glob("*"))]
+        inside = own.rglob("*") if own.is_dir() else ()
+        files = [own, *sorted(inside), *sorted(Path(self.folder or os.devnull).glob("*"))]
         data = [_digest(file) for file in files if file.is_file()]
         asked = [
             [

@@ -48,6 +48,10 @@ class Log(NamedTuple):
     notes: tuple[str, ...]
 
 
+class NoLogError(ValueError):
+    """No file of a folder is a log."""
+
+
 class _Read(NamedTuple):
     title: str
     parts: Parts
@@ -75,7 +79,7 @@ def read_log(
     if path.is_dir():
         found, skipped = _folder(path, mapping)
         if not found:
-            raise ValueError(f"{path.name}: no file of this folder is a log. {KNOWN}")
+            raise NoLogError(f"{path.name}: no file of this folder is a log. {KNOWN}")
     else:
         with opened(path) as source:
             read = _recognised(source, mapping)

@@ -29,6 +29,7 @@ from tasks.readers.bounded import (
     repeated_columns,
     text_fault,
 )
+from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
 from tasks.readers.samples import Sample, Version, imported
 
@@ -38,13 +39,15 @@ ALONE = ["question", "target"]
 """Required if each question has one answer, which may be called ``answer`` instead."""
 AUTHORS = ["author", "anchor_author", "target_author"]
 SHARES = ["human_score", "label_chance"]
-OPTIONAL = ["category", "reference", "context", *AUTHORS, "label", *SHARES]
+OPTIONAL = ["category", "turn", "reference", "context", *AUTHORS, "label", *SHARES]
 OF_PAIRS = {"anchor", "anchor_author", "target_author", "label", *SHARES}
 """Columns that mean nothing if a question has one answer."""
 HUMAN = "human_"
 """Begins columns with people's grades: ``human_label``, ``human_grade``, or ``human_CRITERION``."""
 OF_WHOLE = {"label", "grade"}
-LABELS = {"question_id", "category", *AUTHORS}
+GROUP = "\0group"
+"""Where the values of the column are put that the categories are taken from."""
+LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
 ID_DIGITS = 16
@@ -54,13 +57,13 @@ READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
     ".csv": csv_table,
-    ".parquet": partial(parquet_table, numbers=SHARES, prefixes=(HUMAN,)),
+    ".parquet": partial(parquet_table, numbers=[*SHARES, "turn"], prefixes=(HUMAN,)),
 }
 """Suffix -> what opens such a file."""
 
 
-def load_own(path: Path) -> Imported:
-    """Import the questions of a file, under the file's name.
+def load_own(path: Path, category_column: str | None = None) -> Imported:
+    """Import the questions of a file, or of a folder in FastChat's format, under its name.
 
     A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have those of
     ``OPTIONAL``; and brings the perturbed target in a column named like the perturbation. Missing
@@ -68,6 +71,8 @@ def load_own(path: Path) -> Imported:
     Without ``anchor``, each question has one answer, ``answer`` or ``target``, and an id is made
     of the texts of a row without ``question_id``. ``human_label``, ``human_grade`` and
     ``human_CRITERION`` hold what people say of the target: a grade, pass or fail.
+    Categories are the values of ``category_column`` or, without it, of ``category``, else of
+    ``turn``.
 
     Raises
     ------
@@ -75,7 +80,8 @@ def load_own(path: Path) -> Imported:
         With the first problems, each naming file, line, field, value and next step.
     """
     problems = Problems(path.name)
-    table = open_table(path, problems, READERS)
+    table = fastchat_table(path, problems) if path.is_dir() else open_table(path, problems, READERS)
+    table = _prepared(table, category_column, problems)
     dataset = _dataset_name(path.stem)
     form, table = _form_of(table)
     if table.columns is not None:
@@ -138,6 +144,37 @@ def _with_target(fields: dict[str, Any]) -> dict[str, Any]:
     return {"target" if name == ANSWER else name: value for name, value in fields.items()}
 
 
+def _prepared(table: Table, column: str | None, problems: Problems) -> Table:
+    """Put the values of the column that categories are taken from where they do not collide."""
+    columns = table.columns
+    if columns is not None and column is not None:
+        if column not in columns:
+            shown = ", ".join(map(clip, columns[:SHOWN]))
+            what = f"has no column {clip(column)}, which category_column names; it has {shown}"
+            problems.add("header", what, "Correct the name.")
+            problems.check()
+        columns = [name for name in columns if name != column or _is_known(name)]
+    return Table(columns, (_with_group(row, column) for row in table.rows))
+
+
+def _with_group(row: Row, column: str | None) -> Row:
+    fields = dict(row.fields)
+    if "turn" in fields:
+        fields["turn"] = _as_text(fields["turn"])
+    if column is not None and column in fields:
+        fields[GROUP] = _as_text(fields[column] if _is_known(column) else fields.pop(column))
+    return Row(row.where, fields)
+
+
+def _as_text(value: object) -> object:
+    """Return a number or truth value of JSON as text; anything else as it is."""
+    return f"{value:g}" if isinstance(value, int | float) else value
+
+
+def _is_known(column: str) -> bool:
+    return column == ANSWER or PAIRED.has(column)
+
+
 def _dataset_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise ValueError(
@@ -165,7 +202,7 @@ def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form
     """Report unknown fields, and return the missing fields that they probably mean."""
     allowed = [*form.allowed, *([ANSWER] if form.alone else []), "human_label", "human_grade"]
     free = [field for field in allowed if field not in row.fields]
-    new = [field for field in row.fields if not form.has(field) and field not in reported]
+    new = [field for field in row.fields if not form.has(field) and field not in {GROUP, *reported}]
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
     reported.update(new)
     for field in new[:SHOWN]:
@@ -203,11 +240,11 @@ def _faults(
 ) -> Iterator[tuple[str, Fault]]:
     faulty = False
     grades = [field for field in fields if field.startswith(HUMAN) and field not in SHARES]
-    for field in [*form.allowed, *grades]:
+    for field in [*form.allowed, *grades, GROUP]:
         fault = _fault(field, fields.get(field), required=field in form.required)
         if fault:
             faulty = True
-            yield field, fault
+            yield "category_column" if field == GROUP else field, fault
     if faulty:
         return
     key = fields["question_id"]
@@ -280,6 +317,10 @@ def _label_fault(value: str) -> Fault | None:
     return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")
 
 
+def _turn(fields: dict[str, Any]) -> str | None:
+    return f"turn {fields['turn']}" if fields.get("turn") else None
+
+
 def _sample(fields: dict[str, Any]) -> Sample:
     return Sample(
         id=fields["question_id"],
@@ -289,6 +330,7 @@ def _sample(fields: dict[str, Any]) -> Sample:
             Version(2, name, fields[name]) for name in PERTURBATIONS if fields.get(name)
         ),
         category=fields.get("category"),
+        group=fields.get(GROUP) or (None if fields.get("category") else _turn(fields)),
         reference=fields.get("reference"),
         authors=(
             fields.get("anchor_author") or fields.get("author"),

@@ -39,15 +39,24 @@ class Sample(NamedTuple):
     context: str | None = None
     human_values: str | None = None
     """People's grades of the second answer, as JSON."""
+    group: str | None = None
+    """Category by another column than ``category``."""
 
     def known(self, slot: int) -> Record:
         """Return what is known of the pair in which the answer of this slot is the target."""
         if slot == 2:
             score = self.human_score
-            return (*self.authors, self.label, score, self.label_chance, self.human_values)
+            return (
+                *self.authors,
+                self.label,
+                score,
+                self.label_chance,
+                self.human_values,
+                self.group,
+            )
         label = OTHER.get(self.label or "", self.label)
         score = None if self.human_score is None else 1 - self.human_score
-        return (*self.authors[::-1], label, score, self.label_chance, None)
+        return (*self.authors[::-1], label, score, self.label_chance, None, self.group)
 
 
 def imported(dataset: str, samples: Iterable[Sample]) -> Imported:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks.curate import categories_of
 from tasks.datasets import Imported
 from tasks.readers.questions import load_own
 
@@ -127,6 +128,36 @@ def test_numbers_may_be_numbers(tmp_path: Path) -> None:
     assert known["label"].to_list() == ["tie", "tie"]
     pl.DataFrame([{**GOOD, "human_score": 0.25}]).write_parquet(tmp_path / "mine.parquet")
     assert load_own(tmp_path / "mine.parquet").known["human_score"].to_list() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_any_column_may_be_the_category(tmp_path: Path, suffix: str) -> None:
+    rows = [{**GOOD, "category": "sums", "level": "easy"}, {**GOOD, "question_id": "2"}]
+    rows = [{"level": None, "category": None} | row for row in rows]
+    path = tmp_path / f"mine.{suffix}"
+    path.write_bytes(_bytes(suffix, rows))
+    found = load_own(path, "level")
+    # What the question is stays as it is.
+    assert found.questions["category"].to_list() == ["sums", None]
+    assert found.known["category"].to_list() == ["easy", "easy", None, None]
+    groups = categories_of(found.questions, found.answers, found.known).sort("question_id")
+    assert groups["category"].to_list() == ["easy", None]
+    # A column with a meaning of its own keeps it.
+    assert load_own(path, "category").known["category"].to_list()[:2] == ["sums", "sums"]
+    with pytest.raises(ValueError, match="unknown column 'level'"):
+        load_own(path)
+    if suffix in {"csv", "parquet"}:
+        with pytest.raises(ValueError, match="has no column 'levl', which category_column names"):
+            load_own(path, "levl")
+
+
+def test_the_turn_is_the_category_of_questions_without_one(tmp_path: Path) -> None:
+    rows = [{**GOOD, "turn": 1}, {**GOOD, "question_id": "2", "turn": "2", "category": "sums"}]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    found = load_own(path)
+    assert found.known["category"].to_list() == ["turn 1", "turn 1", None, None]
+    assert load_own(path, "turn").known["category"].to_list() == ["1", "1", "2", "2"]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -279,7 +310,7 @@ def test_refuses_a_wrong_name(tmp_path: Path, name: str) -> None:
 
 
 def test_refuses_a_folder_and_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is a folder, not a file"):
+    with pytest.raises(ValueError, match="is a folder with 0 files of questions"):
         load_own(tmp_path)
     with pytest.raises(ValueError, match=r"x\.csv: there is no such file at"):
         load_own(tmp_path / "x.csv")

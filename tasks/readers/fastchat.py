@@ -1,0 +1,137 @@
+"""Questions and answers in FastChat's format (MT-Bench): what a file is, and a folder as data."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tasks.readers.bounded import Problems, Row, Table, clip, json_lines
+
+Kind = Literal["questions", "answers", "reference answers"]
+FIELDS: dict[Kind, frozenset[str]] = {
+    "questions": frozenset({"question_id", "turns"}),
+    "answers": frozenset({"question_id", "model_id", "choices"}),
+}
+REFERENCE = "reference_answer"
+"""Part of the path of a file of reference answers."""
+LAYOUT = (
+    "A folder with question.jsonl, two files of answers in model_answer/ and, if you have them, "
+    "reference answers in reference_answer/ is a dataset"
+)
+MOST_FILES = 100
+
+
+class Part(NamedTuple):
+    """A file of questions or answers."""
+
+    kind: Kind
+    path: Path
+    rows: dict[str, Row]
+    """Question -> its row."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model that wrote the answers."""
+        return next((str(row.fields["model_id"]) for row in self.rows.values()), self.path.stem)
+
+
+def described(path: Path) -> str:
+    """Say what a file of questions or answers is and which command takes it; empty for others."""
+    if path.is_dir():
+        parts = _parts(path)
+        kinds = [part.kind for part in parts]
+        if not kinds:
+            return ""
+        models = ", ".join(part.model for part in parts if part.kind == "answers") or "no model"
+        questions = sum(len(part.rows) for part in parts if part.kind == "questions")
+        what = f"FastChat questions and answers, {questions} questions, answers of {models}"
+    elif part := _part(path, path.parent.name):
+        of = "" if part.kind == "questions" else f" of {part.model}"
+        what = f"FastChat {part.kind}{of}, {len(part.rows)} rows"
+    else:
+        return ""
+    return (
+        f"{path.name}: {what}. There is nothing to measure in it. {LAYOUT}: `voirdire audit "
+        "--dataset FOLDER/`."
+    )
+
+
+def fastchat_table(folder: Path, problems: Problems) -> Table:
+    """Return the first turns of a folder's questions with the answers of its two models.
+
+    The model that comes first by name is the anchor.
+    """
+    parts = _parts(folder)
+    questions = [part for part in parts if part.kind == "questions"]
+    answers = sorted((part for part in parts if part.kind == "answers"), key=lambda p: p.model)
+    references = [part for part in parts if part.kind == "reference answers"]
+    if len(questions) != 1 or len(answers) != 2:
+        told = ", ".join(part.model for part in answers) or "none"
+        what = (
+            f"is a folder with {len(questions)} files of questions and {len(answers)} files of "
+            f"answers ({told}); needed are one and two"
+        )
+        problems.add("", what, f"{LAYOUT}.")
+        problems.check()
+    return Table(None, _rows(questions[0], answers, references, problems))
+
+
+def _rows(
+    questions: Part, answers: list[Part], references: list[Part], problems: Problems
+) -> Iterator[Row]:
+    for key, row in questions.rows.items():
+        fields = {
+            "question_id": key,
+            "question": _first(row.fields.get("turns")),
+            "category": row.fields.get("category"),
+        }
+        for side, part in zip(("anchor", "target"), answers, strict=True):
+            fields[side] = _answer(part.rows.get(key))
+            fields[f"{side}_author"] = part.model
+            if fields[side] is None:
+                what = f"question {clip(key)} has no answer of {clip(part.model)}"
+                problems.add(row.where, what, f"Add it to {part.path.name}.")
+        given = [_answer(part.rows.get(key)) for part in references]
+        told = next(filter(None, given), None) or _first(row.fields.get("reference"))
+        if told is not None:
+            fields["reference"] = told
+        yield Row(row.where, {name: value for name, value in fields.items() if value is not None})
+
+
+def _parts(folder: Path) -> list[Part]:
+    files = sorted(folder.rglob("*.jsonl"))[:MOST_FILES]
+    found = (_part(file, str(file.relative_to(folder))) for file in files)
+    return [part for part in found if part is not None]
+
+
+def _part(path: Path, place: str) -> Part | None:
+    """Read a file of questions or answers; None for any other file."""
+    if path.suffix.lower() not in {".jsonl", ".ndjson"} or not path.is_file():
+        return None
+    problems = Problems(path.name)
+    rows: dict[str, Row] = {}
+    kind: Kind | None = None
+    for row in json_lines(path, problems).rows:
+        if kind is None:
+            kind = next((k for k, some in FIELDS.items() if some <= row.fields.keys()), None)
+            if kind is None:
+                return None
+        if FIELDS[kind] <= row.fields.keys():
+            rows[str(row.fields["question_id"])] = row
+        else:
+            missing = sorted(FIELDS[kind] - row.fields.keys())
+            problems.add(row.where, f"has no field {', '.join(missing)}", "Add it.")
+    if kind is None:
+        return None
+    problems.check()
+    is_reference = kind == "answers" and (REFERENCE in place or REFERENCE in path.name)
+    return Part("reference answers" if is_reference else kind, path, rows)
+
+
+def _answer(row: Row | None) -> Any:
+    """Return the first turn of an answer; None if there is none."""
+    choice = _first(row.fields["choices"]) if row else None
+    return _first(choice.get("turns")) if isinstance(choice, dict) else None
+
+
+def _first(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and values else None

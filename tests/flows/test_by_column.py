@@ -1,0 +1,44 @@
+"""Results by a column of the user's own data, from the command line to the mart."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warehouse.store import Warehouse
+
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
+pytestmark = pytest.mark.served
+
+
+def test_a_column_of_ones_own_splits_the_results(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "question_id": f"q{at}",
+            "question": f"What is {at} + {at}?",
+            "anchor": f"It is {2 * at}, by addition.",
+            "target": f"The sum of the two numbers is {2 * at}.",
+            "category": "sums",
+            "level": "hard" if at % 2 else "easy",
+        }
+        for at in range(24)
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    done = voirdire(
+        "audit",
+        *("--dataset", str(path), "--by", "level", "--judge", "offline/gullible"),
+        *("--perturbation", "fake_reference"),
+    )
+    assert done.returncode == 0, done.stderr
+    found = warehouse.query("select distinct category, n from mart.categories order by category")
+    assert found.rows() == [("easy", 12), ("hard", 12)]
+    # The question stays what it is.
+    assert set(warehouse.query("select category from questions")["category"]) == {"sums"}
+    told = " ".join(done.stdout.split())
+    assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
+    assert "category_shift" not in told
