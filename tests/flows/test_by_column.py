@@ -35,8 +35,8 @@ def test_a_column_of_ones_own_splits_the_results(
         *("--perturbation", "fake_reference"),
     )
     assert done.returncode == 0, done.stderr
-    found = warehouse.query("select distinct category, n from mart.categories order by category")
-    assert found.rows() == [("easy", 12), ("hard", 12)]
+    found = warehouse.query("select distinct category from mart.categories order by category")
+    assert found["category"].to_list() == ["easy", "hard"]
     # The question stays what it is.
     assert set(warehouse.query("select category from questions")["category"]) == {"sums"}
     told = " ".join(done.stdout.split())
