@@ -120,6 +120,39 @@ def test_votes_of_a_log_are_saved(tmp_path: Path) -> None:
     assert json.loads(saved.stdout) == [{"n": 24}]
 
 
+def test_a_damaged_log_ends_in_one_line_and_saves_nothing(tmp_path: Path) -> None:
+    game = {"question_id": "q", "model": "mine", "judge": "gpt", "games": [{"score": "A>B"}] * 2}
+    text = json.dumps(game)
+    path, place = tmp_path / "hard.jsonl", tmp_path / "w.duckdb"
+    for damaged in (f"{text}\n{text[:-9]}", f'{text[:-1]}, "model": "x"}}', f"{text}\n[1]\n"):
+        path.write_text(damaged, encoding="utf-8")
+        for words in (("measure", path, "--warehouse", place), ("doctor", path)):
+            done = run(*words)
+            assert done.exit_code == 2, done.output
+            assert done.stdout == ""
+            assert done.stderr.startswith("voirdire: hard.jsonl")
+            assert done.stderr.count("\n") == 1
+            assert not place.exists()
+
+
+def test_formulas_and_markup_of_a_log_stay_text(tmp_path: Path) -> None:
+    games = [{"score": "A>B"}, {"score": "B>A"}]
+    names = ("=cmd|' /C calc'!A0", "[bold]x[/bold]", "<script>alert(1)</script>")
+    rows = [
+        {"question_id": f"q{at}", "model": "mine", "judge": name, "games": games}
+        for at in range(3)
+        for name in names
+    ]
+    path = tmp_path / "hard.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    table = run("measure", path)
+    assert table.exit_code == 0, table.output
+    assert "[bold]x" in table.stdout
+    cells = run("measure", path, "--only", "validity", "--format", "csv").stdout
+    assert "'=cmd|" in cells
+    assert ",=cmd|" not in cells
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -11,6 +11,7 @@ import pytest
 from tasks.logs.ratings import annotations_of, tallies_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.recognised import counts_of, limits_of
+from tasks.readers import fields
 
 VOTE = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "judge": "expert_1"}
 
@@ -161,3 +162,50 @@ def test_repeats_count_as_one_item(tmp_path: Path) -> None:
     assert labels.select("item", "label", "votes").rows() == [("a", "pass", 2)]
     counted = tallies_of(ratings).select("sample", "planned", "voted", "invalid")
     assert sorted(counted.rows()) == [("a", 3, 3, 0), ("b", 2, 2, 0), ("c", 1, 1, 1)]
+
+
+GRADE = {"question_id": 1, "model": "x", "judge": ["gpt", "single"], "judgment": "?"}
+NUMBERED: dict[str, tuple[dict[str, Any], str]] = {
+    "fastchat_single": (GRADE, "score"),
+    "langfuse": (
+        {"name": "kind", "source": "EVAL", "dataType": "NUMERIC", "traceId": "t"},
+        "value",
+    ),
+    "langsmith": (
+        {"run_id": "r", "key": "kind", "value": None, "feedback_source": {"type": "model"}},
+        "score",
+    ),
+    "rewardbench": ({"id": 1, "subset": "chat", "scores_rejected": 0.5}, "scores_chosen"),
+    "alpaca_eval": (
+        {
+            "instruction": "?",
+            "output_1": "a",
+            "output_2": "b",
+            "generator_1": "x",
+            "generator_2": "y",
+            "annotator": "gpt",
+        },
+        "preference",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "NaN", "1e999", "<b>7</b>"])
+def test_what_is_no_number_is_invalid(tmp_path: Path, name: str, value: object) -> None:
+    row, field = NUMBERED[name]
+    good = {**row, field: 1.0, "question_id": 2, "traceId": "u", "run_id": "s", "id": 2}
+    good = {key: content for key, content in good.items() if key in {*row, field}}
+    path = write(tmp_path / "log.jsonl", good, {**row, field: value})
+    log = log_of(path)
+    assert log.ratings["value"].drop_nulls().is_finite().all()
+    assert log.ratings["invalid"].count() == 1
+
+
+def test_a_gzip_bomb_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "MAX_FILE", 1_000_000)
+    path = tmp_path / "votes.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(VOTE).encode() + b" " * 10_000_000))
+    assert path.stat().st_size < 20_000
+    with pytest.raises(ValueError, match="unpacks to more than 1000000 bytes, the maximum"):
+        read_log(path)

@@ -97,9 +97,9 @@ def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
     ]
     # From the other side, what is known is turned round.
     assert known.rows() == [
-        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5, None),
-        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5, None),
-        *((f"mine/b/2/a{slot}", *[None] * 6) for slot in (1, 2)),
+        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5, None, None),
+        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5, None, None),
+        *((f"mine/b/2/a{slot}", *[None] * 7) for slot in (1, 2)),
     ]
 
 
@@ -142,13 +142,15 @@ def test_any_column_may_be_the_category(tmp_path: Path, suffix: str) -> None:
     assert found.known["category"].to_list() == ["easy", "easy", None, None]
     groups = categories_of(found.questions, found.answers, found.known).sort("question_id")
     assert groups["category"].to_list() == ["easy", None]
-    # A column with a meaning of its own keeps it.
-    assert load_own(path, "category").known["category"].to_list()[:2] == ["sums", "sums"]
     with pytest.raises(ValueError, match="unknown column 'level'"):
         load_own(path)
     if suffix in {"csv", "parquet"}:
         with pytest.raises(ValueError, match="has no column 'levl', which category_column names"):
             load_own(path, "levl")
+    # A column with a meaning of its own keeps it.
+    path.write_bytes(_bytes(suffix, [{**GOOD, "label": "tie"}]))
+    found = load_own(path, "label")
+    assert found.known.select("label", "category").rows() == [("tie", "tie")] * 2
 
 
 def test_the_turn_is_the_category_of_questions_without_one(tmp_path: Path) -> None:
