@@ -264,7 +264,7 @@ def _show(study: Study, path: Path, message: str) -> None:
         if line:
             _show_line(line)
     if study.reworded:
-        from flows.cli.ranking_table import rewording_lines
+        from flows.cli.printing.ranking_table import rewording_lines
 
         for line in rewording_lines(study.name, Warehouse(path)):
             _show_line(line)
