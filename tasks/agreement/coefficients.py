@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.agreement.kappa import kappa
 from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import t_quantile
@@ -59,13 +60,14 @@ def cohen_kappa(one: Codes, other: Codes, distance: Floats, cluster: Codes) -> C
     O = .3, E = .5, kappa = .4.
     """
     n, many = len(one), len(distance)
-    shares = [np.bincount(each, minlength=many) / n for each in (one, other)]
+    counts = [np.bincount(each, minlength=many) for each in (one, other)]
+    shares = [each / n for each in counts]
     w = distance[one, other]
     expected, observed = float(shares[0] @ distance @ shares[1]), float(w.mean())
     if expected < ROUNDING:
         return Coefficient(None, reason=ONE_LABEL)
     each = (distance @ shares[1])[one] + (shares[0] @ distance)[other]
-    ratio = observed / expected
+    ratio = 1 - float(kappa(n, w.sum(), counts[0], counts[1], distance))
     influence = -((w - observed) - ratio * (each - 2 * expected)) / expected
     return _interval(1 - ratio, influence / n, cluster)
 

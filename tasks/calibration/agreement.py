@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
+from tasks.agreement.kappa import kappa
 from tasks.calibration.label_values import Kind
 from tasks.counting.annotations import (
     FIRST,
@@ -193,9 +194,8 @@ def _mean_kappa(sums: Sums) -> dict[str, Sums]:
     """Return the mean over the names whose kappa is defined."""
     n = sums[..., :1]
     one, other, both = np.split(sums[..., 1:], 3, axis=-1)
-    agreed = over(n - one - other + 2 * both, n)
-    chance = over(one * other + (n - one) * (n - other), n**2)
-    kappas = over(agreed - chance, 1 - chance)
+    named = (np.stack([each, n - each], axis=-1) for each in (one, other))
+    kappas = kappa(n, one + other - 2 * both, *named)
     finite = np.isfinite(kappas)
     return {"label_kappa": over(np.where(finite, kappas, 0.0).sum(axis=-1), finite.sum(axis=-1))}
 

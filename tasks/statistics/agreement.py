@@ -7,6 +7,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
+from tasks.agreement.kappa import kappa
 from tasks.counting.annotations import (
     AGREE,
     AGREE_DECIDED,
@@ -97,12 +98,11 @@ def _solve(block: Block, sums: Sums) -> dict[str, Sums]:
     values = {
         "agreement": over(sums[..., AGREE], n),
         "agreement_decided": over(sums[..., AGREE_DECIDED], sums[..., N_DECIDED]),
-        "cohen_kappa": 1 - over((n - sums[..., AGREE]) * n, n**2 - (one * other).sum(axis=-1)),
+        "cohen_kappa": kappa(n, n - sums[..., AGREE], one, other),
     }
     for name, power in (("cohen_kappa_linear", 1), ("cohen_kappa_quadratic", 2)):
         values[name] = np.full(n.shape, np.nan)
         if block.scale is not None:
             apart = np.abs(block.scale[:, None] - block.scale) ** power
-            expected = ((one @ apart) * other).sum(axis=-1)
-            values[name] = 1 - over(sums[..., KAPPAS[name]] * n, expected)
+            values[name] = kappa(n, sums[..., KAPPAS[name]], one, other, apart)
     return values

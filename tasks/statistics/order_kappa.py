@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.keys import JUDGE
 from schemas.results import Estimates
+from tasks.agreement.kappa import kappa
 from tasks.counting.annotations import (
     AGREE,
     FIRST,
@@ -19,7 +20,6 @@ from tasks.counting.annotations import (
     Row,
     collected,
     estimates,
-    over,
     sums_of,
 )
 from tasks.inference.intervals import Sums
@@ -115,5 +115,4 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
 def _solve(kinds: int, sums: Sums) -> dict[str, Sums]:
     n = sums[..., N]
     one, other = sums[..., FIRST : FIRST + kinds], sums[..., FIRST + kinds :]
-    apart = over((n - sums[..., AGREE]) * n, n**2 - (one * other).sum(axis=-1))
-    return {"order_kappa": 1 - apart}
+    return {"order_kappa": kappa(n, n - sums[..., AGREE], one, other)}
