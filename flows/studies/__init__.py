@@ -108,11 +108,7 @@ class Study(Parameters):
         default=None, description="Folder with the files of a dataset that is not bundled."
     )
     category_column: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=200,
-        description="Column of your own data file by whose values results are split, instead of "
-        "category.",
+        default=None, description="Column of your own file that splits results, not `category`."
     )
     perturbations: list[str] = Field(
         default=CLASSIC,

@@ -135,8 +135,8 @@ def load(tmp_path: Path) -> Callable[[Rows], Imported]:
 def test_the_slot_with_perturb_is_the_target(rows: Rows, load: Callable[[Rows], Imported]) -> None:
     questions, answers, versions, _ = load(rows)
     assert questions.rows() == [
-        ("humans_or_llms/A_1", "humans_or_llms", "A", "Question of A_1?", None),
-        ("humans_or_llms/B_2", "humans_or_llms", "B", "Question of B_2?", None),
+        ("humans_or_llms/A_1", "humans_or_llms", "A", "Question of A_1?", None, None),
+        ("humans_or_llms/B_2", "humans_or_llms", "B", "Question of B_2?", None, None),
     ]
     assert answers.rows() == [
         ("humans_or_llms/A_1/a1", "humans_or_llms/A_1", 1, "model of A_1", "A_1 one"),
