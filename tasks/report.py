@@ -20,7 +20,13 @@ from tasks.reporting.comparison_rows import (
 from tasks.reporting.exclusions import rule, without
 from tasks.reporting.juries_and_models import jury_sentence, model_rows
 from tasks.reporting.page import drawings, page
-from tasks.reporting.rows import dropped_rows, result_groups, scorecard_rows, validity_rows
+from tasks.reporting.rows import (
+    dropped_rows,
+    rated_groups,
+    result_groups,
+    scorecard_rows,
+    validity_rows,
+)
 from tasks.reporting.summary import (
     glossary,
     is_person,
@@ -101,6 +107,8 @@ def report(
     estimates, findings = concluded.estimates, concluded.findings
     about_position = pl.col("kind") == POSITION
     cells = Findings.of(findings.filter(~about_position))
+    rated = pl.col("unit").is_in(["sd", "share"]).fill_null(value=False)
+    left_out = without(concluded.exclusions, concluded.kept_findings)
     # With votes alone, the report is about position bias.
     rested = cells if cells.height else findings
     primary = _primary(rested, estimates)
@@ -121,12 +129,8 @@ def report(
             *summary(findings, *_questions(primary, findings, facts.persons)),
             *undiscerning(found),
         ],
-        groups=result_groups(
-            cells,
-            estimates,
-            without(concluded.exclusions, concluded.kept_findings),
-            facts.persons,
-        ),
+        groups=result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons),
+        rated=rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons),
         positions=positions,
         rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),

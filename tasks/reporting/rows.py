@@ -29,10 +29,10 @@ OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
 OVER = {
     "mps": "over the control",
     "mps_sham": "over the sham",
-    "rating_shift_sd": "rating shift in sd, over the control",
-    "rating_shift_sham_sd": "rating shift in sd, over the sham",
-    "pass_rate_shift": "shift of the pass rate, over the control",
-    "pass_rate_shift_sham": "shift of the pass rate, over the sham",
+    "rating_shift_sd": "over the control, in standard deviations",
+    "rating_shift_sham_sd": "over the sham, in standard deviations",
+    "pass_rate_shift": "over the control, in the pass rate",
+    "pass_rate_shift_sham": "over the sham, in the pass rate",
 }
 """Endpoint -> what its shift is measured over, and in which unit if not in mean scores."""
 
@@ -124,6 +124,50 @@ def result_groups(
         _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without, persons=persons)
         for (kind, perturbation), rows in groups.items()
     ]
+
+
+def rated_groups(
+    findings: DataFrame[Findings],
+    estimates: DataFrame[Estimates],
+    without: Without = NOBODY,
+    persons: Collection[str] = NO_NAMES,
+) -> list[Group]:
+    """Return the results of ratings: those of :func:`result_groups` that ratings have."""
+    lookup = Lookup(estimates)
+    own = {(judge_of(row), row["perturbation"]): row for row in findings.to_dicts()}
+    ordered = in_report_order(findings).partition_by(
+        "kind", "perturbation", maintain_order=True, as_dict=True
+    )
+    groups = result_groups(findings, estimates, without, persons)
+    found = []
+    for group, rows in zip(groups, ordered.values(), strict=True):
+        judged = []
+        for judge, row in zip(group.rows, rows.to_dicts(), strict=True):
+            shift, over, p, questions = (judge.texts[at] for at in SHARED)
+            mine = own[judge_of(row), row["perturbation"]]
+            texts = [_with_points(shift, mine, lookup), over, p, _level(mine, lookup), questions]
+            judged.append(judge._replace(texts=texts))
+        found.append(group._replace(rows=judged, means=[]))
+    return found
+
+
+SHARED = (0, 1, 6, 8)
+"""Columns of results that ratings have too: shift, over control, p and questions."""
+
+
+def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
+    """Add the points of the scale to a shift in standard deviations."""
+    points = lookup.find(row["statistic"].removesuffix("_sd"), row, row["perturbation"])
+    if row["unit"] != "sd" or points is None or points["estimate"] is None:
+        return shift
+    told = said(points, 2)
+    note = " ".join(filter(None, [f"{told.text} points", told.note]))
+    return Text(shift.text, "; ".join(filter(None, [shift.note, note])))
+
+
+def _level(row: Row, lookup: Lookup) -> Text:
+    """Write a judge's mean rating or pass rate of unperturbed answers."""
+    return said(lookup.find("mean_rating" if row["unit"] == "sd" else "pass_rate", row, None))
 
 
 def _group(

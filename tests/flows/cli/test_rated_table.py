@@ -14,6 +14,7 @@ from schemas.judging import VoteLog
 from schemas.results import Drifts
 from tasks.charts.forest import forest
 from tasks.inference.bootstrap import formulas_only
+from tasks.reporting.rows import rated_groups
 from tasks.results import Conclusions, results_of
 from warehouse.store import Saving, Warehouse
 
@@ -92,3 +93,15 @@ def test_every_estimate_is_among_the_numbers(
         "pass",
         "pass",
     ]
+
+
+def test_the_report_has_ratings_in_a_table_of_their_own(concluded: Conclusions) -> None:
+    groups = rated_groups(concluded.findings, concluded.estimates)
+    assert [(g.perturbation, g.over) for g in groups] == [("boast", "")]
+    notes = sorted(row.texts[0].note for row in groups[0].rows)
+    assert re.search(r"in the pass rate$", notes[0]) or re.search(r"in the pass rate$", notes[1])
+    (points,) = (note for note in notes if "points" in note)
+    assert re.search(r"over the sham, in standard deviations; \.\d\d points \[", points)
+    means = {row.texts[3].text for row in groups[0].rows}
+    assert len(means) == 2
+    assert any(re.match(r"5\.\d\d", text) for text in means)
