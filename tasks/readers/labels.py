@@ -1,8 +1,8 @@
 """Read labels of people and judges: JSON of the alternative annotator test, or a tidy table.
 
 CSV is read by Polars and not by ``bounded.csv_table``: row by row, 500 000 labels take 2.3 s of CPU
-time and not .08 s, so the five million of ``benchmarks/alt_test.py`` would take 23 s, where the whole
-command may take 10 s.
+time and not .08 s, so the five million of ``benchmarks/alt_test.py`` would take 23 s, where the
+whole command may take 10 s.
 """
 
 import json
