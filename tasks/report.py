@@ -18,7 +18,7 @@ from tasks.reporting.comparison_rows import (
     position_table,
 )
 from tasks.reporting.exclusions import rule, without
-from tasks.reporting.juries_and_models import jury_sentence, model_rows
+from tasks.reporting.juries_and_models import jury_sentence, model_rows, rewording
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import (
     dropped_rows,
@@ -210,6 +210,7 @@ def _provenance(
         **_sizes(primary, estimates),
         "primary endpoint": _endpoint(findings),
         "floor": _floor(estimates),
+        **rewording(estimates),
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
         f"{'; '.join(sorted(of_cells['method'].unique())) or 'no method'}."
         " The independent unit is the question",

@@ -266,7 +266,7 @@ def _show(study: Study, path: Path, message: str) -> None:
     if study.reworded:
         from flows.cli.printing.ranking_table import rewording_lines
 
-        for line in rewording_lines(study.name, Warehouse(path)):
+        for line in rewording_lines(study.name, study.prompts, Warehouse(path)):
             _show_line(line)
     if len(study.prompts) > 1:
         from flows.cli.printing.ranking_table import show_prompts

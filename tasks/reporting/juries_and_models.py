@@ -130,3 +130,30 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
     if bounded < len(biases):
         return f"robust to {bounded} of {len(biases)} biases measured"
     return "robust to the biases measured"
+
+
+REWORDED = ("rewording_sensitivity", "repeat_sensitivity", "rewording_excess")
+
+
+def rewording(estimates: DataFrame[Estimates]) -> dict[str, str]:
+    """Say how many verdicts change in other words of the prompt; empty if it was not asked."""
+    about = estimates.filter(pl.col("statistic").is_in(REWORDED), pl.col("subgroup") == "")
+    if about.is_empty():
+        return {}
+    found: dict[str, dict[str, Row]] = {}
+    for row in with_who(about).sort("who").to_dicts():
+        found.setdefault(row["who"], {})[row["statistic"]] = row
+    texts = []
+    for who, rows in found.items():
+        changed, again, excess = (rows.get(name) or {"estimate": None} for name in REWORDED)
+        bounds = ""
+        if excess["estimate"] is not None:
+            bounds = f", difference {number(excess['estimate'])}"
+            if excess["low"] is not None and excess["high"] is not None:
+                bounds += f" {interval(excess['low'], excess['high'])}"
+        mark = " (simulated)" if next(iter(rows.values()))["simulated"] else ""
+        texts.append(
+            f"{who}{mark} {number(changed['estimate'])} (in the same words "
+            f"{number(again['estimate'])}{bounds})"
+        )
+    return {"verdicts on control pairs that change if the prompt is reworded": "; ".join(texts)}

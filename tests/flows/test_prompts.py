@@ -63,6 +63,8 @@ def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Wa
         sum(row["changed"] * row["n"] for row in each) / sum(row["n"] for row in each)
     )
     assert whole["excess"] is not None
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert "verdicts on control pairs that change if the prompt is reworded" in page
     # The words that were sent are in the warehouse.
     words = warehouse.query("select prompt from prompts order by prompt")["prompt"].to_list()
     assert words == ["pair_v2", "pair_v2~brief", "pair_v2~formal"]

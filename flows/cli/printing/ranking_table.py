@@ -1,5 +1,6 @@
 """Tables of a study: judges and people by rank, with a random judge as baseline; its prompts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from rich.console import Console
 from flows.cli.printing.terminal import fits, number, plain_table, print_line, say
 from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE, unit_name
-from tasks.reporting.wording import interval, p_value
+from tasks.reporting.wording import p_value
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -198,9 +199,8 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
             "-"
             if row["contrast"] is None
-            else " ".join(
-                [number(row["contrast"], signed=True), interval(row["low"], row["high"])]
-            ),
+            else f"{number(row['contrast'], signed=True)} "
+            + _bounds(row["low"], row["high"], signed=True),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
@@ -218,18 +218,23 @@ REWORDED = """
 """
 
 
-def rewording_lines(study: str, warehouse: Warehouse) -> list[str]:
-    """Say of each judge how many of its verdicts change when the prompt is worded otherwise."""
+def _bounds(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
+def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) -> list[str]:
+    """Say of each judge how many of its verdicts change when a prompt is worded otherwise."""
     rows = warehouse.query(REWORDED, [study]).to_dicts()
-    prompts = [row["prompt"] for row in rows]
     lines = []
     for row in rows:
         judge = unit_name(row["judge"], row["prompt"], prompts)
         if row["changed"] is None or row["again_changed"] is None:
             lines.append(f"Rewording {judge}: {row['reason']}.")
             continue
-        bounds = interval(row["changed_low"], row["changed_high"])
-        excess = f"{number(row['excess'], signed=True)} {interval(row['low'], row['high'])}"
+        bounds = _bounds(row["changed_low"], row["changed_high"])
+        excess = (
+            f"{number(row['excess'], signed=True)} {_bounds(row['low'], row['high'], signed=True)}"
+        )
         lines.append(
             f"Rewording {judge}: with the prompt in other words, {number(row['changed'])} {bounds} "
             f"of the verdicts on control pairs change; asked again in the same words, "
