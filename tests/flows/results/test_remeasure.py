@@ -11,7 +11,6 @@ from polars.testing import assert_frame_equal
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
-from flows.results import remeasure as remeasuring
 from flows.running.processes import HOST, process_note
 from flows.running.run_row import first_row
 from flows.studies import make_study
@@ -112,7 +111,7 @@ def test_one_that_fails_says_so_in_runs(
         raise error
 
     monkeypatch.setattr("flows.running.processes.exit_now", sys.exit)
-    monkeypatch.setattr(remeasuring, "drift_of", fail)
+    monkeypatch.setattr("flows.results.study_results.drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"
     told = f"{type(error).__name__}: {error}".rstrip(": ")
