@@ -1,6 +1,6 @@
 """Results as promptfoo writes them, version 3.
 
-The logs are written by hand: promptfoo 0.123 has 80 direct dependencies of its own (`npm view`), one
+The logs are written by hand: promptfoo 0.123 has 80 direct dependencies (`npm view`), one
 of them a native database client, which no lock of this repository covers.
 """
 
