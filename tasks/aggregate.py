@@ -27,7 +27,6 @@ from tasks.conclusions.cautions import worst_cases
 from tasks.conclusions.exclusions import with_exclusions
 from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
-from tasks.judging.rated_votes import rate_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.pointwise.worst_cases import rating_worst_cases
@@ -40,7 +39,6 @@ __all__ = [
     "match_models",
     "measure",
     "measure_all",
-    "rate_votes",
     "tally_votes",
     "text_sizes",
 ]

@@ -8,10 +8,11 @@ from tasks.agreement import compare as comparing
 from tasks.calibration import agreement as agreeing
 from tasks.calibration import calibrate
 from tasks.drift import alerts
+from tasks.judging import rated_votes
 from tasks.kit.stage import cached_function, stage, uncached_task
 
 log_votes = stage(aggregate.log_votes)
-rate_votes = stage(aggregate.rate_votes)
+rate_votes = stage(rated_votes.rate_votes)
 count_votes = stage(aggregate.count_votes)
 tally_votes = stage(aggregate.tally_votes)
 match_groups = stage(aggregate.match_groups)

@@ -12,7 +12,7 @@ select
     f.detected, f.detected_low, f.detected_high, f.detected_by, f.detects_at,
     f.p_holm, f.p_by, f.e_value, f.e_rejected, f.shrunk,
     a.asr, a.asr_low, a.asr_high, a.sham_floor, a.sham_floor_low, a.sham_floor_high, a.dasr, a.dasr_low, a.dasr_high,
-    a.random_baseline, coalesce(a.votes_per_pair, r.votes_per_pair) as votes_per_pair,
+    a.random_baseline, e.votes_per_pair,
     p.position_consistency, p.position_consistency_low, p.position_consistency_high, f.finding, f.reason,
     f.shift_spread, f.shift_spread_low, f.shift_spread_high, f.moved_p, f.category_p,
     f.lost_difference, f.lost_over, f.lost_p, f.lost_finding, l.asr_at_least, l.asr_at_most,

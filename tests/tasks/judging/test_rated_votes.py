@@ -8,9 +8,8 @@ import polars as pl
 
 from schemas.curation import Known
 from schemas.judging import Ballots
-from tasks.aggregate import rate_votes
 from tasks.judge import Design, draw_ballots
-from tasks.judging.rated_votes import NONE, OFF, REFUSED, SEVERAL
+from tasks.judging.rated_votes import NONE, OFF, REFUSED, SEVERAL, rate_votes
 
 Make = Callable[..., Any]
 TWICE = Design(votes_per_pair=2, mode="balanced", wave="", seed=1)
