@@ -15,7 +15,14 @@ from pandera.typing.polars import DataFrame
 from flows.results.vote_summary import newer_line
 from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies.calibration import Calibration
-from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
+from schemas.calibration import (
+    Advantages,
+    AltTests,
+    ConfusionMatrix,
+    Disagreements,
+    HumanAgreement,
+    Ratings,
+)
 from schemas.results import Annotations, Estimates
 from tasks.agreement.compare import Comparison, Options, compare
 from tasks.agreement.sources import items_of, labelled_by_table, readable_labels, require_positive
@@ -33,6 +40,7 @@ from tasks.calibration.calibrate import (
     require_two_names,
     try_judges,
 )
+from tasks.calibration.rated_labels import labels_of_ratings
 from tasks.kit.defaults import calibrated_by
 from tasks.logs.labels import labels_in_log
 from tasks.readers.label_table import LabelColumns, read_label_table
@@ -48,6 +56,10 @@ TAKEN = """
 VOTERS = """
     select distinct judge from vote_log
     where study = ? and human and choice in ('first', 'second', 'tie')
+"""
+TEXTS = """
+    select sample, question, target from pairs
+    where arm = 'control' and pair_id in (select pair_id from study_pairs where study = ?)
 """
 LAST = """
 select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
@@ -148,6 +160,10 @@ def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
         if log is not None:
             tested = any(each.humans["annotator"].n_unique() > 1 for each in log)
             return Sources(log, [items_of(each) for each in log], log, "" if tested else ALONE)
+    if calibration.study and calibration.judges is None:
+        ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
+        if not ratings.is_empty():
+            return _sources_of_ratings(calibration, warehouse, ratings)
     if calibration.table is None:
         labelled = labels_of(calibration, warehouse)
         return Sources(labelled, [items_of(each) for each in labelled], labelled)
@@ -163,6 +179,32 @@ def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
     one = labelled_by_table(calibration.name, table)
     untested = "" if len(table.humans) > 1 else ALONE
     return Sources([one], [table.items], [readable_labels(one, calibration.options())], untested)
+
+
+def _sources_of_ratings(
+    calibration: Calibration, warehouse: Warehouse, ratings: DataFrame[Ratings]
+) -> Sources:
+    """Return the labels of a study whose judges rated single answers."""
+    texts = {
+        item: json.dumps({"question": question, "answer": answer}, ensure_ascii=False)
+        for item, question, answer in warehouse.query(TEXTS, [calibration.study]).iter_rows()
+    }
+    people = read_labels(Path(calibration.humans)) if calibration.humans else None
+    found = labels_of_ratings(ratings, texts, people)
+    labelled = [each for each in found if not each.labelled.humans.is_empty()]
+    if not labelled:
+        raise ValueError(
+            f"the data of study {calibration.study!r} have no labels of people. Add a column "
+            "human_label, human_grade or human_CRITERION to the data and audit them again (no vote "
+            "is asked twice), or give labels with --humans FILE."
+        )
+    several = any(each.labelled.humans["annotator"].n_unique() > 1 for each in labelled)
+    return Sources(
+        [each.labelled for each in labelled],
+        [each.items for each in labelled],
+        [readable_labels(each.labelled, calibration.options()) for each in labelled],
+        "" if several else ALONE,
+    )
 
 
 def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
