@@ -24,6 +24,7 @@ from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Verdict
 from tasks.aggregate import count_votes, log_votes, tally_votes
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
+from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -192,7 +193,7 @@ class Served:
         """End it in order; return its exit code and last words."""
         self.process.send_signal(number)
         try:
-            said, _ = self.process.communicate(timeout=60)
+            said, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             # It says where its threads are.
             self.process.send_signal(signal.SIGABRT)

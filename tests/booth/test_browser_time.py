@@ -11,6 +11,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserType, Page, expect
 
+from tests.support.waiting import wait_for
 from warehouse.store import Warehouse
 
 ABSENCE = 6.0
@@ -27,10 +28,10 @@ Enter = Callable[..., Page]
 def told_looks(warehouse: Warehouse, count: int) -> None:
     """Wait until pages have told of so many looks."""
     (journal,) = warehouse.path.parent.rglob("quick.jsonl")
-    until = time.monotonic() + 20
-    while journal.read_text(encoding="utf-8").count('"look"') < count:
-        assert time.monotonic() < until, journal.read_text(encoding="utf-8")
-        time.sleep(0.05)
+    wait_for(
+        lambda: journal.read_text(encoding="utf-8").count('"look"') >= count,
+        f"pages told of fewer than {count} looks",
+    )
 
 
 def voted(warehouse: Warehouse, booth: Any, page: Page) -> tuple[float, float]:

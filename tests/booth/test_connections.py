@@ -16,6 +16,7 @@ import pytest
 
 from booth import _connections
 from booth._connections import most_connections
+from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]
@@ -55,7 +56,7 @@ def limited(audited: Audited, tmp_path: Path) -> Iterator[tuple[str, Path]]:
         assert link
         yield link[0], said
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def _status(link: str) -> int:

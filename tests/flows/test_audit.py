@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from schemas.judging import Votes
+from tests.support.waiting import wait_for
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -349,11 +350,8 @@ def _own(folder: Path) -> Path:
 
 
 def _wait_for_votes(warehouse: Warehouse) -> None:
-    for _ in range(600):
-        if warehouse.path.exists() and warehouse.query("select count(*) from votes").item():
-            return
-        time.sleep(0.1)
-    raise AssertionError("no vote was saved within a minute")
+    saved = "select count(*) from votes"
+    wait_for(lambda: warehouse.path.exists() and warehouse.query(saved).item(), "no vote was saved")
 
 
 def test_what_a_data_file_knows_of_its_pairs_reaches_the_statistics(

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from schemas.judging import Votes
+from tests.support.waiting import PATIENCE_SECONDS, wait_for
 from warehouse.store import Warehouse
 
 pytestmark = pytest.mark.served
@@ -96,10 +97,9 @@ def begin(environment: dict[str, str], tmp_path: Path, warehouse: Warehouse) -> 
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until = time.monotonic() + 60
-        while not (warehouse.path.exists() and _states(warehouse) == ["sent"]):
-            assert time.monotonic() < until, "no batch was sent"
-            time.sleep(0.1)
+        wait_for(
+            lambda: warehouse.path.exists() and _states(warehouse) == ["sent"], "no batch was sent"
+        )
         return process
 
     return run
@@ -198,7 +198,7 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     batched.behave(batch_seconds=8)
     process = begin()
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=60)
+    process.wait(timeout=PATIENCE_SECONDS)
     # It did not wait for what the batch brings.
     assert _states(warehouse) == ["sent"]
     assert warehouse.read(Votes).is_empty()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from schemas.judging import Votes
+from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 pytestmark = pytest.mark.served
@@ -124,7 +125,7 @@ def test_a_provider_that_asks_to_wait_is_asked_again_no_earlier(
     # those in flight at once; before, all were left alone within these seconds
     assert refused <= 8
     emulated.behave(faults={})
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert _runs(warehouse) == [("completed", BALLOTS, 0, BALLOTS, 0)]
     assert emulated.stats()["requests"] == BALLOTS + refused
 
@@ -211,7 +212,7 @@ def test_a_signal_keeps_every_reply_that_came(
         settled = replies
         time.sleep(1.5)
     process.send_signal(stop)
-    assert process.wait(timeout=60) == 128 + stop
+    assert process.wait(timeout=PATIENCE_SECONDS) == 128 + stop
     (line,) = said(tmp_path).read_text().splitlines()
     assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."
     assert warehouse.query("select state from runs").item() == "cancelled"
@@ -236,7 +237,7 @@ def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
         time.sleep(2.5)
         process.send_signal(signal.SIGINT)
         # The file is still held.
-        assert process.wait(timeout=60) == 128 + signal.SIGINT
+        assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGINT
     kept = warehouse.read(Votes).height
     replied = emulated.stats()["replies"]
     assert kept < replied
@@ -363,7 +364,7 @@ def test_two_runs_at_once_ask_each_ballot_once(
     time.sleep(1)
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 0, done.stderr
-    assert other.wait(timeout=120) == 0
+    assert other.wait(timeout=PATIENCE_SECONDS) == 0
     told = emulated.stats()
     assert told["requests"] == told["prompts"] == 180
     assert warehouse.read(Votes).height == 180
@@ -407,7 +408,7 @@ def test_two_runs_do_not_wait_for_ballots_that_failed(
     )
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 3, done.stderr
-    assert other.wait(timeout=120) == 3
+    assert other.wait(timeout=PATIENCE_SECONDS) == 3
     assert {state for state, *_ in _runs(warehouse)} == {"completed with gaps"}
     assert warehouse.query("select count(*) from claims").item() == 0
 

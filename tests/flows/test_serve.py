@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import pytest
 
 from flows.results import stages
 from flows.studies import STUDIES
+from tests.support.waiting import PATIENCE_SECONDS, wait_for
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
-PATIENCE = 120
 Ask = Callable[..., Any]
 
 
@@ -33,7 +32,7 @@ def test_a_study_runs_from_the_ui(
         stderr=subprocess.DEVNULL,
     )
     try:
-        deployments = _until(lambda: _deployments(ask_server))
+        deployments = wait_for(lambda: _deployments(ask_server), "no deployments")
         nightly = deployments["nightly"]
         assert nightly["schedules"][0]["schedule"]["cron"] == STUDIES["nightly"].cron
         form = deployments["quick"]["parameter_openapi_schema"]["definitions"]["Study"]
@@ -46,33 +45,33 @@ def test_a_study_runs_from_the_ui(
                 }
             },
         )
-        state = _until(lambda: _end_of(ask_server, run["id"]))
+        state = wait_for(lambda: _end_of(ask_server, run["id"]), "no end of the run")
         again = ask_server(
             f"/deployments/{deployments['remeasure']['id']}/create_flow_run",
             {"parameters": {"study": "from_ui", "formulas": True}},
         )
-        second = _until(lambda: _end_of(ask_server, again["id"]))
+        second = wait_for(lambda: _end_of(ask_server, again["id"]), "no end of the run")
         form = deployments["calibrate"]["parameter_openapi_schema"]["definitions"]["Calibration"]
         assert "jaccard" in form["properties"]["metric"]["enum"]
         held = ask_server(
             f"/deployments/{deployments['calibrate']['id']}/create_flow_run",
             {"parameters": {"calibration": _labels(tmp_path)}},
         )
-        third = _until(lambda: _end_of(ask_server, held["id"]))
+        third = wait_for(lambda: _end_of(ask_server, held["id"]), "no end of the run")
         elsewhere = str(tmp_path.parent / "elsewhere.duckdb")
         spied = ask_server(
             f"/deployments/{deployments['remeasure']['id']}/create_flow_run",
             {"parameters": {"study": "from_ui", "warehouse": elsewhere}},
         )
-        fourth = _until(lambda: _end_of(ask_server, spied["id"]))
+        fourth = wait_for(lambda: _end_of(ask_server, spied["id"]), "no end of the run")
         outside = {"study": {"name": "spy"}, "warehouse": elsewhere}
         refused = ask_server(
             f"/deployments/{deployments['quick']['id']}/create_flow_run", {"parameters": outside}
         )
-        fifth = _until(lambda: _end_of(ask_server, refused["id"]))
+        fifth = wait_for(lambda: _end_of(ask_server, refused["id"]), "no end of the run")
     finally:
         serving.terminate()
-        serving.wait(timeout=60)
+        serving.wait(timeout=PATIENCE_SECONDS)
     assert errors_of(run["id"]) == []
     assert state == ("COMPLETED", "36 ballots: 0 from the warehouse, 36 cast, 0 without a reply")
     warehouse = Warehouse(environment["VOIRDIRE_WAREHOUSE"])
@@ -139,12 +138,3 @@ def _end_of(ask: Ask, run: str) -> tuple[str, str] | None:
     state = ask(f"/flow_runs/{run}")["state"]
     ended = state["type"] in {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
     return (state["type"], state["message"]) if ended else None
-
-
-def _until(ask: Any) -> Any:
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if (found := ask()) is not None:
-            return found
-        time.sleep(0.5)
-    raise AssertionError(f"nothing within {PATIENCE} s")

@@ -11,17 +11,17 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
+from tests.support.waiting import PATIENCE_SECONDS, wait_for
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
-PATIENCE = 240
 ROOT = Path(__file__).parents[2]
 NIGHT = """
 about = "A night a minute."
@@ -75,15 +75,13 @@ class Serving:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        said = until(lambda: self._said(before))
-        assert said, self.log.read_text()[before:]
-        return said
+        return wait_for(lambda: self._said(before), "no studies are served")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """End it."""
         assert self.process
         self.process.send_signal(how)
-        code = self.process.wait(timeout=PATIENCE)
+        code = self.process.wait(timeout=PATIENCE_SECONDS)
         self.process = None
         return code
 
@@ -97,7 +95,7 @@ class Serving:
             env={**self.environment, **more},
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
 
@@ -170,14 +168,6 @@ class Serving:
         assert self.process
         ended = self.process.poll() is not None
         return said if "Deployments are served." in said or ended else None
-
-
-def until(ask: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """Return what ``ask`` returns as soon as it is something."""
-    end = time.monotonic() + seconds
-    while not (found := ask()) and time.monotonic() < end:
-        time.sleep(0.3)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -289,23 +279,20 @@ def test_the_scheduler_schedules_what_the_ui_switches_on(serving: Any) -> None:
             found = serving.deployment(name)
             path = f"/deployments/{found['id']}/schedules/{found['schedules'][0]['id']}"
             assert serving.ask("PATCH", path, {"active": active})[0] == 204
-        began = time.monotonic()
         # Nobody asks for runs: they come by the server's own loop, or not at all.
         wanted = [active] * 2
-        listed = until(
-            lambda w=wanted: [bool(serving.scheduled(n)) for n in ("nightly", "canary")] == w, 60
+        wait_for(
+            lambda w=wanted: [bool(serving.scheduled(n)) for n in ("nightly", "canary")] == w,
+            f"no runs that fit active={active}",
         )
-        assert listed, (active, time.monotonic() - began)
 
 
 def test_schedules_are_switched_on_from_another_terminal(serving: Any) -> None:
-    began = time.monotonic()
     done = serving.run("schedules", "--on", "nightly", "--on", "canary")
     assert done.returncode == 0, done.stderr
     states = {line.split()[0]: line for line in done.stdout.splitlines()}
     assert re.search(r"15 2 \* \* 1 UTC +on +40 USD", states["nightly"])
-    listed = until(lambda: all(serving.scheduled(n) for n in ("nightly", "canary")), 60)
-    assert listed, time.monotonic() - began
+    wait_for(lambda: all(serving.scheduled(n) for n in ("nightly", "canary")), "no runs")
     unknown = serving.run("schedules", "--on", "nihgtly")
     assert (unknown.returncode, "Did you mean 'nightly'?" in unknown.stderr) == (2, True)
     none = serving.run("schedules", "--on", "quick")
@@ -369,7 +356,10 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
     wanted = "select json_extract_string(parameters, '$.wave') as wave, state from runs"
     ended = f"{wanted} where study = 'minutely' and state <> 'running' order by started_at"
     # Of a run that starts late, on a busy machine, the wave is the minute in which it asks.
-    rows = until(lambda: (f := warehouse.query(ended))["wave"].n_unique() >= 2 and f.to_dicts())
+    rows = wait_for(
+        lambda: (f := warehouse.query(ended))["wave"].n_unique() >= 2 and f.to_dicts(),
+        "fewer than two nights ran",
+    )
     assert {row["state"] for row in rows} == {"completed"}, serving.log.read_text()
     waves = list(dict.fromkeys(row["wave"] for row in rows))
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d\+0[12]:00", wave) for wave in waves)
@@ -402,7 +392,7 @@ def test_a_run_measures_the_wave_of_the_time_it_was_due(serving: Any) -> None:
     retry = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
     warehouse = Warehouse(serving.folder / "voirdire.duckdb")
     for asked in (24, 0):
-        state = until(ended)
+        state = wait_for(ended, "no end of the run")
         assert state["type"] == "COMPLETED", serving.log.read_text()
         found = warehouse.query(
             "select json_extract_string(parameters, '$.wave'), asked from runs where run = ?", [run]
@@ -411,7 +401,7 @@ def test_a_run_measures_the_wave_of_the_time_it_was_due(serving: Any) -> None:
         assert found == [("2026-01-06T00:30+01:00", asked)]
         if asked:
             serving.ask("POST", f"/flow_runs/{run}/set_state", retry)
-            until(lambda: not ended())
+            wait_for(lambda: not ended(), "no retry")
     # Nor is it marked as late, which Prefect cannot do without a locked database now and then.
     states = serving.ask("GET", f"/flow_run_states/?flow_run_id={run}")[1]
     assert "AwaitingRetry" in {state["name"] for state in states}

@@ -6,26 +6,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE_SECONDS, wait_for
+
 pytestmark = [pytest.mark.served, pytest.mark.slow]
-PATIENCE = 120
 
 
 def _answers(port: int) -> bool:
     with socket.socket() as one:
         one.settimeout(1)
         return one.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _until(told: Callable[[], bool]) -> bool:
-    until = time.monotonic() + PATIENCE
-    while not told() and time.monotonic() < until:
-        time.sleep(0.2)
-    return told()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -49,15 +42,15 @@ def test_its_server_ends_with_it(
             start_new_session=True,
         )
     try:
-        assert _until(lambda: "are served" in said.read_text()), said.read_text()
+        wait_for(lambda: "are served" in said.read_text(), "no studies are served")
         time.sleep(2)
         # As a terminal sends Ctrl-C: to the command and all that it started in its group.
         os.killpg(serving.pid, how)
-        code = serving.wait(timeout=PATIENCE)
+        code = serving.wait(timeout=PATIENCE_SECONDS)
     finally:
         if serving.poll() is None:
             serving.kill()
-    assert _until(lambda: not _answers(port))
+    wait_for(lambda: not _answers(port), "the server did not end")
     if how != signal.SIGKILL:
         assert code == 0
         # Its server, interrupted too, once no longer answered: a minute of errors.

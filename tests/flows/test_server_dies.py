@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def test_an_audit_ends_complete_and_soon(
         (server,) = _children(audit.pid, "flows.serving.guarded_server")
         os.kill(server, fate)
         # Prefect's own tries took 140 s after the end, and for ever where the server was frozen.
-        said, errors = audit.communicate(timeout=120)
+        said, errors = audit.communicate(timeout=PATIENCE_SECONDS)
     assert audit.returncode == 0, errors
     state, asked = warehouse.query("select state, asked from runs").row(0)
     assert (state, asked, emulated.stats()["requests"]) == ("completed", BALLOTS, BALLOTS)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from schemas.judging import Votes
+from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
@@ -108,14 +109,14 @@ def test_asking_goes_on_while_another_program_holds_the_warehouse(
     with _held(warehouse.path, how) as holder:
         while (replies := emulated.stats()["replies"]) < ballots:
             assert process.poll() is None
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE_SECONDS
             while emulated.stats()["replies"] == replies < ballots:
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
         # the last save waits; whoever holds the file is named after some seconds
         time.sleep(6)
         assert process.poll() is None
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     told = " ".join((tmp_path / "said").read_text().split())
     assert f"held open by process {holder.pid}" in told
     assert f"for {how}" in told
@@ -148,7 +149,7 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
         assert process.poll() is None
         time.sleep(0.05)
     with _held(warehouse.path, "reading") as holder:
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 1
     line = error.splitlines()[-1]
     assert f"held open by process {holder.pid}" in line
@@ -214,7 +215,7 @@ def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
         assert worker
         os.kill(worker, signal.SIGKILL)
         replies = emulated.stats()["replies"]
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     told = emulated.stats()
     assert told["prompts"] == ballots
     assert ballots <= told["requests"] <= ballots + kills * concurrency

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ from flows.running import run_row
 from flows.running.counts import Counts
 from flows.running.run_row import RunRow, failure_recorded, first_row
 from flows.studies import Study
+from tests.support.waiting import wait_for
 from warehouse.store import Warehouse
 
 
@@ -42,11 +42,8 @@ def test_signs_are_given_while_the_run_runs(
     monkeypatch.setattr(run_row, "SECONDS_BETWEEN_HEARTBEATS", 0.05)
     with RunRow("audit", "mine", store, Counts(Study())):
         _age(store, 60)
-        until = time.monotonic() + 20
         seen = "select seen_at > now() - interval 1 minute from runs"
-        while not store.query(seen).item():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for(lambda: store.query(seen).item(), "no sign was given")
     assert _state(store) == "completed"
     store.heartbeat("mine")
     # a run that has ended does not run again

@@ -17,6 +17,7 @@ from flows.serving.local_models import MODEL, SERVER, model_file
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
+from tests.support.waiting import PATIENCE_SECONDS
 
 REPO = Path(local_models.__file__).parents[2]
 JUDGE = JUDGES["local/smollm2-135m"]
@@ -121,7 +122,7 @@ def address() -> Iterator[str]:
         assert said == f"http://127.0.0.1:{port}/v1"
         yield said
         # it ends when its standard input does, and llama.cpp's log is not heard
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert errors == ""
 

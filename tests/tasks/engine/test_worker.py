@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from tasks.engine import worker_client
 from tasks.engine.journal import exclusive_lock, read_journal
 from tasks.providers import PROVIDERS
+from tests.support.waiting import PATIENCE_SECONDS, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +162,7 @@ def begin() -> Iterator[Begin]:
 
     yield one
     for worker in workers:
-        worker.process.communicate(timeout=60)
+        worker.process.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_surprise_is_told_and_tells_no_key(begin: Begin) -> None:
@@ -208,13 +208,12 @@ def test_a_journal_is_held_until_its_run_has_ended(begin: Begin, tmp_path: Path)
         assert not alone
     # the process lives on for the sake of other runs
     worker.send({"do": "end", "run": "r"}, {"do": "begin", "run": "other"})
-    until = time.monotonic() + 60
-    while True:
+
+    def released() -> bool:
         with exclusive_lock(journal) as alone:
-            if alone:
-                break
-        assert time.monotonic() < until
-        time.sleep(0.05)
+            return alone
+
+    wait_for(released, "the journal was not released")
     assert worker.process.poll() is None
     lines, unreadable = read_journal(journal)
     assert ([line["text"] for line in lines], unreadable) == (["[[A]]"], 0)
@@ -231,7 +230,7 @@ def test_who_loses_its_flow_ends_at_once_and_leaves_the_journal(
     assert worker.process.stdin
     worker.process.stdin.close()
     worker.process.stdin = None
-    assert worker.process.wait(timeout=60) == 0
+    assert worker.process.wait(timeout=PATIENCE_SECONDS) == 0
     with exclusive_lock(journal) as alone:
         assert alone
     lines, unreadable = read_journal(journal)

@@ -19,8 +19,8 @@ from tasks.engine.worker_client import Session, Worker, WorkerError, shared_work
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion
 from tasks.simulation.judge import Traits, answer
+from tests.support.waiting import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 60
 REPO = Path(worker_client.__file__).parents[2]
 HONEST = JUDGES["offline/honest"]
 # a local address where nothing answers, behind a service that would be tried again for long
