@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
+from waiting import PATIENCE_SECONDS
 
 from booth._booth import Booth, open_booth
 from flows.running.run_row import first_row
@@ -24,7 +25,6 @@ from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Verdict
 from tasks.aggregate import count_votes, log_votes, tally_votes
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
-from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]

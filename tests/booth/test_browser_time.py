@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserType, Page, expect
+from waiting import wait_for
 
-from tests.support.waiting import wait_for
 from warehouse.store import Warehouse
 
 ABSENCE = 6.0

@@ -13,10 +13,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from booth import _connections
 from booth._connections import most_connections
-from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]

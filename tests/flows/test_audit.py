@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from waiting import wait_for
 
 from schemas.judging import Votes
-from tests.support.waiting import wait_for
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -13,9 +13,9 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from waiting import PATIENCE_SECONDS, wait_for
 
 from schemas.judging import Votes
-from tests.support.waiting import PATIENCE_SECONDS, wait_for
 from warehouse.store import Warehouse
 
 pytestmark = pytest.mark.served

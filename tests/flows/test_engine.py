@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from schemas.judging import Votes
-from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 pytestmark = pytest.mark.served

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS, wait_for
 
 from flows.results import stages
 from flows.studies import STUDIES
-from tests.support.waiting import PATIENCE_SECONDS, wait_for
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]

@@ -17,8 +17,8 @@ from typing import Any
 
 import duckdb
 import pytest
+from waiting import PATIENCE_SECONDS, wait_for
 
-from tests.support.waiting import PATIENCE_SECONDS, wait_for
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]

@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from tests.support.waiting import PATIENCE_SECONDS, wait_for
+from waiting import PATIENCE_SECONDS, wait_for
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
-from tests.support.waiting import PATIENCE_SECONDS
 from warehouse.store import Warehouse
 
 pytestmark = pytest.mark.slow

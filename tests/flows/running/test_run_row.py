@@ -8,12 +8,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from waiting import wait_for
 
 from flows.running import run_row
 from flows.running.counts import Counts
 from flows.running.run_row import RunRow, failure_recorded, first_row
 from flows.studies import Study
-from tests.support.waiting import wait_for
 from warehouse.store import Warehouse
 
 

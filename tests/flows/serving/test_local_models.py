@@ -11,13 +11,13 @@ from types import SimpleNamespace
 from urllib.request import Request, urlopen
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from flows.serving import local_models
 from flows.serving.local_models import MODEL, SERVER, model_file
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
-from tests.support.waiting import PATIENCE_SECONDS
 
 REPO = Path(local_models.__file__).parents[2]
 JUDGE = JUDGES["local/smollm2-135m"]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS, wait_for
 
 from tasks.engine import worker_client
 from tasks.engine.journal import exclusive_lock, read_journal
 from tasks.providers import PROVIDERS
-from tests.support.waiting import PATIENCE_SECONDS, wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from tasks.engine import worker_client
 from tasks.engine.journal import Reply, exclusive_lock
@@ -19,7 +20,6 @@ from tasks.engine.worker_client import Session, Worker, WorkerError, shared_work
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, UsdPerMillion
 from tasks.simulation.judge import Traits, answer
-from tests.support.waiting import PATIENCE_SECONDS
 
 REPO = Path(worker_client.__file__).parents[2]
 HONEST = JUDGES["offline/honest"]
