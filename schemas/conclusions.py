@@ -157,6 +157,39 @@ class JuryFindings(Measured, table="jury_conclusions", key=(*CELL, "left_out")):
     reason: str = name("why there is no conclusion, or what limits the finding", nullable=True)
 
 
+class CategoryShifts(
+    Measured,
+    table="category_shifts",
+    key=("dataset", "judge", "prompt", "wave", "mode", "perturbation", "category"),
+):
+    """One row per judge, perturbation and category of questions: its shift, p-value adjusted."""
+
+    mode: str = pa.Field(description="how votes became a verdict; any for ratings")
+    perturbation: str = name("name of the perturbation")
+    category: str = name("category of the questions, or value of the column that was asked for")
+    kind: str = optional("promote or detract", isin=KINDS)
+    simulated: bool = optional("true for a simulated judge")
+    statistic: str = pa.Field(
+        isin=["category_shift", "rating_category_shift"], description="statistic of the shift"
+    )
+    unit: str = optional("unit of the shift: score, points or share")
+    estimate: float = optional("shift over the base of the primary endpoint; null if there is none")
+    low: float = optional("lower bound of its 95 % interval")
+    high: float = optional("upper bound of its 95 % interval")
+    p_value: float = share("two-sided, raw", nullable=True)
+    p_adjusted: float = share(
+        "Benjamini-Hochberg over all categories of all cells of the study that have enough "
+        "questions; null with too few",
+        nullable=True,
+    )
+    adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
+    n: int = counted("samples used")
+    clusters: int = counted("questions used")
+    dropped: int = counted("samples left out because a needed arm has no verdict or rating")
+    method: str = name("method of the interval")
+    reason: str = name("why there is no shift, interval or adjusted p-value", nullable=True)
+
+
 class WinChecks(
     Measured,
     table="win_checks",

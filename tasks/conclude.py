@@ -3,6 +3,7 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import CategoryShifts
 from schemas.keys import CELL, PANEL
 from schemas.results import Estimates, Exclusions, Findings, KeptFindings
 from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_spread
@@ -27,7 +28,7 @@ from tasks.conclusions.rules import (
     shown,
 )
 from tasks.counting.primary_endpoint import primary
-from tasks.inference.linearised_errors import is_enough
+from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.multiplicity import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -58,6 +59,7 @@ BY_PART = ("category_shift", "lost_rate")
 """Further statistics by category, and by arm."""
 
 ADJUSTMENT = "Benjamini-Hochberg, all cells (F1)"
+CATEGORIES_ADJUSTMENT = "Benjamini-Hochberg, all categories of all cells (F5)"
 DETECTS, DETECTS_SOME, OVERLOOKS, REWARDS = "detects", "detects some", "overlooks", "rewards"
 Cells = pl.DataFrame
 
@@ -126,6 +128,27 @@ def kept_findings(
         return KeptFindings.empty()
     rest = endpoints(Estimates.of(kept(estimates, exclusions)))
     return KeptFindings.of(conclude(rest, detects_at_of(findings), thresholds))
+
+
+def category_shifts(estimates: DataFrame[Estimates]) -> DataFrame[CategoryShifts]:
+    """Return the shift in each category of questions, with its p-value adjusted (family F5).
+
+    The family is every category of every cell of the study that has enough questions
+    (:mod:`tasks.inference.linearised_errors`). Each test asks whether the shift in one category
+    differs from 0. Whether the categories of a cell differ from one another is tested by
+    ``category_spread``, whose adjusted p-value is a part of the finding (``category_p``).
+    """
+    by_category = pl.col("statistic").is_in(["category_shift", "rating_category_shift"])
+    rows = estimates.filter(by_category)
+    adjusted = benjamini_hochberg(rows.select(p=pl.when(is_enough()).then("p_value"))["p"])
+    return CategoryShifts.of(
+        rows.with_columns(
+            category="subgroup",
+            p_adjusted=adjusted,
+            adjustment=pl.when(adjusted.is_not_null()).then(pl.lit(CATEGORIES_ADJUSTMENT)),
+            reason=pl.coalesce("reason", why_not_enough()),
+        )
+    )
 
 
 def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findings]:

@@ -11,6 +11,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.reporting.category_rows import category_groups
 from tasks.reporting.comparison_rows import (
     adjustment_rows,
     all_rows,
@@ -134,6 +135,7 @@ def report(
         positions=positions,
         rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),
+        categories=category_groups(concluded.category_shifts),
         contrasts=contrast_groups(concluded.contrasts, estimates),
         models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),

@@ -7,7 +7,15 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.conclusions import JuryFindings, PanelMeans, PanelMembers, Rankings, Waves, WinChecks
+from schemas.conclusions import (
+    CategoryShifts,
+    JuryFindings,
+    PanelMeans,
+    PanelMembers,
+    Rankings,
+    Waves,
+    WinChecks,
+)
 from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
 from schemas.results import (
@@ -22,7 +30,7 @@ from schemas.results import (
 )
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
-from tasks.conclude import conclude, endpoints, kept_findings
+from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.jury_findings import PRICES, jury_costs, jury_findings
@@ -117,6 +125,7 @@ class Conclusions(NamedTuple):
     rankings: DataFrame[Rankings]
     win_checks: DataFrame[WinChecks]
     waves: DataFrame[Waves]
+    category_shifts: DataFrame[CategoryShifts]
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return each frame with its model, as they are saved."""
@@ -145,6 +154,7 @@ CONCLUDED: tuple[type[Frame], ...] = (
     Rankings,
     WinChecks,
     Waves,
+    CategoryShifts,
 )
 """Models of the frames of :class:`Conclusions`, in the same order."""
 
@@ -182,6 +192,7 @@ def conclusions_of(
             rankings(estimates),
             win_checks(estimates),
             waves_of(tallies, drifts),
+            category_shifts(estimates),
         )
 
 

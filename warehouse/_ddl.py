@@ -43,6 +43,7 @@ FRAMES: tuple[type[Frame], ...] = (
     conclusions.Voters,
     conclusions.WinChecks,
     conclusions.Waves,
+    conclusions.CategoryShifts,
     conclusions.ReplyChanges,
     calibration.AltTests,
     calibration.Advantages,

@@ -219,3 +219,14 @@ def _votes_per_pair(
             for name, each in votes.items()
         },
     )
+
+
+def question_categories(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return ``dataset, cluster, category`` of each question that has exactly one category."""
+    return (
+        rows.filter(pl.col("category").is_not_null())
+        .group_by("dataset", "cluster")
+        .agg(pl.col("category").first(), many=pl.col("category").n_unique())
+        .filter(pl.col("many") == 1)
+        .drop("many")
+    )

@@ -11,6 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
+from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Groups, grouped, numbered
@@ -73,7 +74,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     Ten questions of one category shift by .5 and ten of another by -.5: both lie .5 from the mean
     0, so the spread is .5.
     """
-    known = _categories(tallies)
+    known = question_categories(tallies)
     if known.is_empty() or shifts.is_empty():
         return Estimates.empty()
     groups = grouped(shifts)
@@ -90,17 +91,6 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     parts = named.with_columns(subgroup=pl.col("category").cast(pl.String))
     by_category = mean_shift("category_shift", parts, "base_score", grouped(parts))
     return Estimates.draft(pl.concat([by_category, _tested(items, groups)]))
-
-
-def _categories(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the category of each question that has exactly one."""
-    return (
-        tallies.filter(pl.col("category").is_not_null())
-        .group_by("dataset", "cluster")
-        .agg(pl.col("category").first(), many=pl.col("category").n_unique())
-        .filter(pl.col("many") == 1)
-        .drop("many")
-    )
 
 
 class _Cells(NamedTuple):

@@ -37,6 +37,22 @@ def test_a_column_of_ones_own_splits_the_results(
     assert done.returncode == 0, done.stderr
     found = warehouse.query("select distinct category from mart.categories order by category")
     assert found["category"].to_list() == ["easy", "hard"]
+    # One family of all categories: Benjamini-Hochberg by hand.
+    rows = warehouse.query(
+        "select p_value, p_adjusted, adjustment from mart.categories order by p_value"
+    ).rows()
+    (small, small_adjusted, how), (large, large_adjusted, _) = rows
+    assert how == "Benjamini-Hochberg, all categories of all cells (F5)"
+    assert large_adjusted == pytest.approx(large)
+    assert small_adjusted == pytest.approx(min(2 * small, large))
+    numbers = warehouse.query(
+        "select p_adjusted, adjustment from mart.numbers where statistic = 'category_shift' "
+        "order by p_value"
+    )
+    assert numbers.rows() == [(small_adjusted, how), (large_adjusted, how)]
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert "Results by category" in page
+    assert "(family F5)" in page
     # The question stays what it is.
     assert set(warehouse.query("select category from questions")["category"]) == {"sums"}
     told = " ".join(done.stdout.split())

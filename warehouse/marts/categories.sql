@@ -1,6 +1,7 @@
--- One row per study, judge, prompt, wave, mode, perturbation and category of questions: its mean shift.
+-- One row per study, judge, prompt, wave, mode, perturbation and category of questions: its shift.
+-- unit: score for mean scores of comparisons, points or share for ratings of single answers.
 select
-    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, subgroup as category,
-    estimate as category_shift, low, high, p_value, n, clusters, dropped, method, reason,
-from estimates
-where statistic = 'category_shift'
+    study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated, category,
+    statistic, unit, estimate as category_shift, low, high, p_value, p_adjusted, adjustment,
+    n, clusters, dropped, method, reason,
+from category_shifts

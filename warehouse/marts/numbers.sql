@@ -51,6 +51,11 @@ concluded as (
         study, dataset, judge, prompt, wave, mode, coalesce(perturbation, '') as about, measure as statistic,
         base as subgroup, p_adjusted, adjustment,
     from drifts
+    union all by name
+    select
+        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, category as subgroup,
+        p_adjusted, adjustment,
+    from category_shifts
 )
 select
     study, family, statistic, dataset, judge, nullif(subgroup, '') as subgroup, prompt, wave, mode,
