@@ -348,5 +348,6 @@ def _in_order(pair: dict[str, Any], shown_first: str) -> tuple[str, str]:
 
 def _seed(judge: Judge, repeat: int) -> dict[str, int]:
     """Return a different seed for each repeat: with one seed, repeats are copies of one vote."""
-    seeded = PROVIDERS[judge.provider].provider.repeat_as_seed or "seed" in judge.params
+    provider = PROVIDERS[judge.provider].provider
+    seeded = provider.repeat_as_seed or provider.simulated or "seed" in judge.params
     return {"seed": judge.params.get("seed", 0) + repeat} if seeded else {}

@@ -52,6 +52,15 @@ MISSING: Mapping[str, str] = {
         "no control pair has verdicts, or scores, in control and when it was asked again",
     ),
     **dict.fromkeys(
+        (
+            "rating_rewording_shift",
+            "rating_rewording_change",
+            "rating_repeat_change",
+            "rating_rewording_excess",
+        ),
+        "no answer has readable ratings in control and when it was asked again",
+    ),
+    **dict.fromkeys(
         ("replicate_floor", "prompt_sensitivity"),
         "no sample has verdicts in control, the replicate and the arm they are compared with",
     ),

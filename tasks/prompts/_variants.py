@@ -28,11 +28,6 @@ def require_rewording(prompt: "Prompt") -> None:
     ValueError
         With the name of the variant.
     """
-    if prompt.variants and prompt.pointwise:
-        raise ValueError(
-            f"variants are for kind 'pair', not {prompt.kind!r}. Leave them out, or add each as a "
-            "prompt of its own"
-        )
     wordings = {(prompt.system, prompt.user): "the prompt itself"}
     for name in prompt.variants:
         if not NAME.fullmatch(name):

@@ -132,28 +132,46 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
     return "robust to the biases measured"
 
 
-REWORDED = ("rewording_sensitivity", "repeat_sensitivity", "rewording_excess")
+REWORDED = {
+    "verdicts on control pairs that change if the prompt is reworded": (
+        "rewording_sensitivity",
+        "repeat_sensitivity",
+        "rewording_excess",
+    ),
+    "mean change of a rating if the prompt is reworded": (
+        "rating_rewording_change",
+        "rating_repeat_change",
+        "rating_rewording_excess",
+    ),
+}
+"""What the report calls it -> the rows for other words, for the same words, and the difference."""
 
 
 def rewording(estimates: DataFrame[Estimates]) -> dict[str, str]:
-    """Say how many verdicts change in other words of the prompt; empty if it was not asked."""
-    about = estimates.filter(pl.col("statistic").is_in(REWORDED), pl.col("subgroup") == "")
+    """Say what changes in other words of the prompt; empty if it was not asked."""
+    found = {name: _reworded(estimates, rows) for name, rows in REWORDED.items()}
+    return {name: text for name, text in found.items() if text}
+
+
+def _reworded(estimates: pl.DataFrame, names: tuple[str, str, str]) -> str:
+    about = estimates.filter(pl.col("statistic").is_in(names), pl.col("subgroup") == "")
     if about.is_empty():
-        return {}
+        return ""
     found: dict[str, dict[str, Row]] = {}
     for row in with_who(about).sort("who").to_dicts():
         found.setdefault(row["who"], {})[row["statistic"]] = row
     texts = []
     for who, rows in found.items():
-        changed, again, excess = (rows.get(name) or {"estimate": None} for name in REWORDED)
+        changed, again, excess = (rows.get(name) or {"estimate": None} for name in names)
         bounds = ""
         if excess["estimate"] is not None:
             bounds = f", difference {number(excess['estimate'])}"
             if excess["low"] is not None and excess["high"] is not None:
                 bounds += f" {interval(excess['low'], excess['high'])}"
         mark = " (simulated)" if next(iter(rows.values()))["simulated"] else ""
+        points = " points" if changed.get("unit") == "points" else ""
         texts.append(
-            f"{who}{mark} {number(changed['estimate'])} (in the same words "
+            f"{who}{mark} {number(changed['estimate'])}{points} (in the same words "
             f"{number(again['estimate'])}{bounds})"
         )
-    return {"verdicts on control pairs that change if the prompt is reworded": "; ".join(texts)}
+    return "; ".join(texts)

@@ -14,7 +14,14 @@ from typing import Any
 from tasks.judging.rating_parser import Grading, Scale, Value
 from tasks.kit.random_numbers import normal, pick, uniform
 from tasks.rewriting.words import words
-from tasks.simulation.judge import MALFORMED_RATINGS, WHO, Traits, latent_quality, prompt_digest
+from tasks.simulation.judge import (
+    MALFORMED_RATINGS,
+    WHO,
+    Traits,
+    latent_quality,
+    prompt_digest,
+    worded,
+)
 
 USUAL_LENGTH = 500
 """Characters of an answer whose length counts neither for nor against it."""
@@ -36,6 +43,7 @@ def rate(messages: list[dict[str, str]], traits: Traits, repeat: int, shown: dic
     quality = answer_quality(question, answer, traits, shown.get("reference"))
     if traits.psi:
         quality += traits.psi * normal(traits.seed, "prompt", prompt)
+    quality += worded(messages, traits)
     criteria = grading.labels if grading.kind == "labels" else tuple(grading.scales)
     positions = {
         criterion: _position(quality, criterion, traits, answer=answer, keys=(prompt, repeat))

@@ -60,7 +60,6 @@ MALFORMED = (
     "the two answers are about equally good. [[C",
 )
 
-
 MALFORMED_RATINGS = (
     "the answer has its merits. No grade follows.",
     "the answer is good. Grade: 8 out of 10",
@@ -118,6 +117,8 @@ class Traits(BaseModel):
     """Share of the scale's width from which on an answer passes, or gets a label."""
     reference_weight: float = 0
     """Logits for all of the reference's long words, if the prompt shows a reference answer."""
+    wordings: dict[str, float] = {}
+    """Text in the system message -> logits it adds to a rated answer, or to the second slot."""
 
 
 class Shares(NamedTuple):
@@ -221,6 +222,7 @@ def shares(messages: list[dict[str, str]], traits: Traits, texts: PairText | Non
     if traits.psi:
         prompt = _digest(*(text for message in messages for text in message.values()))
         margin += traits.psi * normal(traits.seed, "prompt", prompt)
+    margin += worded(messages, traits)
     return Shares(*probabilities(margin, traits.nu, traits.temperature, traits.lapse))
 
 
@@ -310,6 +312,12 @@ def _read_marked(user: str, marked: re.Match[str]) -> PairText:
 def latent_quality(question: str, text: str, traits: Traits) -> float:
     """Return the quality of one answer, with the effects of its features, in logits."""
     return _latent_quality(_features_of(question, text), traits)
+
+
+def worded(messages: list[dict[str, str]], traits: Traits) -> float:
+    """Return what the words of the system message add, in logits."""
+    system = "".join(each["content"] for each in messages if each["role"] == "system")
+    return sum(effect for text, effect in traits.wordings.items() if text in system)
 
 
 def prompt_digest(messages: list[dict[str, str]]) -> str:

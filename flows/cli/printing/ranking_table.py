@@ -213,6 +213,8 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
 
 REWORDED = """
     select judge, prompt, changed, changed_low, changed_high, again_changed, excess, low, high,
+        rating_change, rating_change_low, rating_change_high, again_rating_change, rating_unit,
+        rating_excess, rating_excess_low, rating_excess_high,
         reason
     from mart.rewording where study = ? and variant is null order by judge, dataset, prompt, wave
 """
@@ -228,6 +230,9 @@ def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) ->
     lines = []
     for row in rows:
         judge = unit_name(row["judge"], row["prompt"], prompts)
+        if row["rating_change"] is not None and row["again_rating_change"] is not None:
+            lines.append(_rating_line(judge, row))
+            continue
         if row["changed"] is None or row["again_changed"] is None:
             lines.append(f"Rewording {judge}: {row['reason']}.")
             continue
@@ -241,3 +246,16 @@ def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) ->
             f"{number(row['again_changed'])}. Due to the wording: {excess}."
         )
     return lines
+
+
+def _rating_line(judge: str, row: dict[str, Any]) -> str:
+    """Say how far a judge's ratings of answers change when a prompt is worded otherwise."""
+    unit = "points" if row["rating_unit"] == "points" else "in the pass rate"
+    bounds = _bounds(row["rating_change_low"], row["rating_change_high"])
+    excess = _bounds(row["rating_excess_low"], row["rating_excess_high"], signed=True)
+    return (
+        f"Rewording {judge}: with the prompt in other words, a rating changes by "
+        f"{number(row['rating_change'])} {bounds} {unit}; asked again in the same words, by "
+        f"{number(row['again_rating_change'])}. Due to the wording: "
+        f"{number(row['rating_excess'], signed=True)} {excess}."
+    )

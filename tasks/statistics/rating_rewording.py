@@ -1,0 +1,134 @@
+"""Rewording of pointwise prompts: ratings that change when a prompt says the same otherwise."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.keys import JUDGE
+from schemas.results import Estimates
+from tasks.counting.arms import mean_shift
+from tasks.counting.cells import ratios, weighted_shares
+from tasks.pointwise.rated import in_points, in_unit, on_scale, rated, things
+from tasks.statistics import statistic
+
+ARMS = ("control", "replicate", "reworded")
+ANSWER = (*JUDGE, "item")
+
+
+@statistic(
+    source="docs/concepts/arms-and-floor.md",
+    gives=(
+        "rating_rewording_shift",
+        "rating_rewording_change",
+        "rating_repeat_change",
+        "rating_rewording_excess",
+    ),
+    family="floor",
+    unit="points",
+    rows={
+        "rating_rewording_shift": {"null": 0.0},
+        "rating_rewording_excess": {"null": 0.0, "floor": "replicate"},
+    },
+)
+def rating_rewording(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+    """Measure how far ratings move under other words of the same meaning.
+
+    With y_i the rating of answer i in control (a mean of its repeats), y_iv that under variant v of
+    the prompt and r_i that of the replicate: ``rating_rewording_shift = mean(y_iv - y_i)``,
+    ``rating_rewording_change = mean |y_iv - y_i|``, ``rating_repeat_change = mean |r_i - y_i|``,
+    and ``rating_rewording_excess = mean_i (mean_v |y_iv - y_i| - |r_i - y_i|)``.
+
+    Parameters
+    ----------
+    ratings
+        One row per rating; the arms control, reworded and replicate of targets are used. A rubric
+        counts as a whole.
+
+    Returns
+    -------
+    Estimates
+        Per judge and prompt with reworded ratings, in points, or in shares for pass and fail. Shift
+        and change over all variants and for each (``subgroup``), n answers times variants: by
+        cluster linearisation, and cluster-adjusted Wilson on the scale from 0 to 1. The excess by
+        cluster linearisation, n answers. ``perturbation`` is null.
+
+    Notes
+    -----
+    An answer without a readable rating in one of the arms is dropped. A noisy judge also changes
+    its ratings when it is asked the same again, so only the excess, and the shift, speak of the
+    wording. The shift tells whether a wording is more lenient than the prompt itself.
+
+    References
+    ----------
+    docs/concepts/arms-and-floor.md.
+
+    Examples
+    --------
+    Control grades 4, 6, 8; variant one 5, 6, 10, two 4, 5, 8; replicates 4, 7, 8. Shifts 1, 0, 2
+    and 0, -1, 0: 1/3. Changes 1, 0, 2 and 0, 1, 0: 2/3. Repeats change by 1/3. Excess by answer
+    1/2, 1/2 - 1 and 1: 1/3.
+    """
+    rows = _asked(ratings)
+    if rows.is_empty():
+        return Estimates.empty()
+    reworded, again = (_beside_control(rows, arm) for arm in ("reworded", "replicate"))
+    again = again.join(reworded.select(ANSWER).unique(), on=ANSWER, how="semi")
+    each = reworded.with_columns(subgroup="variant")
+    found = []
+    for some in (reworded, each):
+        shifts = mean_shift("rating_rewording_shift", some, "control_score", arm="arm_score")
+        found += [_in_unit(shifts, some), _change("rating_rewording_change", some)]
+    found += [_change("rating_repeat_change", again), _excess(reworded, again)]
+    return Estimates.draft(pl.concat(found))
+
+
+def _asked(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Return the ratings of targets as a whole in the three arms; empty if none is reworded."""
+    arm = pl.col("arm").cast(pl.String)
+    if not ratings.select((arm == "reworded").any()).item():
+        return ratings.clear()
+    target = pl.col("side").is_null() | (pl.col("side") == "target")
+    rows = rated(ratings.filter(arm.is_in(ARMS) & target))
+    return rows if rows.is_empty() else things(rows.filter(pl.col("subgroup") == ""))
+
+
+def _beside_control(rows: pl.DataFrame, arm: str) -> pl.DataFrame:
+    wide = rows.with_columns(pl.col("arm").cast(pl.String), score=on_scale("score"))
+    control = wide.filter(arm="control").select(*ANSWER, control_score="score")
+    return (
+        wide.filter(arm=arm)
+        .join(control, on=ANSWER, how="left", maintain_order="left")
+        .with_columns(
+            arm_score="score",
+            change=(pl.col("score") - pl.col("control_score")).abs(),
+            variant=pl.col("perturbation").cast(pl.String),
+            perturbation=pl.lit(None, pl.String),
+            kind=pl.lit(None, pl.String),
+        )
+    )
+
+
+def _change(name: str, items: pl.DataFrame) -> pl.DataFrame:
+    change = pl.col("change")
+    counted = items.with_columns(
+        counted=change.is_not_null(), dropped=change.is_null(), num=change, den=pl.lit(1.0)
+    )
+    return _in_unit(weighted_shares(name, counted), items)
+
+
+def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
+    mean = reworded.group_by(ANSWER).agg(minuend=pl.col("change").mean())
+    both = again.join(mean, on=ANSWER, how="left", maintain_order="left")
+    known = pl.col("minuend").is_not_null() & pl.col("change").is_not_null()
+    items = both.with_columns(
+        counted=known,
+        dropped=~known,
+        subtrahend="change",
+        num=pl.col("minuend") - pl.col("change"),
+        den=pl.lit(1.0),
+    )
+    return _in_unit(ratios("rating_rewording_excess", items), again)
+
+
+def _in_unit(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    return in_unit(in_points(rows, items, shift=True), items)
