@@ -220,8 +220,7 @@ def shares(messages: list[dict[str, str]], traits: Traits, texts: PairText | Non
         return Shares(1 / 3, 1 / 3, 1 / 3)
     margin = gap(texts or read_prompt(messages[-1]["content"]), traits) - traits.kappa
     if traits.psi:
-        prompt = _digest(*(text for message in messages for text in message.values()))
-        margin += traits.psi * normal(traits.seed, "prompt", prompt)
+        margin += traits.psi * normal(traits.seed, "prompt", prompt_digest(messages))
     margin += worded(messages, traits)
     return Shares(*probabilities(margin, traits.nu, traits.temperature, traits.lapse))
 
