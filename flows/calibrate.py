@@ -6,6 +6,7 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
+from flows.labels.sources import newer_votes
 from flows.publishing.calibration_page import publish_calibration
 from flows.results import stages
 from flows.results.calibration import (
@@ -13,7 +14,6 @@ from flows.results.calibration import (
     calibrate_labels,
     in_words,
     keep_calibration,
-    newer_votes,
     require_free,
 )
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse

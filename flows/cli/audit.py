@@ -241,6 +241,7 @@ FILLED = """
 def _show(study: Study, path: Path, message: str) -> None:
     from flows.cli.printing.terminal import legend, lost_lines, result_table
     from schemas.keys import PEOPLE
+    from tasks.prompts import is_known, prompt_of
     from tasks.reporting.summary import undiscerning
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
@@ -254,8 +255,12 @@ def _show(study: Study, path: Path, message: str) -> None:
     if any(row["finding"] == "inconclusive" for row in rows):
         given = STUDIES[study.name].study if study.name in STUDIES else None
         known = given and study == given.model_copy(update={"wave": study.wave})
+        shown = [prompt_of(name) for name in study.prompts if is_known(name)]
+        alone = all(prompt.pointwise for prompt in shown)
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
+        if alone:
+            hint = " Inconclusive findings: more questions narrow the intervals."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
     columns = filled_columns(filled)
     # Votes on pairs; a study of single answers has ratings.

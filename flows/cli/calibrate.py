@@ -1,43 +1,27 @@
 """`voirdire calibrate`: run a calibration without a server and print its results."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import polars as pl
-from rich.console import Console
 
-from flows.cli.printing.measure_tables import show_comparison
-from flows.cli.printing.terminal import echo_data, number, plain_table, say
-from flows.publishing.csv_escaping import guarded
+from flows.cli.printing.calibration_tables import as_objects, as_rows, show_table
+from flows.cli.printing.terminal import echo_data, say
+from flows.labels.sources import label_source, newer_votes, sources_of
 from flows.results.calibration import (
     Calibrated,
     calibrate_labels,
     in_words,
     keep_calibration,
-    label_source,
-    newer_votes,
     nothing_to_correct,
     require_free,
-    sources_of,
 )
 from flows.studies.calibration import Calibration, make_calibration
-from tasks.calibration.alt_test import CURVE
-from tasks.counting.annotations import HUMANS
 from tasks.logs.reading import is_log, read_log
 from tasks.logs.recognised import limits_of, recognised_line
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
-from tasks.reporting.calibration_report import (
-    Agreement,
-    about_people,
-    as_object,
-    datasets_of,
-    judge_rows,
-)
-from tasks.reporting.wording import clean, short_names, with_who
 from warehouse.store import Warehouse
 
 
@@ -47,6 +31,7 @@ def show_calibration(
     judges: Path | None,
     form: str,
     *,
+    items: Path | None = None,
     curve: bool,
     plan: bool,
     name: str | None = None,
@@ -66,7 +51,8 @@ def show_calibration(
         name=name or ("unsaved" if not save or plan else None),
         humans=humans and str(humans.resolve()),
         judges=judges and str(judges.resolve()),
-        **_source(source, humans or judges, options),
+        items=items and str(items.resolve()),
+        **_source(source, (humans, judges), items, options),
     )
     place = Warehouse(warehouse)
     if plan:
@@ -108,7 +94,12 @@ def show_calibration(
         click.echo(f"{len(files)} pictures in {pictures}.", err=True)
 
 
-def _source(source: str | None, file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+def _source(
+    source: str | None,
+    files: tuple[Path | None, Path | None],
+    items: Path | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
     """Return the parameters of a calibration that say where labels are and how they are read."""
     low, high = options.pop("scale") or (None, None)
     given = {
@@ -118,8 +109,14 @@ def _source(source: str | None, file: Path | None, options: dict[str, Any]) -> d
         "min_instances": options.pop("least"),
         **{k: list(v) if isinstance(v, tuple) else v for k, v in options.items()},
     }
+    if items and (source or not all(files)):
+        raise ValueError(
+            f"--items {items} has the texts of two files of labels. Give both --humans and "
+            "--judges, or leave --items out: FILE and STUDY have texts of their own."
+        )
     if source is None or not is_label_table(source):
-        if used := [name for name in TABLE_ONLY if options[name]]:
+        there = OF_ITEMS if items else OF_STUDY if source else ()
+        if used := [name for name in TABLE_ONLY if options[name] and name not in there]:
             value = options[used[0]]
             column = value if isinstance(value, str) else value[0]
             raise ValueError(
@@ -128,7 +125,7 @@ def _source(source: str | None, file: Path | None, options: dict[str, Any]) -> d
                 ".jsonl or .parquet file with one row per item."
             )
         return given | {"study": source}
-    if file is not None:
+    if file := files[0] or files[1]:
         raise ValueError(
             f"labels are given twice: in the columns of {source} and in {file}. Give either FILE, "
             "or --humans and --judges."
@@ -144,6 +141,10 @@ TABLE_ONLY = {
     "item_column": "--item",
     "cluster_column": "--cluster",
 }
+AGREEMENT_IS = "Agreement with people is"
+OF_ITEMS = ("slice_columns", "item_column", "cluster_column")
+OF_STUDY = ("slice_columns",)
+"""Those of them that a file of items, or a study, has too."""
 
 
 def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None:
@@ -158,288 +159,3 @@ def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None
         f"{verdict} saved under the name {calibration.name!r} in {place.path}; report: {page}",
         err=True,
     )
-
-
-JUDGE = (
-    "judge",
-    "metric",
-    "epsilon",
-    "epsilon_kind",
-    "test",
-    "winning_rate",
-    "advantage_probability",
-    "passed",
-)
-JUDGE_TOO = (
-    "low",
-    "high",
-    "human_advantage_probability",
-    "tied",
-    "instances",
-    "dropped",
-    "unreadable",
-    "reason",
-)
-ANNOTATOR = (
-    "annotator",
-    "n",
-    "advantage_probability",
-    "human_advantage_probability",
-    "p_value",
-    "rejected",
-)
-ANNOTATOR_TOO = (
-    "low",
-    "high",
-    "tied",
-    "test",
-    "p_value_t",
-    "p_value_score",
-    "p_adjusted",
-    "unreadable",
-    "reason",
-)
-KEY = ("judge", "dataset", "metric", "epsilon", "epsilon_kind")
-PARTS = ("measures", "confusion_matrix", "disagreements")
-"""Keys of a judge's comparison with people in JSON."""
-UNTESTED = (
-    "The alternative annotator test was not run: it needs labels of two people or more, on enough "
-    "common items (see --min-instances)."
-)
-AGREEMENT_IS = "Agreement with people is"
-NAMED = 5
-"""Maximum number of annotators named in a note."""
-MOST_COLUMNS = 6
-"""Maximum number of people in a table of kappas."""
-LEGEND = (
-    "winning rate: share of people whom the judge may replace, being worse by less than epsilon "
-    "(adjusted by Benjamini-Yekutieli at .05); a judge passes at .5. AP (advantage probability): "
-    "chance that the judge aligns with the other people at least as well as the person left out, "
-    "with a 95 % interval. human AP: chance that the person aligns at least as well as the judge. "
-    "tied: chance that both align equally well."
-)
-AGREEMENT_LEGEND = (
-    "agreement: of the judge with single people. ceiling: agreement of people with each other. "
-    "ratio: agreement / ceiling. kappa: Cohen's kappa, mean over people. alpha: Krippendorff's "
-    "alpha of the people and the judge. Against the combined label of people, kappa has a "
-    "linearised interval; with a single person (--format json) a bootstrap interval."
-)
-
-
-class CalibrationRows:
-    """A calibration's frames, each row with an unambiguous name of its judge."""
-
-    def __init__(self, found: Calibrated) -> None:
-        self.judges = with_who(found.tests).drop("judge").rename({"who": "judge", "n": "instances"})
-        self.annotators = with_who(found.advantages).drop("judge").rename({"who": "judge"})
-        self.agreement = found.agreement
-        of_people = pl.col("judge") == HUMANS
-        frames = (with_who(frame.filter(~of_people)) for frame in found.comparison.results)
-        self.frames = dict(zip(PARTS, frames, strict=True))
-        self.people = found.comparison.measures.filter(of_people).with_columns(who="judge")
-        named = self.frames["measures"].select("who", "dataset")
-        self.compared = named.unique(maintain_order=True).rows()
-
-    def with_people(self, who: str, dataset: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the measures, confusion matrix and disagreements of one judge as plain values.
-
-        ``among_people`` are the measures of people with each other.
-        """
-        own = (pl.col("who") == who) & (pl.col("dataset") == dataset)
-        key = ["dataset", "judge", "prompt", "wave", "simulated", "who"]
-        found = {
-            name: frame.filter(own).drop(key).to_dicts() for name, frame in self.frames.items()
-        }
-        for row in found["disagreements"]:
-            row["texts"] = json.loads(row["texts"])
-        people = self.people.filter(pl.col("dataset") == dataset).drop(key)
-        return found | {"among_people": people.to_dicts()}
-
-    @property
-    def asked(self) -> pl.DataFrame:
-        """Return the judges at the requested epsilon."""
-        return self.judges.filter("asked")
-
-
-def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
-    """Return one object per judge: its agreement with people, and the test with its annotators."""
-    rows_by_judge = CalibrationRows(found)
-    tested = {
-        (row["judge"], row["dataset"]): _tested(row, rows_by_judge, curve=curve)
-        for row in rows_by_judge.asked.to_dicts()
-    }
-    objects = []
-    for judge, dataset in dict.fromkeys([*tested, *rows_by_judge.compared]):
-        shown = tested.get((judge, dataset), {"judge": judge, "dataset": dataset})
-        shown["agreement"] = as_object(found.agreement, judge, dataset)
-        shown["with_people"] = rows_by_judge.with_people(judge, dataset)
-        objects.append(shown)
-    return objects
-
-
-def _tested(
-    row: dict[str, Any], rows_by_judge: "CalibrationRows", *, curve: bool
-) -> dict[str, Any]:
-    own = (pl.col("judge") == row["judge"]) & (pl.col("dataset") == row["dataset"])
-    annotators = rows_by_judge.annotators.filter(own, "asked")
-    shown = {name: row[name] for name in JUDGE}
-    shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
-    shown |= {name: row[name] for name in JUDGE_TOO}
-    shown["dataset"] = row["dataset"]
-    if curve:
-        margins = rows_by_judge.judges.filter(own, pl.col("epsilon").is_in(CURVE))
-        shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
-    return shown
-
-
-def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
-    """Return one row per judge, epsilon and annotator; columns of the judge come first.
-
-    If the test was not run, return one row per judge and measure of its agreement with people.
-    Texts that a spreadsheet could run as a formula get a leading apostrophe.
-    """
-    if found.tests.is_empty():
-        return guarded(found.comparison.measures)
-    rows_by_judge = CalibrationRows(found)
-    shown = pl.col("epsilon").is_in(CURVE) | pl.col("asked") if curve else pl.col("asked")
-    judges = (
-        rows_by_judge.judges.filter(shown)
-        .select("dataset", *JUDGE, *JUDGE_TOO)
-        .rename({name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)})
-    )
-    annotators = rows_by_judge.annotators.select(*KEY, *ANNOTATOR, *ANNOTATOR_TOO)
-    rows = judges.join(annotators, on=list(KEY), how="left", maintain_order="left_right")
-    for name in ("agreement", Agreement(found.agreement).kappa):
-        pairs = with_who(found.agreement.filter(statistic=name)).select(
-            "dataset", judge="who", annotator="subgroup", **{name: "estimate"}
-        )
-        rows = rows.join(
-            pairs, on=["dataset", "judge", "annotator"], how="left", maintain_order="left"
-        )
-    return guarded(rows.select(pl.exclude("dataset"), "dataset"))
-
-
-def show_table(
-    calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool = False
-) -> None:
-    """Print the agreement with people, the test, and what was left out."""
-    console, rows_by_judge = Console(), CalibrationRows(found)
-    if calibration.table:
-        show_comparison(console, found.comparison, saved=saved)
-    if rows_by_judge.asked.is_empty():
-        click.echo(UNTESTED)
-        return
-    rows = [
-        (
-            row["judge"],
-            number(row["winning_rate"]),
-            number(row["advantage_probability"]),
-            _interval(row),
-            number(row["human_advantage_probability"]),
-            number(row["tied"]),
-            row["annotators"],
-            row["instances"],
-            _verdict(row),
-        )
-        for row in rows_by_judge.asked.iter_rows(named=True)
-    ]
-    columns = ("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people", "items", "")
-    console.print(plain_table(columns, rows))
-    if curve:
-        _show_curve(console, rows_by_judge.judges)
-    _show_agreement(console, found)
-    click.echo(
-        f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
-        f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}"
-    )
-    for line in _notes(rows_by_judge):
-        click.echo(line)
-    if not calibration.table:
-        show_comparison(console, found.comparison, saved=saved)
-
-
-def _verdict(row: dict[str, Any]) -> str:
-    """Say whether a judge passes, and whether that is doubtful (a note gives the reason)."""
-    if row["passed"] is None:
-        return "-"
-    verdict = "passes" if row["passed"] else "fails"
-    return f"{verdict}, doubtful" if row["reason"] else verdict
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return "-" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
-
-
-def _show_curve(console: Console, judges: pl.DataFrame) -> None:
-    margins = judges.filter(pl.col("epsilon").is_in(CURVE))
-    rows = [
-        (name, *(number(rate) for rate in rates["winning_rate"]))
-        for (name, _), rates in margins.group_by("judge", "dataset", maintain_order=True)
-    ]
-    columns = ("judge", *map(number, CURVE))
-    console.print(plain_table(columns, rows, "Winning rate by epsilon"), "")
-
-
-def _show_agreement(console: Console, found: Calibrated) -> None:
-    rows = judge_rows(found.agreement)
-    if not rows:
-        return
-    names = ["agreement", "ceiling", "ratio", "kappa", "alpha"]
-    if len(rows[0].texts) > len(names):
-        names.insert(4, "Jaccard")
-    shown = [(row.judge, *(_plain(text.text) for text in row.texts)) for row in rows]
-    title = "Agreement with single people, mean over them"
-    console.print(plain_table(("judge", *names), shown, title))
-    names = datasets_of(found.agreement)
-    for name in names:
-        title = name if len(names) > 1 else ""
-        _show_kappas(console, Agreement(found.agreement, name), title)
-    click.echo(_plain(about_people(found.agreement)))
-
-
-def _show_kappas(console: Console, found: Agreement, title: str) -> None:
-    """Print kappas of judges and people with each person, unless there are too many people."""
-    pairs = [
-        *found.judges.filter(~pl.col("subgroup").is_in(["", "humans", *found.models]))
-        .filter(statistic=found.kappa)
-        .select("who", "subgroup", "estimate")
-        .rows(),
-        *found.people.filter(statistic=found.kappa).select("judge", "subgroup", "estimate").rows(),
-    ]
-    known = {(one, other): value for one, other, value in pairs}
-    known |= {(other, one): value for one, other, value in pairs}
-    people = sorted({other for _, other, _ in pairs})
-    people = sorted({*people, *found.people["judge"]})
-    if not 1 < len(people) <= MOST_COLUMNS:
-        return
-    whose = [*found.judges["who"].unique().sort(), *people]
-    column_names, names = short_names(people, 12), short_names(whose, 40)
-    rows = [(names[who], *(number(known.get((who, person))) for person in people)) for who in whose]
-    columns = ("kappa with", *(column_names[person] for person in people))
-    console.print(plain_table(columns, rows, title))
-
-
-def _plain(text: str) -> str:
-    """Replace typographic minus signs and spaces by ASCII, as in the other tables."""
-    return text.replace("\N{MINUS SIGN}", "-").replace("\N{NO-BREAK SPACE}", " ")
-
-
-def _notes(rows_by_judge: CalibrationRows) -> list[str]:
-    """List doubts about verdicts, unreadable labels, and annotators who were not tested."""
-    judges, annotators = rows_by_judge.asked, rows_by_judge.annotators.filter("asked")
-    doubted = judges.filter(pl.col("reason").is_not_null())
-    notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
-    people = annotators.unique("annotator", keep="first", maintain_order=True)
-    lost: Sequence[tuple[Any, ...]] = [
-        *judges.select("judge", "unreadable").rows(),
-        *people.select("annotator", "unreadable").rows(),
-    ]
-    for name, many in lost:
-        notes += [f"{name}: {many} unreadable labels were left out."] if many else []
-    known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
-    untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
-    for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):
-        names = rows["annotator"].unique(maintain_order=True).to_list()
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        notes.append(f"Not tested: {', '.join(names[:NAMED])}{more} ({reason}).")
-    return [clean(note) for note in notes]

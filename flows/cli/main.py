@@ -147,11 +147,23 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @click.option("--judges", type=PATH, help="File with the labels of judges, in the same format.")
 @click.option(
+    "--items",
+    type=PATH,
+    help="File (.csv, .jsonl or .parquet) with a row per item of --humans and --judges: texts that "
+    "the list of disagreements shows, and columns of slices.",
+)
+@click.option(
     "--metric",
     default="accuracy",
     show_default=True,
     help="Similarity metric: a built-in name (see `voirdire list metrics`) or PATH:FUNCTION. The "
     "function takes two labels and returns a number from 0 to 1.",
+)
+@click.option(
+    "--all-metrics",
+    is_flag=True,
+    help="Also test with every other metric that suits the labels, and with both kinds of epsilon: "
+    "one table and one chart.",
 )
 @click.option(
     "--epsilon",

@@ -11,9 +11,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.measure_tables import (
     missing,
-    show_comparison,
     show_gates,
     show_rows,
     show_summary,

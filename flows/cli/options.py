@@ -187,7 +187,8 @@ LABEL_TABLE = (
         "slice_columns",
         multiple=True,
         metavar="COLUMN",
-        help="Also show results for each value of this column of FILE (repeatable).",
+        help="Also show results for each value of this column of FILE or of --items (repeatable). "
+        "A STUDY has the column category.",
     ),
     click.option(
         "--criterion",
@@ -220,6 +221,12 @@ LABEL_TABLE = (
         type=Finite(),
         metavar="LOW HIGH",
         help="Ends of the scale of grades. Grades outside are invalid.",
+    ),
+    click.option(
+        "--threshold",
+        type=Finite(),
+        metavar="GRADE",
+        help="Grades from this one on pass: compare passes and fails, and correct the pass rate.",
     ),
     click.option(
         "--interval",

@@ -43,11 +43,21 @@ def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
     tests, advantages, annotations, agreement = (
         warehouse.read(model, among=among) for model in FRAMES
     )
+    several = tests.n_unique(["metric", "epsilon_kind"]) > 1
     comparison = Comparison(*(warehouse.read(model, among=among) for model in COMPARED))  # type: ignore[arg-type]
-    found = Calibrated(tests, advantages, annotations, agreement, comparison)  # type: ignore[arg-type]
     parameters = json.loads(row["parameters"])
     thresholds = CalibrationThresholds(**parameters.pop("thresholds", {}))
     calibration = Calibration.model_construct(**parameters, thresholds=thresholds)
+    own = {"metric": calibration.metric, "epsilon_kind": calibration.epsilon_kind}
+    found = Calibrated(
+        tests.filter(**own),  # type: ignore[arg-type]
+        advantages.filter(**own),  # type: ignore[arg-type]
+        annotations,  # type: ignore[arg-type]
+        agreement,  # type: ignore[arg-type]
+        comparison,
+        tests if several else AltTests.empty(),  # type: ignore[arg-type]
+        advantages if several else Advantages.empty(),  # type: ignore[arg-type]
+    )
     return _page(calibration, found, row, warehouse)
 
 
@@ -71,7 +81,12 @@ def _page(
     )
     with calibrated_by(calibration.thresholds):
         return calibration_report(
-            facts, found.tests, found.advantages, found.agreement, found.comparison
+            facts,
+            found.tests,
+            found.advantages,
+            found.agreement,
+            found.comparison,
+            metric_tests=found.metric_tests,
         )
 
 
@@ -79,6 +94,7 @@ def write_pictures(found: Calibrated, folder: Path) -> list[Path]:
     """Write each panel of each chart as SVG and as PNG; return the files."""
     frames: dict[str, pl.DataFrame] = {
         "alt_tests": found.tests,
+        "metric_tests": found.metric_tests,
         "advantages": found.advantages,
         "agreement": found.agreement,
     }

@@ -1,7 +1,7 @@
 """A calibration: its inputs and parameters, and its run from start to end."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -12,21 +12,24 @@ from uuid import uuid4
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.results.vote_summary import newer_line
+from flows.labels.sources import label_source, sources_of
 from flows.running.run_row import NOTHING_ASKED, first_row
 from flows.studies.calibration import Calibration
 from schemas.calibration import (
+    KINDS_OF_EPSILON,
     Advantages,
     AltTests,
     ConfusionMatrix,
     Disagreements,
     HumanAgreement,
-    Ratings,
 )
 from schemas.results import Annotations, Estimates
 from tasks.agreement.compare import Comparison, Options, compare
-from tasks.agreement.sources import items_of, labelled_by_table, readable_labels, require_positive
-from tasks.annotate import annotate
+from tasks.agreement.sources import (
+    require_grades,
+    require_positive,
+    suitable_metrics,
+)
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
     Labelled,
@@ -34,32 +37,15 @@ from tasks.calibration.calibrate import (
     Trial,
     annotations_of,
     label_kind,
-    labelled_by_files,
-    labelled_by_votes,
     require_tested,
-    require_two_names,
     try_judges,
 )
-from tasks.calibration.rated_labels import labels_of_ratings
 from tasks.kit.defaults import calibrated_by
-from tasks.logs.labels import labels_in_log
-from tasks.readers.label_table import LabelColumns, read_label_table
-from tasks.readers.labels import read_labels
-from warehouse.peek import require_file
 from warehouse.store import Saving, Warehouse
 
-ALONE = "it needs labels of two people"
 TAKEN = """
     select count(*) as n from runs where study = ? and flow <> 'calibrate'
         and (state <> 'failed' or run in (select run from vote_log))
-"""
-VOTERS = """
-    select distinct judge from vote_log
-    where study = ? and human and choice in ('first', 'second', 'tie')
-"""
-TEXTS = """
-    select sample, question, target from pairs
-    where arm = 'control' and pair_id in (select pair_id from study_pairs where study = ?)
 """
 LAST = """
 select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
@@ -82,17 +68,6 @@ class Steps(NamedTuple):
     compare: Callable[[list[Labelled], list[pl.DataFrame], Options], Comparison] = compare
 
 
-class Sources(NamedTuple):
-    """Labels of each dataset, for comparison with people and for the alternative annotator test."""
-
-    labelled: list[Labelled]
-    items: list[pl.DataFrame]
-    """What is known of the items; see :class:`tasks.readers.label_table.LabelTable`."""
-    for_test: list[Labelled]
-    untested: str = ""
-    """Why the alternative annotator test is not run."""
-
-
 class Calibrated(NamedTuple):
     """Results of a calibration."""
 
@@ -102,6 +77,9 @@ class Calibrated(NamedTuple):
     agreement: DataFrame[Estimates]
     comparison: Comparison
     """Each judge against the combined labels of people."""
+    metric_tests: DataFrame[AltTests]
+    """All tests, if there are several metrics and kinds of epsilon; else none."""
+    metric_advantages: DataFrame[Advantages]
 
 
 def calibrate_labels(
@@ -123,6 +101,7 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     options = calibration.options()
     sources = sources_of(calibration, warehouse)
     require_positive(sources.labelled, options.positive, label_source(calibration))
+    require_grades(sources.labelled, options.threshold, label_source(calibration))
     labelled = sources.for_test
     # Neither needs the other, and of millions of labels either takes seconds.
     with ThreadPoolExecutor(1) as pool:
@@ -137,173 +116,38 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     # Each is checked already, and datasets share no key.
     annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
     several = not sources.untested
+    others = _other_trials(calibration, tested, terms, steps)
     agreement = steps.agree(annotations, label_kind(terms.metric)) if several else Estimates.empty()
     return Calibrated(
-        AltTests.of(pl.concat([AltTests.empty(), *(trial.judges for trial in trials)])),
-        Advantages.of(pl.concat([Advantages.empty(), *(trial.annotators for trial in trials)])),
+        *_together(trials),
         annotations,
         agreement,
         steps.compare(sources.labelled, sources.items, options),
+        *(_together([*trials, *others]) if others else Trial(AltTests.empty(), Advantages.empty())),
     )
 
 
-def label_source(calibration: Calibration) -> str:
-    """Name where labels of people come from, for messages."""
-    file = calibration.table or calibration.humans
-    return Path(file).name if file else f"study {calibration.study}"
-
-
-def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
-    """Return the labels to compare, from a table, from files or from votes in the warehouse."""
-    if calibration.humans and calibration.humans == calibration.judges:
-        log = labels_in_log(Path(calibration.humans), calibration.metric)
-        if log is not None:
-            tested = any(each.humans["annotator"].n_unique() > 1 for each in log)
-            return Sources(log, [items_of(each) for each in log], log, "" if tested else ALONE)
-    if calibration.study and calibration.judges is None:
-        ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
-        if not ratings.is_empty():
-            return _sources_of_ratings(calibration, warehouse, ratings)
-    if calibration.table is None:
-        labelled = labels_of(calibration, warehouse)
-        return Sources(labelled, [items_of(each) for each in labelled], labelled)
-    columns = LabelColumns(
-        tuple(calibration.judge_columns),
-        tuple(calibration.human_columns),
-        calibration.item_column,
-        calibration.cluster_column,
-        calibration.criterion_column,
-        tuple(calibration.slice_columns),
-    )
-    table = read_label_table(Path(calibration.table), columns)
-    one = labelled_by_table(calibration.name, table)
-    untested = "" if len(table.humans) > 1 else ALONE
-    return Sources([one], [table.items], [readable_labels(one, calibration.options())], untested)
-
-
-def _sources_of_ratings(
-    calibration: Calibration, warehouse: Warehouse, ratings: DataFrame[Ratings]
-) -> Sources:
-    """Return the labels of a study whose judges rated single answers."""
-    texts = {
-        item: json.dumps({"question": question, "answer": answer}, ensure_ascii=False)
-        for item, question, answer in warehouse.query(TEXTS, [calibration.study]).iter_rows()
-    }
-    people = read_labels(Path(calibration.humans)) if calibration.humans else None
-    found = labels_of_ratings(ratings, texts, people)
-    labelled = [each for each in found if not each.labelled.humans.is_empty()]
-    if not labelled:
-        raise ValueError(
-            f"the data of study {calibration.study!r} have no labels of people. Add a column "
-            "human_label, human_grade or human_CRITERION to the data and audit them again (no vote "
-            "is asked twice), or give labels with --humans FILE."
-        )
-    several = any(each.labelled.humans["annotator"].n_unique() > 1 for each in labelled)
-    return Sources(
-        [each.labelled for each in labelled],
-        [each.items for each in labelled],
-        [readable_labels(each.labelled, calibration.options()) for each in labelled],
-        "" if several else ALONE,
+def _together(trials: Sequence[Trial]) -> Trial:
+    return Trial(
+        AltTests.of(pl.concat([AltTests.empty(), *(trial.judges for trial in trials)])),
+        Advantages.of(pl.concat([Advantages.empty(), *(trial.annotators for trial in trials)])),
     )
 
 
-def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
-    """Return the labels of people and judges, from files or from votes in the warehouse.
-
-    Raises
-    ------
-    ValueError
-        If there is neither, or nobody is in it; with the next step.
-    """
-    files = [
-        read_labels(Path(file)) if file else None
-        for file in (calibration.humans, calibration.judges)
+def _other_trials(
+    calibration: Calibration, labelled: Sequence[Labelled], terms: Terms, steps: Steps
+) -> list[Trial]:
+    """Run the test with the other metrics that suit the labels, and both kinds of epsilon."""
+    if not calibration.all_metrics:
+        return []
+    metrics = suitable_metrics([each.humans["label"] for each in labelled], terms.metric)
+    pairs = [(metric, kind) for metric in metrics for kind in KINDS_OF_EPSILON]
+    others = [
+        terms._replace(metric=metric, kind=kind)  # type: ignore[arg-type]
+        for metric, kind in pairs
+        if (metric, kind) != (terms.metric, terms.kind)
     ]
-    humans, judges = files
-    if humans is not None and judges is not None:
-        return [labelled_by_files(calibration.name, humans, judges)]
-    if calibration.study is None:
-        missing = "--judges FILE" if calibration.humans else "--humans FILE"
-        whose = "judges'" if calibration.humans else "people's"
-        raise ValueError(
-            f"the {whose} labels are missing. Give a file with {missing}, or name the STUDY in the "
-            "warehouse whose votes are the labels."
-        )
-    voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
-    newer = newer_votes(calibration, warehouse)
-    if humans is None:
-        _require_labels(voted, calibration.study, newer, warehouse)
-    return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
-
-
-def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
-    """Reject votes of people if fewer than two people voted on unperturbed pairs."""
-    labelled = {name for each in voted for name in each.humans["annotator"]}
-    others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
-    if len(labelled) > 1 or not others:
-        return
-    some = f"only {min(labelled)}" if labelled else "nobody"
-    raise ValueError(
-        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, and the test "
-        f"needs labels of two people. {', '.join(others)} voted on perturbed pairs only. "
-        + (f"{newer}." if newer else f"Collect more votes with `voirdire booth {study}`.")
-    )
-
-
-def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
-    """Describe the votes of people that are not in the results yet; empty if there are none."""
-    if calibration.humans or calibration.study is None:
-        return ""
-    return newer_line(calibration.study, warehouse)
-
-
-def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
-    """Return the labels of a study: from its votes, else those saved under its name."""
-    require_file(
-        warehouse.path,
-        f"Run `voirdire audit {study}` first, or give files with --humans FILE --judges FILE.",
-    )
-    tallies = warehouse.tallies(study)
-    if not tallies.is_empty():
-        return annotate(tallies)  # type: ignore[arg-type]
-    saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
-    if saved.is_empty():
-        known = warehouse.query(
-            "select study from vote_log union select study from annotations order by study"
-        )["study"]
-        raise ValueError(
-            f"{warehouse.path} has no votes of study {study!r}. It has votes of: "
-            f"{', '.join(known) or 'no study'}."
-        )
-    return saved
-
-
-def _completed(
-    voted: Labelled,
-    humans: pl.DataFrame | None,
-    judges: pl.DataFrame | None,
-    study: str,
-    newer: str,
-) -> Labelled:
-    """Replace labels from votes by the labels of a file, where one is given."""
-    if judges is not None:
-        ours = labelled_by_files(voted.dataset, voted.humans, judges)
-        voted = voted._replace(judges=ours.judges, who=ours.who)
-    if humans is not None:
-        return require_two_names(voted._replace(humans=humans))
-    if voted.humans.is_empty():
-        if newer:
-            raise ValueError(f"{newer}.")
-        raise ValueError(
-            f"study {study!r} has votes of models only. Let people vote with "
-            f"`voirdire booth {study}`, or give their labels with --humans FILE."
-        )
-    if voted.who.is_empty():
-        raise ValueError(
-            f"study {study!r} has votes of people only. Run `voirdire audit {study}`, or give the "
-            "judges' labels with --judges FILE."
-        )
-    return voted
+    return [steps.try_judges(each, other) for other in others for each in labelled]
 
 
 def require_free(
@@ -360,8 +204,11 @@ def keep_calibration(
     savings = (
         (Annotations, found.annotations),
         (Estimates, found.agreement),
-        (AltTests, found.tests),
-        (Advantages, found.advantages),
+        (AltTests, found.tests if found.metric_tests.is_empty() else found.metric_tests),
+        (
+            Advantages,
+            found.advantages if found.metric_advantages.is_empty() else found.metric_advantages,
+        ),
         (HumanAgreement, found.comparison.measures),
         (ConfusionMatrix, found.comparison.confusion),
         (Disagreements, found.comparison.disagreements),

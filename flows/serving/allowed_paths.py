@@ -120,7 +120,7 @@ def allowed_calibration(calibration: "Calibration") -> "Calibration":
     """
     if not is_from_form():
         return calibration
-    named = {name: getattr(calibration, name) for name in ("humans", "judges", "table")}
+    named = {name: getattr(calibration, name) for name in ("humans", "judges", "table", "items")}
     changes = {name: _data_file(name, file) for name, file in named.items() if file is not None}
     return calibration.model_copy(update=changes)
 

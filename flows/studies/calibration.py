@@ -47,6 +47,11 @@ class Calibration(Parameters):
         description="Path of a .csv, .jsonl or .parquet file with one row per item, and a column "
         "for each judge and each person.",
     )
+    items: str | None = Field(
+        default=None,
+        description="Path of a .csv, .jsonl or .parquet file with one row per item of the files of "
+        "labels: its texts, and columns of slices.",
+    )
     judge_columns: list[str] = Field(
         default=[], description="Columns of judges in the table. Default: judge."
     )
@@ -70,6 +75,10 @@ class Calibration(Parameters):
     )
     scale_low: float | None = Field(default=None, description="Lowest grade of the scale.")
     scale_high: float | None = Field(default=None, description="Highest grade of the scale.")
+    threshold: float | None = Field(
+        default=None,
+        description="Grades from this one on pass: passes and fails are compared, not grades.",
+    )
     interval: Literal["wilson", "clopper_pearson", "jeffreys"] = Field(
         default="wilson", description="Confidence interval for proportions (cluster-adjusted)."
     )
@@ -81,6 +90,11 @@ class Calibration(Parameters):
         default="accuracy",
         description="Similarity metric between two labels.",
         json_schema_extra={"enum": list(METRICS)},
+    )
+    all_metrics: bool = Field(
+        default=False,
+        description="Also test with every other metric that suits the labels, and with both kinds "
+        "of epsilon.",
     )
     epsilon: float = Field(
         default=0.1,
@@ -146,11 +160,12 @@ class Calibration(Parameters):
                 f"the scale from {ends[0]} to {ends[1]} is not one: give its lowest and its "
                 "highest grade."
             )
-        return Options(self.positive, scale, self.interval, self.random_labels, self.thresholds)
+        limits = (self.thresholds, self.threshold)
+        return Options(self.positive, scale, self.interval, self.random_labels, *limits)
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides its results, but for votes in a warehouse."""
-        named = (self.humans, self.judges, self.table)
+        named = (self.humans, self.judges, self.table, self.items)
         files = [_digest(Path(file)) for file in named if file]
         return content_key(self.model_dump(), files, code_digest())
 

@@ -40,6 +40,7 @@ from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
 from tasks.inference.power_analysis import samples_needed
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
+from tasks.readers.label_table import SLICE
 
 JUDGE = ("judge", "prompt", "wave", "simulated")
 ADJUSTMENT = "Benjamini-Hochberg, all tests of this calibration"
@@ -58,6 +59,8 @@ class Options(NamedTuple):
     random_labels: bool = False
     """Whether the labelled items are a random sample of all items."""
     thresholds: CalibrationThresholds = CALIBRATION
+    threshold: float | None = None
+    """Grades from this one on pass; null if grades stay grades."""
 
 
 UNREADABLE = pl.DataFrame(schema=dict.fromkeys((*CELL[:5], "item", "label"), pl.String))
@@ -96,7 +99,13 @@ def compare(
     confusion, disagreements, unreadable = [], [], [UNREADABLE]
     with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
-            for paired in pair_labels(each, places, positive=options.positive, scale=options.scale):
+            for paired in pair_labels(
+                each,
+                places,
+                positive=options.positive,
+                scale=options.scale,
+                threshold=options.threshold,
+            ):
                 about = {"dataset": each.dataset, "criterion": paired.criterion}
                 measures += [about | row for row in _measures(paired, options)]
                 rows = paired.rows.with_columns(
@@ -118,7 +127,7 @@ def compare(
 
 def _measures(paired: Paired, options: Options) -> Iterator[Row]:
     """Yield the rows of one criterion: every judge and slice, and people with each other."""
-    columns = [c for c in paired.rows.columns if c.startswith("slice:")]
+    columns = [c for c in paired.rows.columns if c.startswith(SLICE)]
     for _, rows in paired.rows.group_by("name", maintain_order=True):
         judge = {name: rows[name][0] for name in JUDGE} | {"kind": paired.kind}
         yield from (judge | row for row in _cell(paired, rows))
@@ -134,7 +143,7 @@ def _measures(paired: Paired, options: Options) -> Iterator[Row]:
         for column in columns:
             for value in rows[column].unique().sort():
                 part = rows.filter(pl.col(column) == value)
-                place = {"slice_column": column.removeprefix("slice:"), "slice": value}
+                place = {"slice_column": column.removeprefix(SLICE), "slice": value}
                 yield from (judge | place | row for row in _cell(paired, part))
                 inside = (used[column] == value).to_numpy()
                 if inside.any():

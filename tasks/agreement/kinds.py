@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -25,24 +25,33 @@ class Reading(NamedTuple):
     low: float | None = None
     high: float | None = None
     """Ends of the scale of grades; null if not declared."""
+    threshold: float | None = None
+    """Grades from this one on pass, the others fail; null if grades stay grades."""
 
 
 def reading_of(
-    people: pl.Series, positive: str | None = None, scale: tuple[float, float] | None = None
+    people: pl.Series,
+    positive: str | None = None,
+    scale: tuple[float, float] | None = None,
+    threshold: float | None = None,
 ) -> Reading:
     """Return how to read the labels, from those that people gave (as JSON).
 
     They are verdicts if all are usual words for pass and fail, or if ``positive`` names one; grades
-    if all are numbers; else names.
+    if all are numbers, which become verdicts by a ``threshold``; else names.
     """
     given = [json.loads(label) for label in people.drop_nulls().unique()]
+    numbers = read_labels("number", given)
+    graded = bool(given) and all(number is not None for number in numbers)
+    if threshold is not None and graded:
+        low, high = scale or (None, None)
+        return Reading("pass_fail", low=low, high=high, threshold=threshold)
     words = [word for word in read_labels("text", given) if isinstance(word, str)]
     if positive is not None:
         return Reading("pass_fail", positive.strip())
     if words and scale is None and all(word.strip().lower() in WORDS for word in words):
         return Reading("pass_fail")
-    numbers = read_labels("number", given)
-    if given and all(number is not None for number in numbers):
+    if graded:
         return Reading("grade", None, *(scale or (None, None)))
     return Reading("name")
 
@@ -58,9 +67,12 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
     words: list[str | None]
     values: list[float | None]
     if reading.kind == "grade":
-        numbers = read_labels("number", given)
-        values = [_on_scale(number, reading) for number in numbers]
+        values = _grades(given, reading)
         words = [as_word(value) for value in values]
+    elif (least := reading.threshold) is not None:
+        grades = _grades(given, reading)
+        values = [None if grade is None else float(grade >= least) for grade in grades]
+        words = [None if value is None else (FAIL, PASS)[int(value)] for value in values]
     else:
         words = [as_word(each) for each in read_labels("text", given)]
         if reading.kind == "pass_fail":
@@ -72,6 +84,10 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
         {"label": distinct, "word": words, "value": values},
         schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
     )
+
+
+def _grades(given: Sequence[Any], reading: Reading) -> list[float | None]:
+    return [_on_scale(number, reading) for number in read_labels("number", given)]
 
 
 def _on_scale(number: object, reading: Reading) -> float | None:

@@ -34,6 +34,7 @@ def pair_labels(
     *,
     positive: str | None = None,
     scale: tuple[float, float] | None = None,
+    threshold: float | None = None,
 ) -> Iterator[Paired]:
     """Yield the pairs of each criterion.
 
@@ -55,7 +56,7 @@ def pair_labels(
                 part = ": ".join(filter(None, (criterion, name)))
                 yield _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
         else:
-            reading = reading_of(humans["label"], positive, scale)
+            reading = reading_of(humans["label"], positive, scale, threshold)
             yield _pair(labelled.who, placed, criterion, (humans, judges), reading)
 
 
@@ -107,12 +108,14 @@ def _pair(
     ends = (reading.low, reading.high)
     seen = None if values.is_empty() else (float(values.min()), float(values.max()))  # type: ignore[arg-type]
     declared = None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+    if reading.kind == "pass_fail":
+        declared = (0.0, 1.0)
     return Paired(
         criterion,
         reading.kind,
         rows.with_columns(status=status),
         left_out(readable, grades=grades),
-        declared or ((0.0, 1.0) if reading.kind == "pass_fail" else seen),
+        declared or seen,
     )
 
 

@@ -8,8 +8,9 @@ from tasks.agreement.compare import Options
 from tasks.agreement.kinds import Reading, reading_of, values_of
 from tasks.agreement.paired import are_sets, words_of
 from tasks.calibration.calibrate import Labelled, labelled_by_files
+from tasks.metrics import METRICS
 from tasks.readers.bounded import clip
-from tasks.readers.label_table import LabelTable
+from tasks.readers.label_table import EMPTY, SLICE, LabelTable
 
 MOST_SHOWN = 10
 """Most labels that an error lists."""
@@ -45,6 +46,62 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
     )
 
 
+def require_grades(labelled: Sequence[Labelled], threshold: float | None, source: str) -> None:
+    """Refuse a threshold if people gave no grades, or none that it could tell apart.
+
+    Raises
+    ------
+    ValueError
+        With what the labels are.
+    """
+    if threshold is None:
+        return
+    grades = []
+    for each in labelled:
+        parts = each.humans.with_columns(pl.lit(None).alias("criterion").cast(pl.String))
+        if "criterion" in each.humans.columns:
+            parts = each.humans
+        for labels in parts.partition_by("criterion"):
+            reading = reading_of(labels["label"], threshold=threshold)
+            if reading.threshold is not None:
+                grades += values_of(labels["label"], Reading("grade"))["value"].to_list()
+    if not grades:
+        raise ValueError(
+            f"--threshold {threshold:g} turns grades into pass and fail, but the labels of people "
+            f"in {source} are no numbers. Leave it out."
+        )
+    low, high = min(grades), max(grades)
+    if not low < threshold <= high:
+        raise ValueError(
+            f"--threshold {threshold:g}: people's grades in {source} are from {low:g} to {high:g}, "
+            f"so all of them {'pass' if threshold <= low else 'fail'}. Choose a threshold above "
+            f"{low:g} and at most {high:g}."
+        )
+
+
+def suitable_metrics(people: Sequence[pl.Series], first: str) -> list[str]:
+    """Return the metrics that suit people's labels: ``first``, and the bundled and own others."""
+    labels = pl.concat(people).drop_nulls()
+    kinds = {"text", "any"}
+    if are_sets(labels):
+        kinds.add("set")
+    elif reading_of(labels, scale=(0, 1)).kind == "grade":
+        kinds.add("number")
+    others = [name for name in METRICS if name != first and METRICS[name].labels in kinds]
+    return [first, *others]
+
+
+def described(items: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Return items with the texts and slices of a table that has one row per item."""
+    slices = [name for name in known.columns if name.startswith(SLICE)]
+    joined = items.drop("texts").join(
+        known.select("item", "texts", *slices), on="item", how="left", maintain_order="left"
+    )
+    return joined.with_columns(
+        pl.col("texts").fill_null("{}"), *(pl.col(name).fill_null(EMPTY) for name in slices)
+    )
+
+
 def readable_labels(labelled: Labelled, options: Options) -> Labelled:
     """Return the labels of a table for tests that know neither kinds nor criteria.
 
@@ -58,7 +115,9 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
         own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
         sides = [each.filter(own) for each in (labelled.humans, labelled.judges)]
         if not are_sets(sides[0]["label"]):
-            reading = reading_of(sides[0]["label"], options.positive, options.scale)
+            reading = reading_of(
+                sides[0]["label"], options.positive, options.scale, options.threshold
+            )
             sides = [words_of(each, reading, sides[0]["label"]) for each in sides]
         parts.append(sides)
     humans, judges = (pl.concat(side) for side in zip(*parts, strict=True))

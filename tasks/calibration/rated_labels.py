@@ -1,7 +1,6 @@
 """Labels of people and judges from ratings of single answers, for a calibration."""
 
 import json
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -15,7 +14,9 @@ from tasks.readers.bounded import clip
 PEOPLE = "people"
 """Name of those who gave the labels that came with a dataset."""
 UNREADABLE = json.dumps("no rating")
-"""Label of a judge none of whose ratings of an answer was read, or whose verdicts are tied."""
+"""Label of a judge none of whose ratings of an answer was read."""
+TIED = json.dumps("as often pass as fail")
+"""Label of a judge whose repeats are tied. Neither is a label that can be compared."""
 UNIT = ("judge", "prompt", "wave")
 LABEL = ("annotator", "item", "criterion", "label")
 
@@ -30,7 +31,6 @@ class RatedLabels(NamedTuple):
 
 def labels_of_ratings(
     ratings: DataFrame[Ratings],
-    texts: Mapping[str, str],
     people: pl.DataFrame | None = None,
 ) -> list[RatedLabels]:
     """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
@@ -42,8 +42,6 @@ def labels_of_ratings(
     ----------
     ratings
         Ratings of a study; those that came with its data are ``human_value``.
-    texts
-        Item -> its texts, as a JSON object.
     people
         Labels of people (``annotator``, ``item``, ``label``) instead; an item may be called by the
         id of its question, with the dataset's name or without.
@@ -69,7 +67,7 @@ def labels_of_ratings(
         )
         items = items.with_columns(
             label_chance=pl.lit(None, pl.Float64),
-            texts=pl.col("item").replace_strict(texts, default="{}", return_dtype=pl.String),
+            texts=pl.lit("{}"),
         )
         name = f"{dataset}: {prompt}" if several else str(dataset)
         clusters = items.select("item", "cluster").unique("item").sort("item")
@@ -119,6 +117,7 @@ def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
         .then(pl.lit('"pass"'))
         .when(mean.first() < 0.5)
         .then(pl.lit('"fail"'))
+        .otherwise(pl.lit(TIED))
     )
     return (
         means.group_by("annotator", "item", "criterion", maintain_order=True)

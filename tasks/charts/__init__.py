@@ -1,8 +1,8 @@
 """Charts, one per file: ``@chart(...)`` on a function named like the file.
 
 Parameter names are the frames it reads: ``estimates``, ``findings`` or ``drifts`` of a study;
-``alt_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the charts of its
-frames.
+``alt_tests``, ``metric_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the
+charts of its frames.
 """
 
 import inspect

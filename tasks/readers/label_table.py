@@ -33,10 +33,14 @@ MOST_VALUES = 50
 BATCH = 100_000
 """Rows of a text file that become a frame at a time."""
 EMPTY = "(empty)"
+SLICE = "slice:"
+"""Begins the names of columns that hold slices."""
 LIKE = (
     "Give one row per item, with a column for each judge and each person. Name the columns with "
     "--judge and --human."
 )
+
+ITEMS_LIKE = "Give one row per item, with a column that identifies it."
 
 
 class LabelColumns(NamedTuple):
@@ -78,14 +82,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
     ValueError
         With the file, what is wrong with it, and what is allowed.
     """
-    suffix = path.suffix.lower()
-    limits = Limits(LARGEST.get(suffix, SIZE), MOST if suffix == ".csv" else MAX_ROWS)
-    problems = Problems(path.name, LIKE, limits)
-    suffix = known_suffix(path, problems, SUFFIXES)
-    table, places = READERS[suffix](path, problems)
-    problems.check()
-    if table.is_empty():
-        raise ValueError(f"{path.name} has no rows. {LIKE}")
+    table, places = _opened(path, LIKE)
     named = _resolved(path.name, table.columns, columns)
     if named.item and not named.cluster:
         _refuse_repeated(path.name, table, named.item, named.criterion, places)
@@ -104,6 +101,43 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
         for name in annotators
     )
     return LabelTable(labels, rows, named.judges, named.humans)
+
+
+def read_items(path: Path, columns: LabelColumns) -> pl.DataFrame:
+    """Read what a table without labels says about items, see :class:`LabelTable`.
+
+    Raises
+    ------
+    ValueError
+        With the file, what is wrong with it, and what is allowed.
+    """
+    table, places = _opened(path, ITEMS_LIKE)
+    item = columns.item or next((name for name in IDS if name in table.columns), None)
+    listed = f"The columns are: {', '.join(table.columns)[:300]}."
+    if item is None:
+        raise ValueError(
+            f"{path.name} has no column {' or '.join(map(repr, IDS))}. Name the column that "
+            f"identifies items with --item COLUMN. {listed}"
+        )
+    named = LabelColumns(item=item, cluster=columns.cluster, slices=columns.slices)
+    used = [item, *([named.cluster] if named.cluster else []), *named.slices]
+    if missing := [name for name in used if name not in table.columns]:
+        raise ValueError(f"{path.name} has no column {missing[0]!r:.60}. {listed}")
+    _refuse_repeated(path.name, table, item, None, places, like=f" {ITEMS_LIKE}")
+    return _identified(path.name, table, named)
+
+
+def _opened(path: Path, like: str) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the cells of a table, and the place of each row."""
+    suffix = path.suffix.lower()
+    limits = Limits(LARGEST.get(suffix, SIZE), MOST if suffix == ".csv" else MAX_ROWS)
+    problems = Problems(path.name, like, limits)
+    suffix = known_suffix(path, problems, SUFFIXES)
+    table, places = READERS[suffix](path, problems)
+    problems.check()
+    if table.is_empty():
+        raise ValueError(f"{path.name} has no rows. {like}")
+    return table, places
 
 
 def _resolved(file: str, found: Sequence[str], columns: LabelColumns) -> LabelColumns:
@@ -133,7 +167,13 @@ def _resolved(file: str, found: Sequence[str], columns: LabelColumns) -> LabelCo
 
 
 def _refuse_repeated(
-    file: str, table: pl.DataFrame, item: str, criterion: str | None, places: pl.Series
+    file: str,
+    table: pl.DataFrame,
+    item: str,
+    criterion: str | None,
+    places: pl.Series,
+    *,
+    like: str = "",
 ) -> None:
     """Refuse two rows with the same item and criterion; null ids name no item."""
     key = [item, criterion] if criterion else [item]
@@ -147,10 +187,10 @@ def _refuse_repeated(
     about = f" and {criterion!r:.60} {clip(first[criterion][0])}" if criterion else ""
     more = "" if again == 1 else f" {again} rows repeat an earlier one."
     criteria = "" if criterion else " If they are about different criteria, add --criterion COLUMN."
+    repeats = f" If they are repeats of one item, add --cluster {item:.60}.{criteria}"
     raise ValueError(
         f"{file}: {one} and {other} have the same {item!r:.60}: {clip(first[item][0])}{about}."
-        f"{more} Correct the ids or delete one of the rows. If they are repeats of one item, "
-        f"add --cluster {item:.60}.{criteria}"
+        f"{more} Correct the ids or delete one of the rows.{like or repeats}"
     )
 
 
@@ -173,7 +213,7 @@ def _identified(file: str, table: pl.DataFrame, columns: LabelColumns) -> pl.Dat
         else pl.col(columns.cluster).cast(pl.String),
         label_chance=_chances(file, table),
         texts=_texts(table, columns),
-        **{f"slice:{name}": _text(name) for name in columns.slices},
+        **{f"{SLICE}{name}": _text(name) for name in columns.slices},
     ).with_columns(cluster=pl.coalesce("cluster", "item"))
     again = pl.int_range(1, pl.len() + 1).over("item", "criterion")
     repeated = pl.concat_str("item", pl.lit(" ("), again, pl.lit(")"))

@@ -174,6 +174,14 @@ def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
     return [_part(view.title, part) for view, part in zip(views, parts, strict=True)]
 
 
+def adjustment_line(measures: pl.DataFrame) -> str:
+    """Say how the p-values of all judges, criteria and slices are adjusted; empty if one is."""
+    many = measures["p_value"].count()
+    if many < 2:
+        return ""
+    return f"p-values are adjusted together over {count(many, 'test')} (Benjamini-Hochberg)"
+
+
 def columns_of(kind: str) -> list[str]:
     """Return the names of the statistics that tables show of this kind of labels."""
     return [NAMES[name] for name in COMPACT[kind]]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import Advantages, AltTests
+from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests
 from schemas.results import Estimates
 from tasks.agreement.compare import Comparison
 from tasks.reporting.agreement_rows import (
@@ -17,6 +17,7 @@ from tasks.reporting.agreement_rows import (
     judge_views,
     overview,
 )
+from tasks.reporting.metric_rows import MetricRow, metric_rows
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import Judged, Text, said
 from tasks.reporting.summary import simulated_sentence
@@ -72,11 +73,18 @@ def calibration_report(
     advantages: DataFrame[Advantages],
     agreement: DataFrame[Estimates],
     comparison: Comparison,
+    *,
+    metric_tests: DataFrame[AltTests] | None = None,
 ) -> str:
-    """Write the report as one HTML file that loads nothing from elsewhere."""
+    """Write the report as one HTML file that loads nothing from elsewhere.
+
+    ``metric_tests`` are all tests if there are several metrics and kinds of epsilon.
+    """
+    several = AltTests.empty() if metric_tests is None else metric_tests
     views = judge_views(comparison)
     frames: dict[str, pl.DataFrame] = {
         "alt_tests": alt_tests,
+        "metric_tests": several,
         "advantages": advantages,
         "agreement": agreement,
     }
@@ -92,9 +100,10 @@ def calibration_report(
         overviews=_overviews(views, comparison),
         most_listed=MOST_IN_REPORT,
         under=_under(judges, views),
-        simulated=simulated_sentence({*alt_tests["judge"]}, formulas(alt_tests)),
+        simulated=_simulated(alt_tests, comparison.measures),
         lead=_lead(judges) if judges else _compared(views),
         judges=[_judge(row) for row in judges],
+        metrics=[_metric(row) for row in metric_rows(several)],
         charts=drawings(**frames),
         people=about_people(agreement),
         sets="mean_jaccard" in agreement["statistic"],
@@ -102,6 +111,13 @@ def calibration_report(
         people_rows=_groups(judges, with_who(advantages.filter("asked"))),
         provenance=_provenance(facts, judges),
     )
+
+
+def _simulated(*results: pl.DataFrame) -> str:
+    """Say which judges are simulated, whatever was computed of them."""
+    rows = pl.concat([each.select("judge", "simulated") for each in results]).unique()
+    judges = rows.filter(pl.col("judge") != HUMANS)
+    return simulated_sentence({*judges["judge"]}, formulas(judges))
 
 
 def _overviews(
@@ -178,6 +194,20 @@ def _judge(row: Row) -> Judged:
 
 def _rate(value: float | None) -> Text:
     return NONE if value is None else Text(number(value))
+
+
+def _metric(row: MetricRow) -> Judged:
+    known = {"estimate": row.advantage, "low": row.low, "high": row.high, "reason": None}
+    texts = [
+        Text(row.metric),
+        said(known) if row.advantage is not None else NONE,
+        _rate(row.human),
+        *(
+            Text("none" if rate is None else number(rate), VERDICTS[passed])
+            for rate, passed in (row.rates.get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
+        ),
+    ]
+    return Judged(row.who, row.simulated, texts)
 
 
 def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:

@@ -35,6 +35,8 @@ class Behaviour(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     seed: int = 0
+    replies: tuple[str, ...] = Field(default=REPLIES, min_length=1)
+    """Texts that it replies with, one of them to each request."""
     latency: float = Field(default=0.0, ge=0)
     """Seconds until a reply."""
     faults: dict[str, float] = {}
@@ -232,7 +234,7 @@ class Emulator:
         }
 
     def _verdict(self, _: dict[str, Any], body: str) -> str:
-        return pick(REPLIES, self.behaviour.seed, body)
+        return pick(self.behaviour.replies, self.behaviour.seed, body)
 
 
 @cache
@@ -256,12 +258,14 @@ def error_body(message: str, code: str, param: str | None = None) -> dict[str, A
 @click.option("--port", type=PORT, default=0, help="0 takes a free one; it is printed.")
 @click.option("--latency", type=SECONDS, default=0.0, help="Seconds until a reply.")
 @click.option("--fault", "faults", multiple=True, help=f"NAME=CHANCE; one of {', '.join(FAULTS)}.")
+@click.option("--reply", "replies", multiple=True, help="A text to reply with (repeatable).")
 @click.option("--seed", default=0, help="Of replies and faults.")
 @click.option("--requests-per-minute", type=AMOUNT, default=0, help="More get 429; 0: no limit.")
 @click.option("--tokens-per-minute", type=AMOUNT, default=0, help="Words of prompts; more get 429.")
 @click.option("--refuse", "refused", multiple=True, help="Name of a parameter that gets 400.")
-def main(port: int, faults: tuple[str, ...], **behaviour: Any) -> None:
+def main(port: int, faults: tuple[str, ...], replies: tuple[str, ...], **behaviour: Any) -> None:
     """Serve the emulator on loopback until interrupted."""
+    behaviour["replies"] = replies or REPLIES
     run(Emulator(Behaviour(faults=dict(map(_chance, faults)), **behaviour)), port)
 
 

@@ -1,13 +1,15 @@
 """Ratings of single answers by simulated judges: a latent quality on a scale of their own.
 
 On a scale from 0 to 1 an answer stands at .5 + slope * quality + leniency + noise, where quality is
-that of a pair's answer with the effects of its features, the length and what the reference says. A
+that of a pair's answer with the effects of its features, the length and what the reference says;
+for a label also whether the answer mentions it. A
 grade is that position on the declared scale, clipped to its ends and rounded if grades are whole;
 an answer passes, or gets a label, from ``pass_at`` on.
 """
 
 import json
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -45,8 +47,15 @@ def rate(messages: list[dict[str, str]], traits: Traits, repeat: int, shown: dic
         quality += traits.psi * normal(traits.seed, "prompt", prompt)
     quality += worded(messages, traits)
     criteria = grading.labels if grading.kind == "labels" else tuple(grading.scales)
+    seen = _mentioned(criteria, answer) if grading.kind == "labels" and traits.mention else set()
     positions = {
-        criterion: _position(quality, criterion, traits, answer=answer, keys=(prompt, repeat))
+        criterion: _position(
+            quality + traits.mention * (criterion in seen),
+            criterion,
+            traits,
+            answer=answer,
+            keys=(prompt, repeat),
+        )
         for criterion in criteria
     }
     mean = sum(positions.values()) / len(positions)
@@ -101,6 +110,12 @@ def _values(grading: Grading, positions: dict[str, float], traits: Traits) -> di
         else grade_at(position, scale, traits.ceiling)
         for criterion, position in positions.items()
     }
+
+
+def _mentioned(labels: Iterable[str], answer: str) -> set[str]:
+    """Return the labels whose words are all in the answer."""
+    there = set(words(answer))
+    return {label for label in labels if there.issuperset(words(label))}
 
 
 def _shared(reference: str, answer: str) -> float:

@@ -119,6 +119,8 @@ class Traits(BaseModel):
     """Logits for all of the reference's long words, if the prompt shows a reference answer."""
     wordings: dict[str, float] = {}
     """Text in the system message -> logits it adds to a rated answer, or to the second slot."""
+    mention: float = 0
+    """Logits for a label whose words are all in the answer, if the prompt asks for labels."""
 
 
 class Shares(NamedTuple):

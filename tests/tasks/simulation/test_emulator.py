@@ -107,3 +107,9 @@ def test_a_model_that_varies_answers_the_same_request_anew() -> None:
     assert set(varied) == {"[[A]]", "[[B]]", "[[C]]"}
     assert choices(vary=True) == varied
     assert choices(vary=True, seed=1000) != varied
+
+
+def test_replies_may_be_given() -> None:
+    behaviour = Behaviour(replies=["[[pass]]", "[[fail]]"])
+    told = [answer[1] for answer in _ask(behaviour, *map(_body, range(1, 20)))]
+    assert {each["choices"][0]["message"]["content"] for each in told} == {"[[pass]]", "[[fail]]"}

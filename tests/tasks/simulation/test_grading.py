@@ -109,3 +109,11 @@ def test_planted_leniency_and_noise_are_recovered() -> None:
     mean = sum(g * chance for g, chance in chances.items())
     assert fmean(map(float, grades)) == pytest.approx(mean, abs=0.05)  # type: ignore[arg-type]
     assert grades.count(10.0) / N == pytest.approx(chances[10], abs=0.015)
+
+
+def test_a_label_that_the_answer_mentions_is_chosen() -> None:
+    prompt = PROMPTS["labels_v1"]
+    traits = STEADY.model_copy(update={"mention": 3.0, "pass_at": 0.7})
+    answer = "It names a wrong fact. And it is unclear."
+    assert prompt.rate(asked(prompt, traits, answer)).values == {"": ("wrong fact", "unclear")}
+    assert prompt.rate(asked(prompt, traits, "All is well.")).values == {"": ()}

@@ -1,0 +1,124 @@
+"""Terminal tables of judges compared with people."""
+
+from collections.abc import Sequence
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+
+from flows.cli.printing.terminal import (
+    PLAIN,
+    plain_table,
+    print_line,
+)
+from tasks.agreement.compare import Comparison
+from tasks.counting.annotations import HUMANS
+from tasks.reporting.agreement_rows import (
+    MOST_IN_REPORT,
+    JudgeView,
+    Part,
+    adjustment_line,
+    columns_of,
+    judge_views,
+    overview,
+)
+from tasks.reporting.summary import simulated_sentence
+from tasks.reporting.wording import clean, clip, formulas
+
+SHOWN, SHOWN_TEXTS = 5, 3
+"""Disagreements, and texts of each, that the terminal shows."""
+MOST_VIEWS = 3
+"""Most judges and criteria that are shown one by one."""
+
+
+def show_comparison(
+    console: Console, comparison: Comparison, *, saved: bool, more: str = "--format json"
+) -> None:
+    """Print each judge against people: measures, confusion matrix, slices and disagreements.
+
+    ``saved`` says that there is a report, which has all of it; else ``more`` prints it.
+    """
+    views = judge_views(comparison)
+    if len(views) > 1:
+        for kind in dict.fromkeys(view.kind for view in views):
+            parts = [
+                p for v, p in zip(views, overview(views, comparison), strict=True) if v.kind == kind
+            ]
+            against = next(view.against for view in views if view.kind == kind)
+            _show_parts(console, "judge", kind, parts, f"Judges against {against}")
+    for view in views[:MOST_VIEWS]:
+        console.print(
+            f"[bold]{escape(view.title)} against {view.against}[/bold]: {view.items}",
+            highlight=False,
+        )
+        if view.unreadable:
+            print_line(console, f"{view.unreadable}.")
+        if len(views) == 1:
+            rows = [tuple(map(_plain, measure)) for measure in view.measures]
+            console.print(plain_table(("", "estimate", "95 %", ""), rows), "")
+        if view.matrix:
+            words = ["people \\ judge", *view.matrix.words]
+            console.print(plain_table(words, [(word, *row) for word, row in view.matrix.rows]), "")
+        if view.slices:
+            _show_parts(console, "slice", view.kind, view.slices, "")
+        _show_disagreements(console, view, saved=saved, more=more)
+        if view.labels:
+            click.echo(_plain(view.labels))
+    if len(views) > MOST_VIEWS:
+        click.echo(f"Confusion matrices and disagreements of all {len(views)}: {more}.")
+    of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
+    for line in (
+        adjustment_line(of_judges),
+        simulated_sentence({*of_judges["judge"]}, formulas(of_judges)),
+    ):
+        if line:
+            print_line(console, f"{line}.")
+
+
+def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], title: str) -> None:
+    """Print a row per judge, criterion or slice, with the interval of the first statistic."""
+    against_rest = any(part.p for part in parts)
+    first, *others = columns_of(kind)
+    # Of slices, the bias is not tested against a rest, and there are many.
+    findings = what == "judge" and any(part.finding for part in parts)
+    last = [*(["p vs rest"] if against_rest else []), *(["bias finding"] if findings else [])]
+    names = [what, "items", first, "95 %", *others, *last]
+    rows = [
+        (
+            part.name,
+            part.items,
+            *map(_plain, part.texts[0]),
+            *(_plain(text) for text, _ in part.texts[1:]),
+            *([part.p] if against_rest else []),
+            *([part.finding] if findings else []),
+        )
+        for part in parts
+    ]
+    console.print(plain_table(names, rows, title), "")
+
+
+def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
+    if not view.disagreements:
+        return
+    rows = [
+        (
+            each.item,
+            f"people {_plain(each.human)}, judge {each.judge}",
+            "\n".join(
+                f"{name}: {clip(clean(text), 70)}" for name, text in each.texts[:SHOWN_TEXTS]
+            ),
+        )
+        for each in view.disagreements[:SHOWN]
+    ]
+    many = len(view.disagreements)
+    in_report = "all are" if many <= MOST_IN_REPORT else f"{MOST_IN_REPORT} are"
+    where = f"{in_report} in the report" if saved else f"more with {more}"
+    shown = f"; the first {SHOWN} ({where})" if many > SHOWN else ""
+    names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
+    title = f"{view.differing}, worst first{shown}"
+    console.print(plain_table(names, [row[: len(names)] for row in rows], title), "")
+
+
+def _plain(text: str) -> str:
+    return text.translate(PLAIN)

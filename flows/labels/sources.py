@@ -1,0 +1,292 @@
+"""Labels that a calibration compares: of a table, of two files, of a log, or of a study."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.results.vote_summary import newer_line
+from flows.studies.calibration import Calibration
+from schemas.calibration import (
+    Ratings,
+)
+from schemas.results import Annotations
+from tasks.agreement.sources import (
+    described,
+    items_of,
+    labelled_by_table,
+    readable_labels,
+)
+from tasks.annotate import annotate
+from tasks.calibration.calibrate import (
+    Labelled,
+    labelled_by_files,
+    labelled_by_votes,
+    require_two_names,
+)
+from tasks.calibration.rated_labels import labels_of_ratings
+from tasks.logs.labels import labels_in_log
+from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
+from tasks.readers.labels import read_labels
+from warehouse.peek import require_file
+from warehouse.store import Warehouse
+
+ALONE = "it needs labels of two people"
+VOTERS = """
+    select distinct judge from vote_log
+    where study = ? and human and choice in ('first', 'second', 'tie')
+"""
+KNOWN = """
+    select distinct
+        p.sample as item, p.question, p.anchor, p.target,
+        coalesce(v.category, r.category, q.category) as category
+    from pairs p
+    left join questions q on q.question_id = p.cluster
+    left join (
+        select sample, any_value(category) as category from vote_log where study = $study
+        group by all
+    ) v on v.sample = p.sample
+    left join (
+        select sample, any_value(category) as category from ratings where study = $study
+        group by all
+    ) r on r.sample = p.sample
+    where p.arm = 'control' and p.pair_id in (select pair_id from study_pairs where study = $study)
+    order by all
+"""
+CATEGORY = "category"
+
+
+class Known(NamedTuple):
+    """What is known of the items beside their labels."""
+
+    items: pl.DataFrame
+    """``item``, ``texts`` and slices, as :class:`tasks.readers.label_table.LabelTable` has them."""
+    clusters: pl.DataFrame | None = None
+
+
+class Sources(NamedTuple):
+    """Labels of each dataset, for comparison with people and for the alternative annotator test."""
+
+    labelled: list[Labelled]
+    items: list[pl.DataFrame]
+    """What is known of the items; see :class:`tasks.readers.label_table.LabelTable`."""
+    for_test: list[Labelled]
+    untested: str = ""
+    """Why the alternative annotator test is not run."""
+
+
+def label_source(calibration: Calibration) -> str:
+    """Name where labels of people come from, for messages."""
+    file = calibration.table or calibration.humans
+    return Path(file).name if file else f"study {calibration.study}"
+
+
+def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
+    """Return the labels to compare, from a table, from files or from votes in the warehouse.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or a named column is missing; with the next step.
+    """
+    if calibration.study:
+        require_file(
+            warehouse.path,
+            f"Run `voirdire audit {calibration.study}` first, or give files with --humans FILE "
+            "--judges FILE.",
+        )
+    sources = _sources_without_texts(calibration, warehouse)
+    known = _known(calibration, warehouse)
+    if known is None:
+        return sources
+    if known.clusters is not None:
+        sides = (sources.labelled, sources.for_test)
+        clustered = [[each._replace(clusters=known.clusters) for each in side] for side in sides]
+        sources = sources._replace(labelled=clustered[0], for_test=clustered[1])
+        sources = sources._replace(items=[items_of(each) for each in sources.labelled])
+    return sources._replace(items=[described(items, known.items) for items in sources.items])
+
+
+def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
+    """Return what a file of items, or the study, knows of the items; None for other labels."""
+    slices = tuple(calibration.slice_columns)
+    if calibration.items:
+        columns = LabelColumns(
+            item=calibration.item_column, cluster=calibration.cluster_column, slices=slices
+        )
+        items = read_items(Path(calibration.items), columns)
+        clusters = items.select("item", "cluster") if calibration.cluster_column else None
+        return Known(items, clusters)
+    if calibration.study is None:
+        return None
+    if strange := [name for name in slices if name != CATEGORY]:
+        raise ValueError(
+            f"--slice {strange[0]!r:.60}: the items of a study have the column {CATEGORY} only. To "
+            f"split by a column of your own data, audit with --by {strange[0]:.60}, then give "
+            f"--slice {CATEGORY}."
+        )
+    rows = warehouse.query(KNOWN, {"study": calibration.study})
+    texts = ("question", "anchor", "target")
+    named = {name: ("answer" if name == "target" else name) for name in texts}
+    known = [
+        (
+            row["item"],
+            row[CATEGORY] or EMPTY,
+            json.dumps(
+                {
+                    (name if row["anchor"] else named[name]): row[name]
+                    for name in texts
+                    if row[name]
+                },
+                ensure_ascii=False,
+            ),
+        )
+        for row in rows.to_dicts()
+    ]
+    schema = dict.fromkeys(("item", f"{SLICE}{CATEGORY}", "texts"), pl.String)
+    table = pl.DataFrame(known, schema=schema, orient="row").unique("item", maintain_order=True)
+    return Known(table if slices else table.drop(f"{SLICE}{CATEGORY}"))
+
+
+def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
+    if calibration.humans and calibration.humans == calibration.judges:
+        log = labels_in_log(Path(calibration.humans), calibration.metric)
+        if log is not None:
+            tested = any(each.humans["annotator"].n_unique() > 1 for each in log)
+            return Sources(log, [items_of(each) for each in log], log, "" if tested else ALONE)
+    if calibration.study and calibration.judges is None:
+        ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
+        if not ratings.is_empty():
+            return _sources_of_ratings(calibration, ratings)
+    if calibration.table is None:
+        labelled = labels_of(calibration, warehouse)
+        return Sources(labelled, [items_of(each) for each in labelled], labelled)
+    columns = LabelColumns(
+        tuple(calibration.judge_columns),
+        tuple(calibration.human_columns),
+        calibration.item_column,
+        calibration.cluster_column,
+        calibration.criterion_column,
+        tuple(calibration.slice_columns),
+    )
+    table = read_label_table(Path(calibration.table), columns)
+    one = labelled_by_table(calibration.name, table)
+    untested = "" if len(table.humans) > 1 else ALONE
+    return Sources([one], [table.items], [readable_labels(one, calibration.options())], untested)
+
+
+def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:
+    """Return the labels of a study whose judges rated single answers."""
+    people = read_labels(Path(calibration.humans)) if calibration.humans else None
+    found = labels_of_ratings(ratings, people)
+    labelled = [each for each in found if not each.labelled.humans.is_empty()]
+    if not labelled:
+        raise ValueError(
+            f"the data of study {calibration.study!r} have no labels of people. Add a column "
+            "human_label, human_grade or human_CRITERION to the data and audit them again (no vote "
+            "is asked twice), or give labels with --humans FILE."
+        )
+    several = any(each.labelled.humans["annotator"].n_unique() > 1 for each in labelled)
+    return Sources(
+        [each.labelled for each in labelled],
+        [each.items for each in labelled],
+        [readable_labels(each.labelled, calibration.options()) for each in labelled],
+        "" if several else ALONE,
+    )
+
+
+def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
+    """Return the labels of people and judges, from files or from votes in the warehouse.
+
+    Raises
+    ------
+    ValueError
+        If there is neither, or nobody is in it; with the next step.
+    """
+    files = [
+        read_labels(Path(file)) if file else None
+        for file in (calibration.humans, calibration.judges)
+    ]
+    humans, judges = files
+    if humans is not None and judges is not None:
+        return [labelled_by_files(calibration.name, humans, judges)]
+    if calibration.study is None:
+        missing = "--judges FILE" if calibration.humans else "--humans FILE"
+        whose = "judges'" if calibration.humans else "people's"
+        raise ValueError(
+            f"the {whose} labels are missing. Give a file with {missing}, or name the STUDY in the "
+            "warehouse whose votes are the labels."
+        )
+    voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
+    newer = newer_votes(calibration, warehouse)
+    if humans is None:
+        _require_labels(voted, calibration.study, newer, warehouse)
+    return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
+    """Reject votes of people if fewer than two people voted on unperturbed pairs."""
+    labelled = {name for each in voted for name in each.humans["annotator"]}
+    others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
+    if len(labelled) > 1 or not others:
+        return
+    some = f"only {min(labelled)}" if labelled else "nobody"
+    raise ValueError(
+        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, and the test "
+        f"needs labels of two people. {', '.join(others)} voted on perturbed pairs only. "
+        + (f"{newer}." if newer else f"Collect more votes with `voirdire booth {study}`.")
+    )
+
+
+def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
+    """Describe the votes of people that are not in the results yet; empty if there are none."""
+    if calibration.humans or calibration.study is None:
+        return ""
+    return newer_line(calibration.study, warehouse)
+
+
+def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
+    """Return the labels of a study: from its votes, else those saved under its name."""
+    tallies = warehouse.tallies(study)
+    if not tallies.is_empty():
+        return annotate(tallies)  # type: ignore[arg-type]
+    saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
+    if saved.is_empty():
+        known = warehouse.query(
+            "select study from vote_log union select study from annotations order by study"
+        )["study"]
+        raise ValueError(
+            f"{warehouse.path} has no votes of study {study!r}. It has votes of: "
+            f"{', '.join(known) or 'no study'}."
+        )
+    return saved
+
+
+def _completed(
+    voted: Labelled,
+    humans: pl.DataFrame | None,
+    judges: pl.DataFrame | None,
+    study: str,
+    newer: str,
+) -> Labelled:
+    """Replace labels from votes by the labels of a file, where one is given."""
+    if judges is not None:
+        ours = labelled_by_files(voted.dataset, voted.humans, judges)
+        voted = voted._replace(judges=ours.judges, who=ours.who)
+    if humans is not None:
+        return require_two_names(voted._replace(humans=humans))
+    if voted.humans.is_empty():
+        if newer:
+            raise ValueError(f"{newer}.")
+        raise ValueError(
+            f"study {study!r} has votes of models only. Let people vote with "
+            f"`voirdire booth {study}`, or give their labels with --humans FILE."
+        )
+    if voted.who.is_empty():
+        raise ValueError(
+            f"study {study!r} has votes of people only. Run `voirdire audit {study}`, or give the "
+            "judges' labels with --judges FILE."
+        )
+    return voted

@@ -1,0 +1,101 @@
+"""A judge of the user's own, from an empty folder, as docs/how-to/own-judge.md shows it."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Voirdire = Callable[..., Any]
+pytestmark = pytest.mark.served
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/own-judge.md"
+MOST_LINES = 30
+
+
+def _files() -> dict[str, str]:
+    """Return the files of the page, by the path in their first line."""
+    blocks = re.findall(r"```toml\n# (voirdire/\S+)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return dict(blocks)
+
+
+def _answers(folder: Path) -> None:
+    """Write 40 rows: those of the example that `init` writes, and 16 more without a label."""
+    made = folder / "voirdire" / "datasets" / "answers.csv"
+    rows = list(csv.DictReader(made.read_text("utf-8").splitlines()))
+    more = [{**row, "question": f"Again: {row['question']}", "human_label": ""} for row in rows]
+    with (folder / "voirdire" / "datasets" / "helpdesk.csv").open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["question", "answer", "human_label", "category"])
+        writer.writeheader()
+        for at, row in enumerate([*rows, *more][:40]):
+            writer.writerow({**row, "category": ("account", "orders")[at % 2]})
+
+
+def test_from_an_empty_folder_to_bias_and_agreement(
+    voirdire: Voirdire, tmp_path: Path, emulated: Any, environment: dict[str, str]
+) -> None:
+    files = _files()
+    assert sum(len(text.splitlines()) for text in files.values()) <= MOST_LINES
+    assert {Path(name).suffix for name in files} == {".toml"}
+    assert voirdire("init").returncode == 0
+    for name, text in files.items():
+        (tmp_path / name).write_text(text.replace("http://127.0.0.1:8080/v1", emulated.base))
+    _answers(tmp_path)
+    # The fixture's folder of providers stands before that of the user.
+    environment["VOIRDIRE_PROVIDERS"] = str(tmp_path / "voirdire" / "providers")
+    emulated.behave(replies=["Fine. [[pass]]", "Sound. [[pass]]", "Wrong. [[fail]]"])
+
+    audited = voirdire("audit", "helpdesk")
+    assert audited.returncode == 0, audited.stderr
+    shown = " ".join(audited.stdout.split())
+    assert "desk/small fake_reference, n 40: " in shown
+    assert re.search(r"shift \S+ pass \[\S+, \S+\], over control", shown)
+    assert " 0 without a reply" in shown
+    assert "voirdire plan" not in shown
+
+    words = ("calibrate", "helpdesk", "--slice", "category", "--random-labels")
+    compared = voirdire(*words, COLUMNS="120")
+    assert compared.returncode == 0, compared.stderr
+    shown = compared.stdout
+    assert "desk/small against people: 24 items compared" in shown
+    assert "16 without a label of people" in shown
+    for row in ("agreement", "kappa", "TPR", "TNR", "bias", "corrected, PPI++"):
+        assert re.search(rf"^{re.escape(row)} +[-+]?[.\d]+ +\[", shown, re.MULTILINE), row
+    assert "corrected, Rogan-Gladen" in shown
+    assert re.search(r"^people \\ judge +fail +pass$", shown, re.MULTILINE)
+    assert re.search(r"^account +12 ", shown, re.MULTILINE)
+    assert "disagreements, worst first" in shown
+    assert "question: " in shown
+    assert "answer: " in shown
+    assert "labelled items would give the agreement to about ±.05" in shown
+    assert "p-values are adjusted together over" in shown
+    assert "helpdesk-people" in compared.stderr
+
+    asked = emulated.stats()["requests"]
+    saved = json.loads(voirdire(*words, "--format", "json", "--no-save").stdout)
+    (item, *_) = saved[0]["with_people"]["disagreements"]
+    assert {*item["texts"]} == {"question", "answer"}
+    assert emulated.stats()["requests"] == asked
+    other = voirdire("calibrate", "helpdesk", "--slice", "team")
+    assert other.returncode == 2
+    assert "have the column category only" in " ".join(other.stderr.split())
+
+
+def test_the_pass_fail_example_of_init(voirdire: Voirdire) -> None:
+    assert voirdire("init").returncode == 0
+    audited = voirdire("audit", "pass_fail")
+    assert audited.returncode == 0, audited.stderr
+    assert "offline/dazzled" in audited.stdout
+    compared = voirdire("calibrate", "pass_fail", COLUMNS="120")
+    assert compared.returncode == 0, compared.stderr
+    assert re.search(r"^offline/fair +2[34] ", compared.stdout, re.MULTILINE)
+    assert "offline/dazzled against people: 2" in compared.stdout
+    assert "All judges are simulated" in " ".join(compared.stdout.split())
+    unlabelled = voirdire("audit", "quick", "--prompt", "binary_v1", "--limit", "6")
+    assert unlabelled.returncode == 0, unlabelled.stderr
+    without = voirdire("calibrate", "quick")
+    assert without.returncode == 2
+    assert "have no labels of people. Add a column human_label" in " ".join(without.stderr.split())
