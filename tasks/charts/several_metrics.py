@@ -11,14 +11,14 @@ from tasks.drawing.canvas import BLUE, FAINT, INK, RED, SMALL, SOFT, Sheet, sett
 from tasks.reporting.metric_rows import MetricRow, metric_rows
 from tasks.reporting.wording import number, short_names
 
-LEFT, PLOT, HEAD, FOOT = 162, 180, 54, 40
+LEFT, PLOT, HEAD, FOOT = 172, 172, 54, 40
 ROW, TITLE = 19, 1.5
 """Height of a row in pixels, and of a metric's title in rows."""
 COLUMNS = {"additive": 370, "multiplicative": 436}
 """Kind of epsilon -> where the column of its winning rates begins."""
 AT_ONCE = 40
 """Most rows of a panel, unless one metric has more."""
-WIDE = 21
+WIDE = 23
 """Characters of a name."""
 
 
