@@ -101,5 +101,6 @@ def _draw(sheet: Sheet, y: float, row: MetricRow, name: str) -> None:
         axes.plot([row.advantage], [y], marker="o", markersize=5, color=BLUE, linestyle="none")
     for kind in KINDS_OF_EPSILON:
         rate, passed = row.rates.get(kind, (None, None))
-        style = {"fontweight": "bold", "color": INK} if passed else {"color": SOFT}
-        sheet.write(COLUMNS[kind], y, "-" if rate is None else number(rate), **small, **style)
+        bold = {"fontweight": "bold", "color": INK}
+        style: dict[str, Any] = {**small, **(bold if passed else {"color": SOFT})}
+        sheet.write(COLUMNS[kind], y, "-" if rate is None else number(rate), **style)
