@@ -12,12 +12,13 @@ from tasks.agreement.compare import Comparison
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
+    MetricRow,
     Part,
     columns_of,
     judge_views,
+    metric_rows,
     overview,
 )
-from tasks.reporting.metric_rows import MetricRow, metric_rows
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import Judged, Text, said
 from tasks.reporting.summary import simulated_sentence

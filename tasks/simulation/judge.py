@@ -34,7 +34,6 @@ else:
 from tasks.rewriting.words import plain, sentences, words
 
 Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
-
 KEYS = Path(__file__).parents[1] / "datasets" / "_bloom"
 ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender_bias"}
 """Field of a bundled question -> the feature that its replacements make."""
@@ -59,7 +58,6 @@ MALFORMED = (
     "answer B serves the question better. [B]",
     "the two answers are about equally good. [[C",
 )
-
 MALFORMED_RATINGS = (
     "the answer has its merits. No grade follows.",
     "the answer is good. Grade: 8 out of 10",

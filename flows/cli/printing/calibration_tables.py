@@ -18,6 +18,7 @@ from flows.studies.calibration import Calibration
 from schemas.calibration import KINDS_OF_EPSILON
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
+from tasks.reporting.agreement_rows import MetricRow, metric_rows
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,
@@ -25,7 +26,6 @@ from tasks.reporting.calibration_report import (
     datasets_of,
     judge_rows,
 )
-from tasks.reporting.metric_rows import MetricRow, metric_rows
 from tasks.reporting.wording import clean, short_names, with_who
 
 JUDGE = (
