@@ -23,9 +23,20 @@ LARGEST = 64_000_000
 """Maximum size of one member in bytes, unpacked."""
 MOST_UNPACKED = 8 << 30
 """Maximum size of all members together."""
+MOST_RATIO = 500
+"""Maximum size unpacked over size packed; JSON shrinks to a tenth or a hundredth."""
+ALWAYS_ALLOWED = 256_000_000
+"""Size of all members together up to which the ratio does not matter."""
 LOCAL_HEADER = struct.Struct("<26x2H")
 """Start of a member in the archive: lengths of its name and of its extra field."""
 AGAIN = "Copy or export the log again."
+BOMB = "This is no log that a tool wrote (a zip bomb?). Do not use it."
+FRAME, SKIPPABLE = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
+"""Magic numbers of zstd."""
+RAW, RUN = 0, 1
+"""Kinds of blocks: as they are, and one byte repeated."""
+BLOCK = 128 << 10
+"""Maximum size of a block of zstd, unpacked."""
 
 
 def members(path: Path, problems: Problems) -> dict[str, zipfile.ZipInfo]:
@@ -46,17 +57,47 @@ def members(path: Path, problems: Problems) -> dict[str, zipfile.ZipInfo]:
         problems.add("", f"has {len(found)} members; at most {MOST_MEMBERS} are allowed", AGAIN)
     if len({each.filename for each in found}) < len(found):
         problems.add("", "has two members of the same name", AGAIN)
-    if (size := sum(each.file_size for each in found)) > MOST_UNPACKED:
-        problems.add("", f"has {size} bytes unpacked; at most {MOST_UNPACKED} are allowed", AGAIN)
+    _refuse_bombs(path, found, problems)
+    large = [each for each in found if each.file_size > LARGEST]
+    if large:
+        most = max(large, key=lambda each: each.file_size)
+        others = f" ({len(large)} members have too many)" if len(large) > 1 else ""
+        what = f"has {most.file_size} bytes unpacked; at most {LARGEST} are allowed{others}"
+        problems.add(f"member {clip(most.filename)}", what, "Log fewer raw requests.")
     for each in found:
-        if each.file_size > LARGEST:
-            what = f"has {each.file_size} bytes unpacked; at most {LARGEST} are allowed"
-            problems.add(f"member {clip(each.filename)}", what, "Log fewer raw requests.")
         if each.compress_type not in KNOWN or each.flag_bits & 1:
             what = f"is encrypted or packed by the unknown method {each.compress_type}"
             problems.add(f"member {clip(each.filename)}", what, AGAIN)
     problems.check()
     return {each.filename: each for each in found}
+
+
+def _refuse_bombs(path: Path, found: Sequence[zipfile.ZipInfo], problems: Problems) -> None:
+    """Raise one error for an archive that would unpack to far more than a log.
+
+    Members that share their bytes, many members, or much too well packed ones.
+
+    Raises
+    ------
+    ValueError
+        With the sizes.
+    """
+    if not found:
+        return
+    unpacked, packed = (
+        sum(getattr(each, size) for each in found) for size in ("file_size", "compress_size")
+    )
+    there = path.stat().st_size
+    if packed > there:
+        what = f"has {there} bytes, but its {len(found)} members claim {packed}: they overlap"
+        problems.add("", what, BOMB)
+    elif unpacked > MOST_UNPACKED:
+        what = f"has {unpacked} bytes unpacked; at most {MOST_UNPACKED} are allowed"
+        problems.add("", what, BOMB if unpacked > MOST_RATIO * there else "Log fewer raw requests.")
+    elif unpacked > max(ALWAYS_ALLOWED, MOST_RATIO * there):
+        what = f"has {there} bytes, and {unpacked} unpacked: more than {MOST_RATIO} times as many"
+        problems.add("", what, BOMB)
+    problems.check()
 
 
 def read_members(
@@ -98,7 +139,12 @@ def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Pro
         with path.open("rb") as whole, zipfile.ZipFile(whole) as archive, to.open("wb") as file:
             for each in packed:
                 if each.compress_type == ZSTANDARD:
-                    file.write(_packed_bytes(whole, each))
+                    content = _packed_bytes(whole, each)
+                    if (size := _unpacked_at_most(content)) > 2 * LARGEST:
+                        what = f"unpacks to up to {size} bytes, and declares {each.file_size}"
+                        problems.add(f"member {clip(each.filename)}", what, BOMB)
+                        problems.check()
+                    file.write(content)
                 else:
                     # Reads no more bytes than the archive declares.
                     file.write(archive.read(each))
@@ -116,3 +162,30 @@ def _packed_bytes(whole: BinaryIO, member: zipfile.ZipInfo) -> bytes:
     if len(packed) < member.compress_size:
         raise EOFError(f"{member.filename!r:.60} is cut off")
     return packed
+
+
+def _unpacked_at_most(packed: bytes) -> int:
+    """Return the most bytes that frames of zstd unpack to, from the headers of their blocks.
+
+    What a member declares may be false. The format is that of RFC 8878, section 3.1.
+    """
+    size, at = 0, 0
+    while at + 5 <= len(packed):
+        magic = int.from_bytes(packed[at : at + 4], "little")
+        if magic in SKIPPABLE:
+            at += 8 + int.from_bytes(packed[at + 4 : at + 8], "little")
+            continue
+        if magic != FRAME:
+            break  # DuckDB says that it is damaged.
+        descriptor = packed[at + 4]
+        single = descriptor >> 5 & 1
+        content = (single, 2, 4, 8)[descriptor >> 6]
+        at += 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + content
+        last = False
+        while not last and at + 3 <= len(packed):
+            header = int.from_bytes(packed[at : at + 3], "little")
+            last, kind, length = bool(header & 1), header >> 1 & 3, header >> 3
+            at += 3 + (1 if kind == RUN else length)
+            size += length if kind in (RAW, RUN) else BLOCK
+        at += 4 * (descriptor >> 2 & 1)  # checksum
+    return size

@@ -183,3 +183,59 @@ def test_a_truncated_archive(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ValueError, match="not a complete ZIP archive"):
         read_log(path)
+
+
+BLOCK = 128 << 10
+
+
+def spaces(blocks: int) -> bytes:
+    """Return a frame of zstd, by hand: runs of 128 KiB of spaces (RFC 8878, section 3.1.1)."""
+    run = (BLOCK << 3 | 1 << 1).to_bytes(3, "little") + b" "
+    last = (BLOCK << 3 | 1 << 1 | 1).to_bytes(3, "little") + b" "
+    # Neither content size nor checksum; a window of 1 MiB.
+    return (0xFD2FB528).to_bytes(4, "little") + b"\x00\x50" + run * (blocks - 1) + last
+
+
+def test_members_that_unpack_to_more_than_they_declare(tmp_path: Path) -> None:
+    names = ["header.json", *(f"samples/{at}.json" for at in range(300))]
+    data = as_zstd({name: spaces(2000) for name in names}, dict.fromkeys(names, 100), tmp_path)
+    path = tmp_path / "bomb.eval"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="unpacks to up to 262144000 bytes, and declares 100"):
+        read_log(path)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [(60_000_000, "at most 8589934592 are allowed"), (2_000_000, "more than 500 times as many")],
+)
+def test_a_bomb_of_many_members_is_one_error(tmp_path: Path, size: int, message: str) -> None:
+    names = ["header.json", *(f"samples/{at}.json" for at in range(300))]
+    data = as_zstd({name: spaces(15) for name in names}, dict.fromkeys(names, size), tmp_path)
+    path = tmp_path / "bomb.eval"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=message) as raised:
+        read_log(path)
+    text = str(raised.value)
+    assert text.count("\n") == 0
+    assert "zip bomb" in text
+
+
+def test_members_that_share_their_bytes_are_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+        for at in range(50):
+            file.writestr(f"samples/{at:03}.json", " " * 1000)
+    data = path.read_bytes()
+    # Only the first member's bytes are kept; each entry of the directory points to them.
+    start = data.index(b"PK\x01\x02")
+    directory = bytearray(data[start:])
+    for entry in range(50):
+        at = entry * (46 + len("samples/000.json"))
+        directory[at + 42 : at + 46] = (0).to_bytes(4, "little")
+    first = data[: start // 50]
+    end = directory.rindex(b"PK\x05\x06")
+    directory[end + 16 : end + 20] = len(first).to_bytes(4, "little")
+    path.write_bytes(first + bytes(directory))
+    with pytest.raises(ValueError, match="its 50 members claim 50000: they overlap"):
+        read_log(path)
