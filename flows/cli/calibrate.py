@@ -121,8 +121,8 @@ def _source(
             column = value if isinstance(value, str) else value[0]
             raise ValueError(
                 f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, but no FILE is "
-                "given. Give a .csv, "
-                ".jsonl or .parquet file with one row per item."
+                "given. Give a .csv, .jsonl or .parquet file with one row per item"
+                + (", or give one for the two files of labels with --items." if all(files) else ".")
             )
         return given | {"study": source}
     if file := files[0] or files[1]:

@@ -54,7 +54,7 @@ def show_comparison(
         )
         if view.unreadable:
             print_line(console, f"{view.unreadable}.")
-        if len(views) == 1:
+        if len(views) <= MOST_VIEWS:
             rows = [tuple(map(_plain, measure)) for measure in view.measures]
             console.print(plain_table(("", "estimate", "95 %", ""), rows), "")
         if view.matrix:
@@ -66,7 +66,10 @@ def show_comparison(
         if view.labels:
             click.echo(_plain(view.labels))
     if len(views) > MOST_VIEWS:
-        click.echo(f"Confusion matrices and disagreements of all {len(views)}: {more}.")
+        click.echo(
+            f"All intervals, corrected means, confusion matrices and disagreements of these "
+            f"{len(views)}: {more}."
+        )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
     for line in (
         adjustment_line(of_judges),
