@@ -39,6 +39,8 @@ VERDICTS = {None: "not testable", True: "passes", False: "fails"}
 NONE = Text("none")
 NAMED = 6
 """Maximum number of judges that a sentence names."""
+MOST_UNFOLDED = 6
+"""With more judges and criteria, the details of each are folded."""
 
 Row = dict[str, Any]
 
@@ -100,6 +102,7 @@ def calibration_report(
         slice_columns=columns_of,
         overviews=_overviews(views, comparison),
         most_listed=MOST_IN_REPORT,
+        most_unfolded=MOST_UNFOLDED,
         under=_under(judges, views),
         simulated=_simulated(alt_tests, comparison.measures),
         lead=_lead(judges) if judges else _compared(views),
