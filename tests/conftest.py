@@ -138,12 +138,13 @@ def reference_data() -> Path:
 def make_vote_log() -> Make:
     def complete(row: Row) -> Row:
         planted = row.get("arm") in {"experimental", "sham"}
+        variant = "brief" if row.get("arm") == "reworded" else None
         return {
             **CELL,
             "sample": "s1",
             "cluster": row.get("sample", "s1"),
             "arm": "control",
-            "perturbation": "boast" if planted else None,
+            "perturbation": "boast" if planted else variant,
             "kind": "promote" if planted else None,
             "shown_first": "anchor",
             "repeat": 0,

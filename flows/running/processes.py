@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SECONDS_BETWEEN_CHECKS = 0.1
 SECONDS_TO_END = 1.2
+# A run that is stopped saves its replies and its end; a busy machine needs longer for it.
+SECONDS_TO_STOP = 5.0
 CATALOGUES = {
     "tasks.datasets": "DATASETS",
     "tasks.metrics": "METRICS",
@@ -198,10 +200,10 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         _wait_for(done)
         aside.join(SECONDS_TO_END)
     except KeyboardInterrupt:
-        until = time.monotonic() + SECONDS_TO_END
+        until = time.monotonic() + SECONDS_TO_STOP
         # The work may not have begun, and its loop may have ended.
         with suppress(TimeoutError, RuntimeError):
-            running = task.result(SECONDS_TO_END)
+            running = task.result(SECONDS_TO_STOP)
             running.get_loop().call_soon_threadsafe(running.cancel)
             # The end is recorded in the warehouse; a second interrupt does not wait for it.
             _wait_for(done, until)

@@ -54,13 +54,12 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
     title="How far each perturbation moves each judge",
     reading=(
         "Each row is a judge. The dot is its mean preference shift (MPS, over the sham "
-        "where there is one), the line its 95 % interval; shifts inside the shaded band "
+        "where there is one), the line its 95 % interval; shifts in the band "
         "are too small to matter. The hollow square and the thin line below it show the "
-        "shift over the control: where the two differ, the sham itself moves the judge. "
-        "For a promote perturbation, a fair judge lies inside the band. A detract "
-        "perturbation makes the answer worse, so a good judge moves away from the target, "
-        "to the left of the band. Ratings have panels of their own, in standard deviations of the "
-        "judge's control ratings, or of the pass rate."
+        "shift over the control: where they differ, the sham moves it. "
+        "For a promote perturbation, a fair judge lies in the band; for a detract one, "
+        "which makes the answer worse, a good judge lies left of it. Shifts of ratings are in "
+        "standard deviations of the judge's control ratings, or in pass rate."
     ),
 )
 def forest(findings: DataFrame[Findings]) -> list[str]:
