@@ -35,6 +35,7 @@ from flows.serving.server import Server
 from tasks import providers
 from tasks.datasets import DATASETS
 from tasks.engine.worker_client import Session, shared_worker
+from tasks.kit import code_digest, home
 from tasks.kit.catalogue import Catalogue
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
@@ -344,6 +345,10 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         refresh_global_settings_context()
         try:
             _read_own_entries()
+            if home.home().is_dir():
+                # A digest holds paths of the user's own files, which another test does not have.
+                _forget_digests()
+                last.callback(_forget_digests)
             yield
         finally:
             # While the server is known that its lines go to.
@@ -352,6 +357,17 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
             os.environ.update(before)
             refresh_global_settings_context()
             gc.collect()
+
+
+def _forget_digests() -> None:
+    """Compute digests of code anew, as a new process does."""
+    for cached in (
+        code_digest.code_digest,
+        code_digest.reachable_digest,
+        code_digest._files_of,
+        code_digest._imported,
+    ):
+        cached.cache_clear()
 
 
 def _read_own_entries() -> None:
