@@ -266,6 +266,71 @@ def remeasure(
 
 
 @main.command()
+@click.argument("study", default="quick")
+@click.option("--judge", help="Only this judge.")
+@click.option("--perturbation", help="Only this perturbation.")
+@click.option(
+    "--flipped",
+    "what",
+    flag_value="flipped",
+    default="flipped",
+    help="Pairs on which a perturbation changed the verdict (the default).",
+)
+@click.option("--invalid", "what", flag_value="invalid", help="Replies without a verdict.")
+@click.option(
+    "--disagree",
+    "what",
+    flag_value="disagree",
+    help="Items that the judge and people label differently, worst first.",
+)
+@click.option(
+    "--all", "what", flag_value="all", help="All pairs, also those with the same verdict."
+)
+@click.option("--pair", metavar="ID", help="Only this sample (or the sample of this pair_id).")
+@click.option(
+    "--most",
+    type=click.IntRange(1, 1_000_000),
+    default=10,
+    show_default=True,
+    help="How many to show.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+@warehouse_option
+@clear_errors
+def show(
+    study: str,
+    what: str,
+    warehouse: Path | None,
+    *,
+    judge: str | None,
+    perturbation: str | None,
+    pair: str | None,
+    most: int,
+    form: str,
+) -> None:
+    """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
+    from flows.cli.show import show_evidence
+
+    show_evidence(
+        study,
+        what,
+        warehouse,
+        judge=judge,
+        perturbation=perturbation,
+        sample=pair,
+        most=most,
+        form=form,
+    )
+
+
+@main.command()
 @click.argument("query")
 @click.option(
     "--format",

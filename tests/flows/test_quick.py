@@ -86,3 +86,21 @@ def test_its_report_prints_on_twelve_pages(
     # What is folded is what makes it long.
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert len(PAGE.findall(page.pdf())) > MOST_PAGES
+
+
+def test_the_texts_behind_a_finding_are_shown(
+    audited: tuple[Callable[..., Any], Any, Path],
+) -> None:
+    voirdire, _, _ = audited
+    shown = voirdire(
+        "show", "--judge", "offline/dazzled", "--perturbation", "fake_reference", "--most", "1"
+    ).stdout
+    flat = " ".join(shown.split())
+    assert re.search(r"1 of \d+ offline/dazzled \(simulated\) fake_reference: \w+ -> \w+", flat)
+    # The reference that was added, and the replies in both orders.
+    assert re.search(r"\{\+.*\(\d{4}\).*\+\}", flat)
+    for arm in ("control", "perturbed"):
+        for first in ("anchor", "target"):
+            assert re.search(rf"{arm}, {first} first: (anchor|target|tie): Simulated judge", flat)
+    unread = voirdire("show", "--invalid", "--most", "1").stdout
+    assert "1 of 33" in unread

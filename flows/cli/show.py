@@ -1,0 +1,136 @@
+"""`voirdire show`: the pairs, texts and replies behind the results of a study."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from flows.cli.printing.terminal import echo_data, say
+from flows.results.evidence import SAME, Evidence, find_evidence
+from tasks.kit.printable import printable
+from tasks.kit.word_diff import changed_words
+
+NONE = {
+    "flipped": "No perturbation changed a verdict of {who}.",
+    "invalid": "Every reply to {who} has a verdict.",
+    "disagree": "No label of {who} differs from people's, or none was compared: run "
+    "`voirdire calibrate {study}` first.",
+    "all": "No pair of {who} was shown both with and without a perturbation.",
+}
+MOST_CHARACTERS = 4000
+"""Longer texts are shortened on the terminal; --format json has them whole."""
+
+MARKS = {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}
+"""Changed words -> the marks around them, and their colour: never colour alone."""
+
+
+def show_evidence(
+    study: str,
+    what: str,
+    warehouse: Path | None,
+    *,
+    judge: str | None,
+    perturbation: str | None,
+    sample: str | None,
+    most: int,
+    form: str,
+) -> None:
+    """Print the evidence of a study: texts, changed words, verdicts and replies."""
+    found = find_evidence(
+        study, what, warehouse, judge=judge, perturbation=perturbation, sample=sample, most=most
+    )
+    if form == "json":
+        echo_data(json.dumps(found.rows.to_dicts(), indent=1, default=str) + "\n")
+        return
+    if found.rows.is_empty():
+        say(NONE[what].format(who=judge or f"study {study}", study=study))
+        return
+    console = Console(highlight=False)
+    for number, row in enumerate(found.rows.to_dicts(), 1):
+        for line in _lines(what, row, found, f"{number} of {found.total}"):
+            console.print(line)
+        console.print()
+    if found.total > found.rows.height:
+        say(
+            f"{found.rows.height} of {found.total}, drawn at random (the same each time); "
+            f"--most {found.total} shows all."
+        )
+
+
+def _lines(
+    what: str, row: Mapping[str, Any], found: Evidence, place: str
+) -> Iterator[Text | Padding]:
+    simulated = " (simulated)" if row["simulated"] else ""
+    yield Text(printable(f"{place}  {row['judge']}{simulated}  {_about(what, row)}"), style="bold")
+    if what == "disagree":
+        yield from _texts(json.loads(row["texts"] or "{}"))
+        return
+    yield _labelled("sample", row["sample"])
+    yield from _texts({"question": row["question"], "anchor": row["anchor"]})
+    if what == "invalid":
+        yield from _texts({"target": row["target"], f"{row['choice']} reply": row["reply"]})
+        return
+    if row["target"] is None:
+        yield _labelled("texts", "unknown: these votes were collected elsewhere")
+        return
+    yield _labelled("target", _marked(row["target"], row["perturbed"] or ""))
+    yield from _replies(row, found.replies)
+
+
+def _about(what: str, row: Mapping[str, Any]) -> str:
+    several = f", {row['criterion']}" if row.get("criterion") else ""
+    if what == "disagree":
+        return f"{row['item']}{several}: people {row['human_label']}, judge {row['judge_label']}"
+    if what == "invalid":
+        return f"{row['perturbation'] or row['arm']}: {row['choice']}"
+    changed = f"{row['control'] or 'no verdict'} -> {row['experimental'] or 'no verdict'}"
+    sham = f" (sham: {row['sham']})" if row["sham"] else ""
+    return f"{row['perturbation']}{several}: {changed}{sham}"
+
+
+def _texts(texts: Mapping[str, Any]) -> Iterator[Padding]:
+    for name, text in texts.items():
+        if text:
+            yield _labelled(name, str(text))
+
+
+def _labelled(name: str, text: str | Text) -> Padding:
+    body = text if isinstance(text, Text) else Text(_clipped(text))
+    return Padding(Text.assemble((f"{name}: ", "dim"), body), (0, 0, 0, 2), expand=False)
+
+
+def _marked(before: str, after: str) -> Text:
+    """Return both texts in one, with marks around removed and added words."""
+    shown = Text()
+    for part in changed_words(before, after):
+        if part.change == "same":
+            shown.append(_clipped(part.text))
+        else:
+            opened, closed, colour = MARKS[part.change]
+            shown.append(f"{opened}{_clipped(part.text)}{closed}", style=colour)
+    return shown
+
+
+def _clipped(text: str) -> str:
+    shown = printable(text)
+    if len(shown) <= MOST_CHARACTERS:
+        return shown
+    half = MOST_CHARACTERS // 2
+    return f"{shown[:half]} [... {len(shown) - 2 * half} characters ...] {shown[-half:]}"
+
+
+def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
+    for each in replies.filter(*(pl.col(name) == row[name] for name in SAME)).to_dicts():
+        planted = each["arm"] == "experimental"
+        if planted and each["perturbation"] != row["perturbation"]:
+            continue
+        first = each["shown_first"]
+        order = "" if first == "alone" else f", {first} first"
+        chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
+        said = each["rating"] or chosen.get(each["choice"], each["choice"])
+        yield _labelled(f"{'perturbed' if planted else 'control'}{order}: {said}", each["reply"])

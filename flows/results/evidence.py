@@ -1,0 +1,121 @@
+"""Evidence behind results: pairs whose verdict changed, unreadable replies, disagreements."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tasks.kit.catalogue import unknown
+from warehouse.peek import default_path, require_file
+from warehouse.store import Warehouse
+
+WHAT = ("flipped", "invalid", "disagree", "all")
+MARTS = {
+    "all": "compared_pairs",
+    "flipped": "flipped_pairs",
+    "invalid": "invalid_replies",
+    "disagree": "disagreements",
+}
+"""What to show -> the mart that has it."""
+
+STUDIES = """
+    select study from shifts union select study from ratings
+    union select study from differing_labels union select study from vote_log order by study
+"""
+NAMES = """
+    select judge, perturbation from shifts where study = $study
+    union select judge, perturbation from ratings where study = $study
+    union select judge, null from differing_labels where study = $study
+"""
+# In a random order, the same each time: nobody picked the examples. Of a judge and a person those
+# come first that differ most.
+DRAWN = "md5(concat_ws('/', judge, perturbation, sample)), judge, repeat"
+ORDER = {"disagree": 'judge, prompt, wave, criterion, "rank"'}
+REPLIES = """
+    select dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, choice,
+        rating, reply
+    from mart.transcript
+    where study = $study and sample in $samples and judge in $judges
+        and arm in ('control', 'experimental')
+    order by arm, shown_first, repeat
+"""
+SAME = ["dataset", "judge", "prompt", "wave", "sample"]
+
+
+class Evidence(NamedTuple):
+    """Rows of a mart, the number of all that match, and the replies on the pairs of these rows."""
+
+    rows: pl.DataFrame
+    total: int
+    replies: pl.DataFrame
+
+
+def find_evidence(
+    study: str,
+    what: str,
+    path: Path | None = None,
+    *,
+    judge: str | None = None,
+    perturbation: str | None = None,
+    sample: str | None = None,
+    most: int = 10,
+) -> Evidence:
+    """Return the evidence of a study that matches, drawn at random where there is more.
+
+    Parameters
+    ----------
+    what
+        ``flipped``, ``invalid``, ``disagree`` or ``all`` (of :data:`MARTS`).
+    sample
+        A sample, or the ``pair_id`` of one of its pairs; of disagreements, an item.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or no such study, judge or perturbation in it.
+    """
+    place = Path(path or default_path())
+    require_file(place, f"Run `voirdire audit {study}` first.")
+    warehouse = Warehouse(place)
+    known = warehouse.query(STUDIES)["study"].to_list()
+    if study not in known:
+        raise unknown("study", study, known, f'`voirdire sql --warehouse {place} "..."` finds all')
+    wanted = {"judge": judge, "perturbation": None if what == "disagree" else perturbation}
+    column = "item" if what == "disagree" else "sample"
+    conditions = ["study = $study", *(f"{n} = ${n}" for n, v in wanted.items() if v is not None)]
+    values: dict[str, Any] = {n: v for n, v in wanted.items() if v is not None} | {"study": study}
+    if sample is not None:
+        of_pair = (
+            ""
+            if what == "disagree"
+            else " or sample in (select sample from pairs where pair_id = $id)"
+        )
+        conditions.append(f"({column} = $id{of_pair})")
+        values["id"] = sample
+    order = f"{ORDER.get(what, DRAWN)} limit {most:d}"
+    selected = f"from mart.{MARTS[what]} where {' and '.join(conditions)} order by {order}"
+    query = f"select *, count(*) over () as total {selected}"
+    rows = warehouse.query(query, values)
+    if rows.is_empty():
+        _require_known(warehouse, study, wanted)
+    total = rows["total"][0] if rows.height else 0
+    return Evidence(rows.drop("total"), total, _replies(warehouse, study, rows, what))
+
+
+def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | None]) -> None:
+    there = warehouse.query(NAMES, {"study": study})
+    for what, name in wanted.items():
+        known = there[what].drop_nulls().unique().sort().to_list()
+        if name is not None and known and name not in known:
+            raise unknown(f"{what} in study {study!r}:", name, known, "`voirdire sql` lists all")
+
+
+def _replies(warehouse: Warehouse, study: str, rows: pl.DataFrame, what: str) -> pl.DataFrame:
+    if what in {"invalid", "disagree"} or rows.is_empty():
+        return pl.DataFrame()
+    values = {
+        "study": study,
+        "samples": rows["sample"].unique().to_list(),
+        "judges": rows["judge"].unique().to_list(),
+    }
+    return warehouse.query(REPLIES, values).join(rows.select(SAME).unique(), on=SAME, how="semi")

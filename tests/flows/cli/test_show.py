@@ -1,0 +1,102 @@
+"""``voirdire show``: the texts behind a finding, as a user reads them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+from schemas.calibration import Disagreements
+from schemas.judging import Shifts, VoteLog
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., pl.DataFrame]
+Run = Callable[..., Result]
+pytestmark = pytest.mark.usefixtures("measured")
+TEXTS = {"question": "Why \x1b[31mis it?", "answer": "[bold]So[/bold]."}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return what runs ``voirdire show`` on a warehouse, without terminal."""
+    return lambda *words: CliRunner().invoke(
+        main, ["show", *words, "--warehouse", str(tmp_path / "w.duckdb")]
+    )
+
+
+@pytest.fixture
+def measured(tmp_path: Path, make_vote_log: Make, make_shifts: Make) -> None:
+    """Save a study of votes that were collected elsewhere."""
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    shifts = make_shifts(
+        [
+            {"sample": f"s{n}", "control": "anchor", "experimental": "target" if n else "anchor"}
+            for n in range(4)
+        ],
+        perturbation="boast",
+    )
+    item = {
+        "dataset": "demo",
+        "judge": "ada",
+        "prompt": "none",
+        "wave": "",
+        "rank": 1,
+        "item": "i1",
+        "human_label": "pass",
+        "judge_label": "fail",
+        "gap": 1.0,
+        "people": 1,
+        "human_share": 1.0,
+        "texts": json.dumps(TEXTS),
+    }
+    disagreements = Disagreements.of(pl.DataFrame([item]))
+    frames = [(VoteLog, make_vote_log([{}])), (Shifts, shifts), (Disagreements, disagreements)]
+    warehouse.save([Saving(*frame) for frame in frames], run="r1", study="mine")  # type: ignore[arg-type]
+
+
+def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
+    one, again = run("mine", "--most", "2"), run("mine", "--most", "2")
+    assert one.exit_code == 0
+    assert one.stdout == again.stdout
+    assert one.stdout.count("anchor -> target") == 2
+    assert "collected elsewhere" in one.stdout
+    assert "2 of 3, drawn at random" in one.stdout
+    assert "s0" in run("mine", "--all").stdout
+    whole = json.loads(run("mine", "--format", "json").stdout)
+    assert sorted(row["sample"] for row in whole) == ["s1", "s2", "s3"]
+    only = json.loads(run("mine", "--pair", "s2", "--format", "json").stdout)
+    assert [row["sample"] for row in only] == ["s2"]
+
+
+def test_disagreements_show_texts_without_what_controls_a_terminal(
+    run: Run,
+) -> None:
+    shown = run("mine", "--disagree").stdout
+    assert "i1: people pass, judge fail" in shown
+    assert "[bold]So[/bold]." in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["mien"], "no study 'mien'. Did you mean 'mine'?"),
+        (["mine", "--judge", "adda"], "Did you mean 'ada'?"),
+        (["mine", "--perturbation", "bost"], "Did you mean 'boast'?"),
+    ],
+)
+def test_a_name_that_is_not_there_is_an_error(run: Run, words: list[str], says: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert says in done.stderr
+
+
+def test_nothing_found_is_said(run: Run) -> None:
+    assert "Every reply to study mine has a verdict." in run("mine", "--invalid").stdout
+    assert (
+        "No perturbation changed a verdict of ada"
+        in run("mine", "--judge", "ada", "--pair", "s0").stdout
+    )

@@ -1,0 +1,48 @@
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.kit import word_diff
+from tasks.kit.word_diff import Part, changed_words
+
+TEXTS = st.text(alphabet="ab \n.-é", max_size=40)
+
+
+def test_only_changed_words_are_marked() -> None:
+    assert changed_words("It is 7 km, says Ann.", "It is 9 km.") == [
+        Part("same", "It is "),
+        Part("removed", "7"),
+        Part("added", "9"),
+        Part("same", " km"),
+        Part("removed", ", says Ann"),
+        Part("same", "."),
+    ]
+
+
+def test_an_added_sentence_is_one_passage() -> None:
+    assert changed_words("So.", "So. As shown (Lee, 2019).") == [
+        Part("same", "So."),
+        Part("added", " As shown (Lee, 2019)."),
+    ]
+
+
+def test_equal_and_empty_texts() -> None:
+    assert changed_words("a b", "a b") == [Part("same", "a b")]
+    assert changed_words("", "") == []
+
+
+def test_very_long_passages_are_replaced_as_a_whole() -> None:
+    most = word_diff.MOST_WORDS
+    before, after = "x " * most, "y " * most
+    parts = changed_words(f"So {before}end", f"So {after}end")
+    assert [part.change for part in parts] == ["same", "removed", "added", "same"]
+
+
+@given(TEXTS, TEXTS)
+def test_both_texts_can_be_read_from_the_parts(before: str, after: str) -> None:
+    parts = changed_words(before, after)
+    assert "".join(p.text for p in parts if p.change != "added") == before
+    assert "".join(p.text for p in parts if p.change != "removed") == after
+    assert all(p.text for p in parts)
+    assert all(p.change != q.change for p, q in pairwise(parts))

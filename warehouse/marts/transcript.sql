@@ -1,0 +1,22 @@
+-- One row per study and ballot with a reply: what the judge was shown, and its reply verbatim.
+-- The votes of a measured file have no rows here: their texts are unknown.
+with asked as (
+    select study, dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, simulated, human
+    from vote_log
+    union
+    select study, dataset, judge, prompt, wave, sample, arm, perturbation, 'alone', repeat, simulated, human
+    from ratings
+    where sample is not null
+)
+select
+    a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind, a.shown_first, a.repeat,
+    p.question, p.anchor, p.target, v.choice, v.rating, v.raw as reply, v.model, v.seconds, v.prompt_tokens,
+    v.completion_tokens, v.cost_usd, v.cast_at, a.human, a.simulated, p.pair_id, b.ballot_id,
+from asked as a
+join (from pairs join (select study, pair_id from study_pairs) using (pair_id)) as p
+    on p.study = a.study and p.dataset = a.dataset and p.sample = a.sample and p.arm = a.arm
+    and p.perturbation is not distinct from a.perturbation
+join ballots as b
+    on b.pair_id = p.pair_id and b.judge = a.judge and b.prompt = a.prompt and b.wave = a.wave
+    and b.shown_first = a.shown_first and b.repeat = a.repeat
+join votes as v using (ballot_id)
