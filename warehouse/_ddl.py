@@ -155,6 +155,11 @@ def mart_names() -> list[str]:
     return [file.stem for file in _mart_files()]
 
 
+def mart_grains() -> list[tuple[str, str]]:
+    """Return each mart with the first line of its file: what a row is."""
+    return [(file.stem, _grain(file.read_text(encoding="utf-8"))) for file in _mart_files()]
+
+
 def _mart_files() -> list[Path]:
     return sorted(MARTS.glob("*.sql"))
 
@@ -166,10 +171,14 @@ def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
         connection.sql(text)
     except duckdb.Error as error:
         return str(error)
-    grain = text.split("\n", maxsplit=1)[0].removeprefix("-- ")
+    grain = _grain(text)
     connection.execute(f"create view mart.{file.stem} as {text}")
     connection.execute(f"comment on view mart.{file.stem} is {_quote(grain)}")
     return ""
+
+
+def _grain(text: str) -> str:
+    return text.split("\n", maxsplit=1)[0].removeprefix("-- ")
 
 
 def _table(frame: type[Frame]) -> str:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import duckdb
 
-from warehouse._ddl import FRAMES, mart_names
+from warehouse._ddl import FRAMES, mart_grains, mart_names
 from warehouse._saving import WarehouseError
 from warehouse.peek import is_of_another_kind
 
-__all__ = ["FRAMES", "Copy", "marts", "write_copy"]
+__all__ = ["FRAMES", "Copy", "grains", "marts", "write_copy"]
 FORMULA = r"^[=+\-@\t\r'']"
 """How a cell begins that spreadsheets would compute, or that must be distinguished from one that is
 guarded (the rule of ``flows/publishing/csv_escaping.py``); as a literal of SQL."""
@@ -30,6 +30,11 @@ class Copy(NamedTuple):
 def marts() -> list[str]:
     """Return the names of all marts."""
     return mart_names()
+
+
+def grains() -> list[tuple[str, str]]:
+    """Return each mart with what a row of it is."""
+    return mart_grains()
 
 
 def write_copy(

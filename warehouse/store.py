@@ -106,9 +106,20 @@ class Warehouse:
                 )
         return model.of(found)
 
-    def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> pl.DataFrame:
-        """Run one query on the file, opened for reading only."""
+    def query(
+        self,
+        sql: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        marts: bool = False,
+    ) -> pl.DataFrame:
+        """Run one query on the file, opened for reading only.
+
+        With ``marts``, marts also have their plain names, and ``show tables`` lists them.
+        """
         with self._visit(write=False) as connection:
+            if marts:
+                connection.execute("set search_path = 'main,mart'")
             return fetch(connection, sql, parameters)
 
     def query_all(

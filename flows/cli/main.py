@@ -331,7 +331,15 @@ def show(
 
 
 @main.command()
-@click.argument("query")
+@click.argument("query", required=False)
+@click.option("--ask", metavar="QUESTION", help="Answer this question, such as `which_judge`.")
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of a parameter of the question, such as study=nightly (repeatable).",
+)
 @click.option(
     "--format",
     "form",
@@ -341,11 +349,22 @@ def show(
 @click.option("--output", type=FILE, help="Write the result to this file.")
 @warehouse_option
 @clear_errors
-def sql(query: str, form: str | None, output: Path | None, warehouse: Path | None) -> None:
-    """Run a read-only query on the warehouse, without access to other files or the network."""
+def sql(
+    query: str | None,
+    ask: str | None,
+    values: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    *,
+    warehouse: Path | None,
+) -> None:
+    """Run a read-only query on the warehouse, without access to other files or the network.
+
+    Without QUERY, list the marts (views made for queries) and the questions that --ask answers.
+    """
     from flows.cli.query import show_query
 
-    show_query(query, form, warehouse, output)
+    show_query(query, form, warehouse, output, ask=ask, values=values)
 
 
 @main.command()

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.terminal import echo_data, print_rows, say
+from flows.cli.questions import asked, questions
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,
@@ -24,6 +26,7 @@ from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
+from warehouse.file_export import grains
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
 from warehouse.store import Warehouse, WarehouseError
@@ -32,13 +35,28 @@ SHOWN = 200
 
 
 def show_query(
-    query: str, form: str | None, warehouse: Path | None, output: Path | None = None
+    query: str | None,
+    form: str | None,
+    warehouse: Path | None,
+    output: Path | None = None,
+    *,
+    ask: str | None = None,
+    values: Sequence[str] = (),
 ) -> None:
-    """Print the rows of a query, or write them to a file.
+    """Print the rows of a query or of a named question, or write them to a file.
 
     CSV is escaped against formula injection; on a terminal, control characters are replaced; JSON
-    is unchanged. The default format is that of the file's suffix, else a table.
+    is unchanged. The default format is that of the file's suffix, else a table. Without a query
+    and a question, print what can be queried.
     """
+    if query is None and ask is None:
+        show_marts()
+        return
+    if query is not None and ask is not None:
+        raise ValueError("give either a query or --ask QUESTION, not both.")
+    if values and ask is None:
+        raise ValueError("--set gives a value to a question. Name one with --ask QUESTION.")
+    text, parameters = (query or "", {}) if ask is None else asked(ask, values)
     path = Path(warehouse or default_path())
     require_file(path, "Run `voirdire audit` first.")
     form = form or _form_of(output)
@@ -47,7 +65,7 @@ def show_query(
             "--format parquet cannot be printed. Name a file, as in --output rows.parquet."
         )
     try:
-        rows = Warehouse(path).query(query)
+        rows = Warehouse(path).query(text, parameters, marts=True)
     except WarehouseError as error:
         raise WarehouseError(_in_a_line(str(error))) from error
     except pl.exceptions.ComputeError as error:
@@ -67,6 +85,18 @@ def show_query(
             click.echo(f"Showing {SHOWN} of {rows.height} rows; --format csv prints all.", err=True)
     else:
         echo_data(_content(rows, form).decode())
+
+
+def show_marts() -> None:
+    """List all marts and all questions, each with a line that says what it holds."""
+    found = [(each.name, each.about) for each in questions()]
+    print_rows(Console(), ("question (--ask)", "answer"), found)
+    click.echo()
+    print_rows(Console(), ("mart", "rows"), grains())
+    click.echo(
+        '\nTry: voirdire sql "from bias", voirdire sql "describe bias", '
+        "voirdire sql --ask which_judge --set study=quick"
+    )
 
 
 def _in_a_line(text: str) -> str:

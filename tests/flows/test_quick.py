@@ -1,5 +1,6 @@
 """The study ``quick`` as a user runs it: its words, and its report on paper."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -104,3 +105,27 @@ def test_the_texts_behind_a_finding_are_shown(
             assert re.search(rf"{arm}, {first} first: (anchor|target|tie): Simulated judge", flat)
     unread = voirdire("show", "--invalid", "--most", "1").stdout
     assert "1 of 33" in unread
+
+
+def test_questions_are_answered_without_sql(
+    audited: tuple[Callable[..., Any], Any, Path],
+) -> None:
+    voirdire, _, _ = audited
+    listed = voirdire("sql").stdout
+    assert all(name in listed for name in ("which_judge", "what_drifted", "flipped_pairs"))
+    best, *_ = json.loads(voirdire("sql", "--ask", "which_judge", "--format", "json").stdout)
+    # The scorecard gives the fair judge no reproach.
+    assert (best["judge"], best["fails"], best["undecided"]) == ("offline/fair", None, None)
+    ask = ("sql", "--format", "json", "--ask")
+    flipped = json.loads(voirdire(*ask, "what_flipped", "--set", "study=quick").stdout)
+    assert {row["pairs"] for row in flipped} == {60}
+    # Whoever follows references is turned by them more often than a fair judge.
+    turned = {(row["judge"], row["perturbation"]): row["flipped"] for row in flipped}
+    assert (
+        turned["offline/dazzled", "fake_reference"] > 3 * turned["offline/fair", "fake_reference"]
+    )
+    nights = json.loads(voirdire(*ask, "cost_per_judge_per_night").stdout)
+    assert {(row["study"], row["votes"], row["cost_usd"]) for row in nights} == {("quick", 1080, 0)}
+    for name in ("what_drifted", "who_disagrees_with_people"):
+        assert json.loads(voirdire(*ask, name).stdout) == []
+    assert "bias" in voirdire("sql", "show tables").stdout.split()

@@ -1,8 +1,8 @@
--- One row per run and judge: ballots cast, tokens and money (null where a price is unknown).
+-- One row per run, judge and wave: ballots cast, tokens and money (null where a price is unknown).
 -- A vote shared by judges with identical requests is counted once, for the first of them.
-with once as (select ballot_id, min(judge) as judge from ballots group by ballot_id)
+with once as (select ballot_id, min(judge) as judge, min(wave) as wave from ballots group by ballot_id)
 select
-    v.run, b.judge, j.simulated, count(*) as votes,
+    v.run, r.study, b.judge, b.wave, j.simulated, count(*) as votes,
     sum(v.prompt_tokens)::bigint as prompt_tokens,
     sum(v.completion_tokens)::bigint as completion_tokens,
     case when count(*) = count(v.cost_usd) then sum(v.cost_usd) end as cost_usd,
@@ -11,4 +11,5 @@ select
 from votes as v
 join once as b using (ballot_id)
 join judges as j using (judge)
+left join runs as r on r.run = v.run
 group by all

@@ -5,7 +5,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from flows.cli.main import main
 from flows.cli.query import show_numbers, show_query
 from schemas.frame import Frame
 from schemas.judging import Shifts, VoteLog
@@ -151,3 +153,27 @@ def test_an_error_of_the_query_is_one_line(tmp_path: Path) -> None:
         show_query("select x frm y", None, warehouse.path)
     assert str(refused.value).endswith("LINE 1: select x frm y")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--ask", "which_juge"], "no question 'which_juge'. Did you mean 'which_judge'?"),
+        (["--ask", "which_judge", "--set", "stuyd=a"], "Did you mean 'study'?"),
+        (["select 1", "--ask", "which_judge"], "either a query or --ask"),
+        (["select 1", "--set", "study=a"], "--set gives a value to a question"),
+    ],
+)
+def test_a_question_that_does_not_exist_is_one_clear_error(words: list[str], says: str) -> None:
+    done = CliRunner().invoke(main, ["sql", *words])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_values_of_questions_are_never_sql(tmp_path: Path) -> None:
+    path = ["--warehouse", str(tmp_path / "w.duckdb")]
+    Warehouse(tmp_path / "w.duckdb").query("select 1")
+    hostile = "study=x' or 1 = 1; drop table votes --"
+    done = CliRunner().invoke(main, ["sql", "--ask", "which_judge", "--set", hostile, *path])
+    assert (done.exit_code, done.stdout.split()[0]) == (0, "judge")
+    assert "no rows" in done.stderr
