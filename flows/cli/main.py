@@ -8,9 +8,6 @@ from typing import Any
 import click
 
 from flows.cli.options import (
-    COPIES,
-    FILE,
-    FILES,
     FOLDER,
     INTERVALS,
     KINDS,
@@ -23,6 +20,7 @@ from flows.cli.options import (
     server_option,
     study_options,
 )
+from flows.cli.result_commands import export, report, show, snapshot, sql
 from flows.running.processes import clear_errors, warn_of_ignored_files
 from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
 
@@ -31,6 +29,10 @@ from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, wareh
 @click.version_option(package_name="voirdire")
 def main() -> None:
     """Measure the biases of LLM judges, with confidence intervals."""
+
+
+for command in (export, report, show, snapshot, sql):
+    main.add_command(command)
 
 
 @main.command()
@@ -263,156 +265,6 @@ def remeasure(
     )
     show_ranked(study, warehouse)
     say(message)
-
-
-@main.command()
-@click.argument("study", default="quick")
-@click.option("--judge", help="Only this judge.")
-@click.option("--perturbation", help="Only this perturbation.")
-@click.option(
-    "--flipped",
-    "what",
-    flag_value="flipped",
-    default="flipped",
-    help="Pairs on which a perturbation changed the verdict (the default).",
-)
-@click.option("--invalid", "what", flag_value="invalid", help="Replies without a verdict.")
-@click.option(
-    "--disagree",
-    "what",
-    flag_value="disagree",
-    help="Items that the judge and people label differently, worst first.",
-)
-@click.option(
-    "--all", "what", flag_value="all", help="All pairs, also those with the same verdict."
-)
-@click.option("--pair", metavar="ID", help="Only this sample (or the sample of this pair_id).")
-@click.option(
-    "--most",
-    type=click.IntRange(1, 1_000_000),
-    default=10,
-    show_default=True,
-    help="How many to show.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
-@warehouse_option
-@clear_errors
-def show(
-    study: str,
-    what: str,
-    warehouse: Path | None,
-    *,
-    judge: str | None,
-    perturbation: str | None,
-    pair: str | None,
-    most: int,
-    form: str,
-) -> None:
-    """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
-    from flows.cli.show import show_evidence
-
-    show_evidence(
-        study,
-        what,
-        warehouse,
-        judge=judge,
-        perturbation=perturbation,
-        sample=pair,
-        most=most,
-        form=form,
-    )
-
-
-@main.command()
-@click.argument("query", required=False)
-@click.option("--ask", metavar="QUESTION", help="Answer this question, such as `which_judge`.")
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Value of a parameter of the question, such as study=nightly (repeatable).",
-)
-@click.option(
-    "--format",
-    "form",
-    type=FILES,
-    help="Output format. Default: the suffix of --output, else table.",
-)
-@click.option("--output", type=FILE, help="Write the result to this file.")
-@warehouse_option
-@clear_errors
-def sql(
-    query: str | None,
-    ask: str | None,
-    values: tuple[str, ...],
-    form: str | None,
-    output: Path | None,
-    *,
-    warehouse: Path | None,
-) -> None:
-    """Run a read-only query on the warehouse, without access to other files or the network.
-
-    Without QUERY, list the marts (views made for queries) and the questions that --ask answers.
-    """
-    from flows.cli.query import show_query
-
-    show_query(query, form, warehouse, output, ask=ask, values=values)
-
-
-@main.command()
-@click.argument("study", required=False)
-@click.option("--output", type=PATH, required=True, help="New folder for the files.")
-@click.option(
-    "--format",
-    "form",
-    type=COPIES,
-    default="parquet",
-    show_default=True,
-    help="Format of the files.",
-)
-@warehouse_option
-@clear_errors
-def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
-    """Write all tables and marts to files, or only the rows of STUDY."""
-    from flows.publishing.export import export as write_files
-
-    write_files(study, output, form, warehouse)
-
-
-@main.command()
-@click.option(
-    "--output",
-    type=FILE,
-    help="Path of the copy. Default: NAME.snapshot.duckdb in the folder of the warehouse.",
-)
-@warehouse_option
-@clear_errors
-def snapshot(output: Path | None, warehouse: Path | None) -> None:
-    """Copy the warehouse for tools that keep a file open, replacing an earlier copy."""
-    from flows.cli.query import write_snapshot
-
-    write_snapshot(output, warehouse)
-
-
-@main.command()
-@click.argument("study", default="quick")
-@click.option("--out", type=FILE, help="Path of the HTML file.")
-@click.option("--number", is_flag=True, help="Also print one summary score per judge.")
-@warehouse_option
-@clear_errors
-def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool) -> None:
-    """Write the HTML report of STUDY (default: quick) from the warehouse."""
-    from flows.cli.query import rewrite_report
-
-    rewrite_report(study, out, warehouse, number=number)
 
 
 @main.command(

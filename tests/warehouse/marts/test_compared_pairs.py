@@ -1,82 +1,4 @@
-from collections.abc import Callable
-from typing import Any
-
-import polars as pl
-import pytest
-
-from schemas.calibration import Ratings
-from schemas.curation import Questions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, StudyPairs, VoteLog, Votes
-from warehouse.store import Saving, Warehouse
-
-Make = Callable[..., Any]
-REPLIES = {
-    # (pair, shown first) -> choice, reply
-    ("p1", "anchor"): ("first", "A it is [[A]]"),
-    ("p1", "target"): ("second", "[[B]]"),
-    ("p2", "anchor"): ("second", "so well sourced: [[B]]"),
-    ("p2", "target"): ("invalid", "cannot say"),
-}
-PLANTED = {"arm": "experimental", "perturbation": "boast", "kind": "promote"}
-
-
-@pytest.fixture
-def judged(warehouse: Warehouse, make: Make, make_vote_log: Make, make_shifts: Make) -> Warehouse:
-    """Return a warehouse with one sample, whose verdict the perturbation turned."""
-    pairs = make(Pairs, {}, {"pair_id": "p2", "target": "It is 4, says Lee (2019).", **PLANTED})
-    ballots = [
-        {"ballot_id": f"{pair}/{first}", "pair_id": pair, "shown_first": first}
-        for pair, first in REPLIES
-    ]
-    votes = [
-        {"ballot_id": f"{pair}/{first}", "choice": choice, "raw": reply}
-        for (pair, first), (choice, reply) in REPLIES.items()
-    ]
-    facts = [
-        make(Questions),
-        make(Judges),
-        make(Prompts),
-        pairs,
-        make(Ballots, *ballots),
-        make(Votes, *votes),
-    ]
-    warehouse.save(facts, run="r1")
-    asked = {"dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "sample": "d/1/a2"}
-    log = make_vote_log(
-        [
-            {**asked, "shown_first": first, "choice": choice, **(PLANTED if pair == "p2" else {})}
-            for (pair, first), (choice, _) in REPLIES.items()
-        ]
-    )
-    shifts = make_shifts(
-        [
-            {**asked, "control": "anchor", "experimental": "target", "sham": "anchor"},
-            {**asked, "sample": "d/2/a2", "control": "tie", "experimental": "tie"},
-        ],
-        perturbation="boast",
-    )
-    studied = StudyPairs.of(pl.DataFrame({"pair_id": ["p1", "p2"]}))
-    results = [Saving(VoteLog, log), Saving(Shifts, shifts), Saving(StudyPairs, studied)]
-    warehouse.save(results, run="r1", study="quick")
-    # of a study that shares the pairs, and asked another judge
-    other = make_vote_log([{**asked, "judge": "a/b"}])
-    warehouse.save([Saving(VoteLog, other), Saving(StudyPairs, studied)], run="r2", study="other")
-    return warehouse
-
-
-def test_a_flipped_pair_has_its_texts_and_replies(judged: Warehouse) -> None:
-    (row,) = judged.query("from mart.flipped_pairs").to_dicts()
-    told = {name: row[name] for name in ("control", "sham", "experimental", "perturbation")}
-    assert told == {
-        "control": "anchor",
-        "sham": "anchor",
-        "experimental": "target",
-        "perturbation": "boast",
-    }
-    assert (row["question"], row["anchor"]) == ("What is 2 + 2?", "Four.")
-    assert (row["target"], row["perturbed"]) == ("It is 4.", "It is 4, says Lee (2019).")
-    assert row["control_replies"] == ["A it is [[A]]", "[[B]]"]
-    assert row["experimental_replies"] == ["so well sourced: [[B]]", "cannot say"]
+from warehouse.store import Warehouse
 
 
 def test_compared_pairs_are_there_without_texts_too(judged: Warehouse) -> None:
@@ -88,34 +10,8 @@ def test_compared_pairs_are_there_without_texts_too(judged: Warehouse) -> None:
     assert found.height == 2
 
 
-def test_replies_without_a_verdict(judged: Warehouse) -> None:
-    found = judged.query("select study, arm, choice, reply, target from mart.invalid_replies")
-    assert found.rows() == [
-        ("quick", "experimental", "invalid", "cannot say", "It is 4, says Lee (2019).")
-    ]
-
-
-def test_a_ballot_belongs_to_the_study_that_asked_the_judge(judged: Warehouse) -> None:
-    found = judged.query("select study, ballot_id from mart.transcript order by ballot_id")
-    assert found.rows() == [("quick", f"{pair}/{first}") for pair, first in sorted(REPLIES)]
-
-
-def test_pass_and_fail_are_compared_by_criterion_and_repeat(
-    warehouse: Warehouse, make_ratings: Make
-) -> None:
-    tone = {"sample": "s1", "criterion": "tone", "kind": "label"}
-    depth = {"sample": "s1", "criterion": "depth"}
-    rows = [
-        {**tone, "value": 0},
-        {**tone, "value": 1, "arm": "experimental"},
-        {**tone, "value": 0, "arm": "sham"},
-        {**tone, "value": 1, "repeat": 1},
-        {**tone, "value": 1, "repeat": 1, "arm": "experimental"},
-        {**depth, "value": 3},
-        {**depth, "value": 5, "arm": "experimental"},
-    ]
-    warehouse.save([Saving(Ratings, make_ratings(rows))], run="r1", study="own")
-    compared = warehouse.query(
+def test_pass_and_fail_are_compared_by_criterion_and_repeat(rated: Warehouse) -> None:
+    compared = rated.query(
         "select criterion, repeat, control, sham, experimental"
         " from mart.compared_pairs order by all"
     )
@@ -124,5 +20,3 @@ def test_pass_and_fail_are_compared_by_criterion_and_repeat(
         ("tone", 0, "fail", "fail", "pass"),
         ("tone", 1, "pass", None, "pass"),
     ]
-    flipped = warehouse.query("select criterion, repeat from mart.flipped_pairs")
-    assert flipped.rows() == [("tone", 0)]

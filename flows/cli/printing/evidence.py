@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from flows.cli.printing.terminal import echo_data, say
-from flows.results.evidence import SAME, Evidence, find_evidence
+from flows.publishing.evidence import SAME, Evidence, find_evidence
 from tasks.kit.printable import printable
-from tasks.kit.word_diff import changed_words
+from tasks.reporting.word_diff import changed_words
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}.",

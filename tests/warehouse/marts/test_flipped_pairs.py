@@ -1,0 +1,21 @@
+from warehouse.store import Warehouse
+
+
+def test_a_flipped_pair_has_its_texts_and_replies(judged: Warehouse) -> None:
+    (row,) = judged.query("from mart.flipped_pairs").to_dicts()
+    told = {name: row[name] for name in ("control", "sham", "experimental", "perturbation")}
+    assert told == {
+        "control": "anchor",
+        "sham": "anchor",
+        "experimental": "target",
+        "perturbation": "boast",
+    }
+    assert (row["question"], row["anchor"]) == ("What is 2 + 2?", "Four.")
+    assert (row["target"], row["perturbed"]) == ("It is 4.", "It is 4, says Lee (2019).")
+    assert row["control_replies"] == ["A it is [[A]]", "[[B]]"]
+    assert row["experimental_replies"] == ["so well sourced: [[B]]", "cannot say"]
+
+
+def test_a_changed_grade_is_no_changed_verdict(rated: Warehouse) -> None:
+    flipped = rated.query("select criterion, repeat from mart.flipped_pairs")
+    assert flipped.rows() == [("tone", 0)]
