@@ -28,7 +28,8 @@ $(SET_UP): requirements.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $@
+	@touch $@
+	@echo "Done. Next: . .venv/bin/activate, then make audit."
 
 $(SET_UP_DEV): $(SET_UP) requirements-dev.txt
 	$(INSTALL) -r requirements-dev.txt

@@ -26,7 +26,14 @@ FILE = Place(dir_okay=False)
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
-@click.command(cls=Command, context_settings=CONTEXT)
+@click.command(
+    cls=Command,
+    context_settings=CONTEXT,
+    examples=(
+        "voirdire booth quick --voter ann",
+        "voirdire booth quick --voter ann --voter ben --limit 20",
+    ),
+)
 @click.argument("study", default="quick")
 @click.option("--voter", "voters", multiple=True, help="Name of a voter (repeatable).")
 @click.option(

@@ -3,7 +3,7 @@
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -78,21 +78,17 @@ class CompletedRun(NamedTuple):
     """Number of votes behind its results."""
 
 
+def studies_in(path: Path) -> list[str]:
+    """Return the names of all studies that were run; none if the file cannot be read now."""
+    return sorted({study for study, *_ in _runs(path)})
+
+
 def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | None:
     """Return the last run of a study if it was completed and had this fingerprint.
 
     Only a hint to save time: a file that cannot be read now counts as none.
     """
-    if not path.is_file() or is_of_another_kind(path):
-        return None
-    try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            lock_down(connection)
-            # A query with parameters would import pandas.
-            rows = connection.execute(RUNS).fetchall()
-    except duckdb.Error:
-        return None
-    of_study = [row for name, *row in rows if name == study]
+    of_study = [row for name, *row in _runs(path) if name == study]
     if not of_study:
         return None
     flow, run, state, its_fingerprint, ended_at, planned, cast = of_study[-1]
@@ -103,3 +99,16 @@ def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | No
         and cast is not None
     )
     return CompletedRun(run, ended_at, planned, cast) if fits else None
+
+
+def _runs(path: Path) -> list[tuple[Any, ...]]:
+    """Return all runs, the earliest first; none if the file cannot be read now."""
+    if not path.is_file() or is_of_another_kind(path):
+        return []
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            lock_down(connection)
+            # A query with parameters would import pandas.
+            return connection.execute(RUNS).fetchall()
+    except duckdb.Error:
+        return []

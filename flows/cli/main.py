@@ -14,6 +14,8 @@ from flows.cli.options import (
     MODES,
     PATH,
     TESTS,
+    complete_from,
+    complete_studies,
     format_option,
     label_table_options,
     log_options,
@@ -25,7 +27,9 @@ from flows.running.processes import clear_errors, warn_of_ignored_files
 from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
 
 
-@click.group(cls=Commands, context_settings=CONTEXT)
+@click.group(
+    cls=Commands, context_settings=CONTEXT, sections=("Audit", "People", "Results", "Operate")
+)
 @click.version_option(package_name="voirdire")
 def main() -> None:
     """Measure the biases of LLM judges, with confidence intervals."""
@@ -35,8 +39,14 @@ for command in (export, report, show, snapshot, sql):
     main.add_command(command)
 
 
-@main.command()
-@click.argument("study", default="quick")
+@main.command(
+    section="Audit",
+    examples=(
+        "voirdire audit quick",
+        "voirdire audit --judge openai/gpt-5.4-mini --name mini --budget 5",
+    ),
+)
+@click.argument("study", default="quick", shell_complete=complete_studies)
 @study_options("Save the results under this name.")
 @click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
 @server_option("your running `voirdire serve`, else a temporary server")
@@ -52,8 +62,14 @@ def audit(
     sys.exit(code)
 
 
-@main.command()
-@click.argument("study", default="quick")
+@main.command(
+    section="Audit",
+    examples=(
+        "voirdire plan quick",
+        "voirdire plan --judge openai/gpt-5.4-mini --name mini --effect .1",
+    ),
+)
+@click.argument("study", default="quick", shell_complete=complete_studies)
 @study_options("Name of the study.")
 @click.option(
     "--effect",
@@ -73,7 +89,13 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
         show_plan(planned, warehouse, effect)
 
 
-@main.command()
+@main.command(
+    section="Results",
+    examples=(
+        "voirdire measure votes.jsonl",
+        "voirdire measure results.json --only scorecard --format json",
+    ),
+)
 @click.argument("votes", type=PATH)
 @click.option(
     "--mode",
@@ -127,7 +149,13 @@ def measure(
     )
 
 
-@main.command()
+@main.command(
+    section="Results",
+    examples=(
+        "voirdire doctor results.json",
+        "voirdire doctor logs --people 'expert_*'",
+    ),
+)
 @click.argument("log", type=PATH)
 @log_options
 @clear_errors
@@ -141,7 +169,13 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     show_recognised(log, people, mapping)
 
 
-@main.command()
+@main.command(
+    section="People",
+    examples=(
+        "voirdire calibrate labels.csv --judge judge --human human",
+        "voirdire calibrate --humans people.json --judges judges.json --metric jaccard",
+    ),
+)
 @click.argument("source", required=False, metavar="[STUDY|FILE]")
 @label_table_options
 @click.option(
@@ -158,6 +192,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     "--metric",
     default="accuracy",
     show_default=True,
+    shell_complete=complete_from("tasks.metrics", "METRICS"),
     help="Similarity metric: a built-in name (see `voirdire list metrics`) or PATH:FUNCTION. The "
     "function takes two labels and returns a number from 0 to 1.",
 )
@@ -232,8 +267,14 @@ def calibrate(
     show_calibration(source, humans, judges, form, **options)
 
 
-@main.command()
-@click.argument("study", default="quick")
+@main.command(
+    section="Results",
+    examples=(
+        "voirdire remeasure quick",
+        "voirdire remeasure quick --formulas",
+    ),
+)
+@click.argument("study", default="quick", shell_complete=complete_studies)
 @click.option(
     "--formulas", is_flag=True, help="Skip bootstrap and permutation tests (for millions of votes)."
 )
@@ -270,6 +311,11 @@ def remeasure(
 @main.command(
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    section="People",
+    examples=(
+        "voirdire booth quick --voter ann",
+        "voirdire booth quick --voter ann --voter ben --limit 20",
+    ),
 )
 @click.pass_context
 def booth(context: click.Context) -> None:
@@ -278,7 +324,13 @@ def booth(context: click.Context) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
 
 
-@main.command()
+@main.command(
+    section="Audit",
+    examples=(
+        "voirdire init",
+        "VOIRDIRE_HOME=~/judges voirdire init",
+    ),
+)
 @clear_errors
 def init() -> None:
     """Write a commented example of each kind of entry to your own folder.
@@ -290,7 +342,14 @@ def init() -> None:
     write_examples()
 
 
-@main.command(name="list")
+@main.command(
+    name="list",
+    section="Audit",
+    examples=(
+        "voirdire list",
+        "voirdire list dasr",
+    ),
+)
 @click.argument("name", required=False)
 @clear_errors
 def list_(name: str | None) -> None:
@@ -306,7 +365,13 @@ def list_(name: str | None) -> None:
         show_catalogues()
 
 
-@main.command()
+@main.command(
+    section="Operate",
+    examples=(
+        "voirdire serve",
+        "voirdire serve --port 4300 --warehouse team.duckdb",
+    ),
+)
 @port_option(4200, "Port of the Prefect server.")
 @click.option(
     "--no-auth",
@@ -324,7 +389,13 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     serve_studies(warehouse, port=port, server=server, auth=not no_auth)
 
 
-@main.command()
+@main.command(
+    section="Operate",
+    examples=(
+        "voirdire schedules",
+        "voirdire schedules --on canary",
+    ),
+)
 @click.option(
     "--on",
     multiple=True,
@@ -344,6 +415,26 @@ def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) 
     from flows.serve import switch_schedules
 
     switch_schedules(on, off, server)
+
+
+@main.command(
+    section="Operate",
+    examples=(
+        "voirdire completion bash >> ~/.bashrc",
+        "voirdire completion fish > ~/.config/fish/completions/voirdire.fish",
+    ),
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script with which SHELL completes commands, options and names.
+
+    It completes the names of studies, judges, perturbations, prompts, datasets and metrics, also
+    of your own.
+    """
+    from click.shell_completion import BashComplete, FishComplete, ZshComplete
+
+    found = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]
+    click.echo(found(main, {}, "voirdire", "_VOIRDIRE_COMPLETE").source())
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import click
@@ -20,8 +21,34 @@ FILE = Place(dir_okay=False)
 FOLDER = Place(file_okay=False)
 SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def complete_from(module: str, catalogue: str) -> Complete:
+    """Return what completes the names of a catalogue, which is imported only then."""
+
+    def names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+        known = getattr(import_module(module), catalogue)
+        return sorted(name for name in known if name.startswith(begun))
+
+    return names
+
+
+def complete_studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the studies that begin so, bundled ones, the user's own and those in the warehouse."""
+    from warehouse.peek import default_path, studies_in
+
+    listed = complete_from("flows.studies", "STUDIES")(context, parameter, begun)
+    saved = studies_in(context.params.get("warehouse") or default_path())
+    return sorted({*listed, *(name for name in saved if name.startswith(begun))})
+
+
 OPTIONS = (
-    click.option("--dataset", help="Name of a dataset, or path of your own data file."),
+    click.option(
+        "--dataset",
+        shell_complete=complete_from("tasks.datasets", "DATASETS"),
+        help="Name of a dataset, or path of your own data file.",
+    ),
     click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
     click.option(
         "--by",
@@ -30,10 +57,26 @@ OPTIONS = (
         help="Column of your own data file by whose values results are split. Default: category.",
     ),
     click.option(
-        "--perturbation", "perturbations", multiple=True, help="Perturbation (repeatable)."
+        "--perturbation",
+        "perturbations",
+        multiple=True,
+        shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
+        help="Perturbation (repeatable).",
     ),
-    click.option("--judge", "judges", multiple=True, help="Judge to audit (repeatable)."),
-    click.option("--prompt", "prompts", multiple=True, help="Judge prompt (repeatable)."),
+    click.option(
+        "--judge",
+        "judges",
+        multiple=True,
+        shell_complete=complete_from("tasks.providers", "JUDGES"),
+        help="Judge to audit (repeatable).",
+    ),
+    click.option(
+        "--prompt",
+        "prompts",
+        multiple=True,
+        shell_complete=complete_from("tasks.prompts", "PROMPTS"),
+        help="Judge prompt (repeatable).",
+    ),
     click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
     click.option(
         "--mode",

@@ -4,15 +4,30 @@ from pathlib import Path
 
 import click
 
-from flows.cli.options import COPIES, FILE, FILES, PATH
+from flows.cli.options import COPIES, FILE, FILES, PATH, complete_from, complete_studies
 from flows.running.processes import clear_errors
 from tasks.kit.command_line import Command, warehouse_option
 
 
-@click.command(cls=Command)
-@click.argument("study", default="quick")
-@click.option("--judge", help="Only this judge.")
-@click.option("--perturbation", help="Only this perturbation.")
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        "voirdire show quick --judge offline/dazzled",
+        "voirdire show quick --invalid --most 3",
+    ),
+)
+@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.option(
+    "--judge",
+    shell_complete=complete_from("tasks.providers", "JUDGES"),
+    help="Only this judge.",
+)
+@click.option(
+    "--perturbation",
+    shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
+    help="Only this perturbation.",
+)
 @click.option(
     "--flipped",
     "what",
@@ -74,7 +89,14 @@ def show(
     )
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        'voirdire sql "select judge, shift, finding from bias"',
+        "voirdire sql --ask which_judge --set study=quick",
+    ),
+)
 @click.argument("query", required=False)
 @click.option("--ask", metavar="QUESTION", help="Answer this question, such as `which_judge`.")
 @click.option(
@@ -111,8 +133,15 @@ def sql(
     show_query(query, form, warehouse, output, ask=ask, values=values)
 
 
-@click.command(cls=Command)
-@click.argument("study", required=False)
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        "voirdire export quick --output results",
+        "voirdire export --output everything --format csv",
+    ),
+)
+@click.argument("study", required=False, shell_complete=complete_studies)
 @click.option("--output", type=PATH, required=True, help="New folder for the files.")
 @click.option(
     "--format",
@@ -131,7 +160,14 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
     write_files(study, output, form, warehouse)
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        "voirdire snapshot",
+        "voirdire snapshot --output bi.duckdb",
+    ),
+)
 @click.option(
     "--output",
     type=FILE,
@@ -146,8 +182,15 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     write_snapshot(output, warehouse)
 
 
-@click.command(cls=Command)
-@click.argument("study", default="quick")
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        "voirdire report quick",
+        "voirdire report quick --out page.html --number",
+    ),
+)
+@click.argument("study", default="quick", shell_complete=complete_studies)
 @click.option("--out", type=FILE, help="Path of the HTML file.")
 @click.option("--number", is_flag=True, help="Also print one summary score per judge.")
 @warehouse_option

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,23 @@ def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]
 
 
 class Command(click.Command):
-    """A command that rejects text which no option can have, naming the option."""
+    """A command that rejects text which no option can have, naming the option.
+
+    ``--help`` begins with its ``examples``; ``section`` is where the list of commands has it.
+    """
+
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = (), section: str = "Commands", **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self.examples, self.section = examples, section
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage, and below it the examples."""
+        super().format_usage(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {example}\n" for example in self.examples))
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""
@@ -89,9 +105,13 @@ LONGEST_SENTENCE = 500
 
 
 class Commands(click.Group):
-    """A group of such commands."""
+    """A group of such commands, listed by section in the order of ``sections``."""
 
     command_class = Command
+
+    def __init__(self, *args: Any, sections: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.sections = sections
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""
@@ -99,15 +119,18 @@ class Commands(click.Group):
             return super().make_context(*args, **extra)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first sentence of each command, wrapped and not cut."""
+        """Write the first sentence of each command by section, wrapped and not cut."""
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [
-            (name, command.get_short_help_str(limit=LONGEST_SENTENCE))
-            for name, command in found
-            if command and not command.hidden
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, command in found:
+            if isinstance(command, Command) and not command.hidden:
+                row = (name, command.get_short_help_str(limit=LONGEST_SENTENCE))
+                sections.setdefault(command.section, []).append(row)
+        widest = max(len(name) for rows in sections.values() for name, _ in rows)
+        for title in sorted(sections, key=[*self.sections, *sections].index):
+            with formatter.section(title):
+                # All sections have the same width of names.
+                formatter.write_dl([(f"{n:<{widest}}", text) for n, text in sections[title]])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,0 +1,67 @@
+"""What ``--help`` and the completion of shells show."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from booth.cli import booth
+from flows.cli.main import main
+
+
+def _commands() -> dict[str, click.Command]:
+    return {**main.commands, "booth": booth}
+
+
+def test_every_help_begins_with_two_examples_that_can_be_typed() -> None:
+    for name, command in _commands().items():
+        shown = CliRunner().invoke(command, ["--help"], prog_name=f"voirdire {name}").stdout
+        _, examples, *_ = shown.split("\n\n")
+        heading, *lines = examples.splitlines()
+        assert (heading, len(lines)) == ("Examples:", 2), name
+        for line in lines:
+            words = shlex.split(line.strip().split(" > ")[0].split(" >> ")[0])
+            if "=" in words[0]:  # a variable of the environment
+                words = words[1:]
+            assert words[:2] == ["voirdire", name]
+            # Options and arguments are known and have values that they accept.
+            command.make_context(name, words[2:])
+
+
+def test_all_commands_stand_in_four_sections() -> None:
+    shown = CliRunner().invoke(main, ["--help"]).stdout
+    titles = re.findall(r"^(\w+):$", shown, re.MULTILINE)
+    assert titles == ["Options", "Audit", "People", "Results", "Operate"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_names(shell: str, tmp_path: Path) -> None:
+    script = CliRunner().invoke(main, ["completion", shell]).stdout
+    assert "_VOIRDIRE_COMPLETE" in script
+
+    def completed(*words: str) -> set[str]:
+        environment = {
+            **os.environ,
+            "_VOIRDIRE_COMPLETE": f"{shell}_complete",
+            "COMP_WORDS": shlex.join(["voirdire", *words]),
+            "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
+        }
+        done = subprocess.run(
+            [Path(sys.executable).with_name("voirdire")],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            check=True,
+        )
+        return {re.split(r"[,\t]", line)[-1] for line in done.stdout.split()}
+
+    assert "offline/dazzled" in completed("audit", "--judge", "offline/d")
+    assert "quick" in completed("report", "qui")
+    assert "fake_reference" in completed("show", "--perturbation", "fake")
