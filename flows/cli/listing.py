@@ -77,6 +77,10 @@ CALIBRATE_ROWS = {
 """Row or column of calibrate's tables -> its meaning."""
 
 
+FOLDERS = {"prompts": "judge prompts", "providers": "judges"}
+"""Folder of the user's own -> the title of what it holds, where they differ."""
+
+
 class Listing(NamedTuple):
     """All names of one kind."""
 
@@ -89,11 +93,12 @@ class Listing(NamedTuple):
 
     def rows(self) -> list[tuple[str, str]]:
         """Return each name with what it is, and the file of one that is the user's own."""
+        return [(name, self.with_origin(name, about)) for name, about in self.about.items()]
+
+    def with_origin(self, name: str, text: str) -> str:
+        """Add to a text about a name the file that it is from, if it is the user's own."""
         own = self.catalogue.own if self.catalogue else {}
-        return [
-            (name, f"{about} (your file {_short(own[name])})".strip() if name in own else about)
-            for name, about in self.about.items()
-        ]
+        return f"{text} (your file {_short(own[name])})".strip() if name in own else text
 
 
 def _short(file: Path) -> str:
@@ -123,8 +128,9 @@ def explain(name: str) -> None:
         If the name is unknown.
     """
     listings = _listings()
-    if name in listings:
-        show_catalogues(name)
+    title = FOLDERS.get(name, name)
+    if title in listings:
+        show_catalogues(title)
         return
     meanings = [*_statistics(name), *_catalogue_entries(name, listings)]
     if not meanings:
@@ -181,7 +187,8 @@ def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[s
     for title, listing in listings.items():
         if name in listing.about and title not in ("statistics", "derived columns"):
             docs = _rendered(listing.documented(name)) if listing.documented else ""
-            yield f"{name} ({listing.kind}): {docs or listing.about[name]}"
+            text = listing.with_origin(name, docs or listing.about[name])
+            yield f"{name} ({listing.kind}): {text}"
 
 
 def _rows() -> dict[str, Statistic]:

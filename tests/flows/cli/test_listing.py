@@ -1,5 +1,7 @@
 """``voirdire list``: every name, and what it means."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -11,6 +13,7 @@ from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
+from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
 from tasks.reporting.agreement_rows import NAMES
 from tasks.statistics import STATISTICS
@@ -120,3 +123,24 @@ def test_a_name_that_is_not_known_is_told() -> None:
     result = CliRunner().invoke(main, ["list", "sham_flour"])
     assert result.exit_code == 2
     assert "no name 'sham_flour'. Did you mean 'sham_floor'? `voirdire list`" in result.output
+
+
+@pytest.mark.parametrize(
+    ("folder", "title"), [("prompts", "judge prompts"), ("providers", "judges")]
+)
+def test_names_of_the_own_folders_are_kinds(folder: str, title: str) -> None:
+    result = CliRunner().invoke(main, ["list", folder])
+    assert result.exit_code == 0, result.output
+    assert result.output.split("\n")[0].strip() == title
+
+
+def test_an_explained_name_has_its_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "prompts" / "terse.toml"
+    file.parent.mkdir()
+    file.write_text('kind = "binary"\nsource = "mine"\nuser = "{answer}"\n', encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        PROMPTS.read_own()
+        result = CliRunner().invoke(main, ["list", "terse"])
+    PROMPTS.read_own()
+    assert f"terse (judge prompt): mine (your file {file})" in result.output
