@@ -424,9 +424,9 @@ def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) 
         "voirdire completion fish > ~/.config/fish/completions/voirdire.fish",
     ),
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script with which SHELL completes commands, options and names.
+    """Print the script with which SHELL (bash, zsh or fish) completes commands and names.
 
     It completes the names of studies, judges, perturbations, prompts, datasets and metrics, also
     of your own.

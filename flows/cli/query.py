@@ -53,9 +53,11 @@ def show_query(
         show_marts()
         return
     if query is not None and ask is not None:
-        raise ValueError("give either a query or --ask QUESTION, not both.")
+        raise ValueError(f"--ask {ask!r:.200} cannot be given beside a query. Give one of them.")
     if values and ask is None:
-        raise ValueError("--set gives a value to a question. Name one with --ask QUESTION.")
+        raise ValueError(
+            f"--set {values[0]!r:.200} gives a value to a question. Name one with --ask QUESTION."
+        )
     text, parameters = (query or "", {}) if ask is None else asked(ask, values)
     path = Path(warehouse or default_path())
     require_file(path, "Run `voirdire audit` first.")

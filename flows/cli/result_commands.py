@@ -29,22 +29,15 @@ from tasks.kit.command_line import Command, warehouse_option
     help="Only this perturbation.",
 )
 @click.option(
-    "--flipped",
-    "what",
-    flag_value="flipped",
-    default="flipped",
-    help="Pairs on which a perturbation changed the verdict (the default).",
+    "--flipped", is_flag=True, help="Pairs on which a perturbation changed the verdict (default)."
 )
-@click.option("--invalid", "what", flag_value="invalid", help="Replies without a verdict.")
+@click.option("--invalid", is_flag=True, help="Replies without a verdict.")
 @click.option(
     "--disagree",
-    "what",
-    flag_value="disagree",
+    is_flag=True,
     help="Items that the judge and people label differently, worst first.",
 )
-@click.option(
-    "--all", "what", flag_value="all", help="All pairs, also those with the same verdict."
-)
+@click.option("--all", "every", is_flag=True, help="All pairs, also those with the same verdict.")
 @click.option("--pair", metavar="ID", help="Only this sample (or the sample of this pair_id).")
 @click.option(
     "--most",
@@ -65,9 +58,12 @@ from tasks.kit.command_line import Command, warehouse_option
 @clear_errors
 def show(
     study: str,
-    what: str,
     warehouse: Path | None,
     *,
+    flipped: bool,
+    invalid: bool,
+    disagree: bool,
+    every: bool,
     judge: str | None,
     perturbation: str | None,
     pair: str | None,
@@ -77,9 +73,14 @@ def show(
     """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
     from flows.cli.printing.evidence import show_evidence
 
+    chosen = {"flipped": flipped, "invalid": invalid, "disagree": disagree, "all": every}
+    whats = [what for what, given in chosen.items() if given]
+    if len(whats) > 1:
+        both = " and ".join(f"--{what}" for what in whats)
+        raise ValueError(f"{both} cannot be given together. Give one of them.")
     show_evidence(
         study,
-        what,
+        whats[0] if whats else "flipped",
         warehouse,
         judge=judge,
         perturbation=perturbation,

@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import KINDS_OF_EPSILON, AltTests
 from tasks.charts import chart
 from tasks.drawing.canvas import BLUE, FAINT, INK, RED, SMALL, SOFT, Sheet, settings
-from tasks.reporting.agreement_rows import MetricRow, metric_rows
+from tasks.drawing.metric_rows import MetricRow, metric_rows
 from tasks.reporting.wording import number, short_names
 
 LEFT, PLOT, HEAD, FOOT = 172, 172, 54, 40

@@ -9,14 +9,13 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests
 from schemas.results import Estimates
 from tasks.agreement.compare import Comparison
+from tasks.drawing.metric_rows import MetricRow, metric_rows
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
-    MetricRow,
     Part,
     columns_of,
     judge_views,
-    metric_rows,
     overview,
 )
 from tasks.reporting.page import drawings, page

@@ -257,7 +257,9 @@ RATINGS = {
     row for entry in STATISTICS.values() if entry.reads == ("ratings",) for row in entry.gives
 }
 """Statistics of single ratings: benchmarks/pointwise.py, tests/benchmarks/test_pointwise.py."""
-ELSEWHERE = STOPPING | RATINGS
+REWORDING = set(STATISTICS["rewording_sensitivity"].gives)
+"""Other words of a prompt: benchmarks/rewording.py, tests/benchmarks/test_rewording.py."""
+ELSEWHERE = STOPPING | RATINGS | REWORDING
 
 
 def expected(share: float, number: int) -> Any:

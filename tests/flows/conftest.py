@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from socket import create_server, socket
@@ -351,8 +352,10 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
                 last.callback(_forget_digests)
             yield
         finally:
-            # While the server is known that its lines go to.
-            APILogWorker.drain_all(timeout=10)
+            # While the server is known that its lines go to; in a thread, because
+            # Playwright's loop, where a browser is open, runs in this one.
+            with ThreadPoolExecutor(1) as aside:
+                aside.submit(APILogWorker.drain_all, timeout=10).result()
             os.environ.clear()
             os.environ.update(before)
             refresh_global_settings_context()

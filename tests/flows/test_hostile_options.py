@@ -39,6 +39,8 @@ WORDS = {
     "calibrate": ["mine", "--humans", "people.json", "--judges", "judges.json"],
     "remeasure": ["mine"],
     "sql": ["select 1 as a"],
+    "show": ["mine"],
+    "completion": ["bash"],
     "export": ["mine", "--output", "out"],
     "snapshot": [],
     "report": ["mine"],

@@ -18,7 +18,7 @@ from flows.studies.calibration import Calibration
 from schemas.calibration import KINDS_OF_EPSILON
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
-from tasks.reporting.agreement_rows import MetricRow, metric_rows
+from tasks.drawing.metric_rows import MetricRow, metric_rows
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,

@@ -37,12 +37,12 @@ def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
     """
     known = {each.name: each for each in questions()}
     if name not in known:
-        raise unknown("question", name, [*known], "`voirdire sql` lists all")
+        raise unknown("question of --ask", name, [*known], "`voirdire sql` lists all")
     question = known[name]
     given = dict(each.partition("=")[::2] for each in values)
     for parameter in given:
         if parameter not in question.parameters:
-            raise unknown(f"parameter of {name}:", parameter, [*question.parameters])
+            raise unknown(f"parameter of --ask {name} to --set:", parameter, [*question.parameters])
     defaults = {key: default for key, (_, default) in question.parameters.items()}
     return question.sql, defaults | given
 

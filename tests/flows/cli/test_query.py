@@ -158,10 +158,13 @@ def test_an_error_of_the_query_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--ask", "which_juge"], "no question 'which_juge'. Did you mean 'which_judge'?"),
+        (["--ask", "which_juge"], "no question of --ask 'which_juge'. Did you mean 'which_judge'?"),
         (["--ask", "which_judge", "--set", "stuyd=a"], "Did you mean 'study'?"),
-        (["select 1", "--ask", "which_judge"], "either a query or --ask"),
-        (["select 1", "--set", "study=a"], "--set gives a value to a question"),
+        (
+            ["select 1", "--ask", "which_judge"],
+            "--ask 'which_judge' cannot be given beside a query",
+        ),
+        (["select 1", "--set", "study=a"], "--set 'study=a' gives a value to a question"),
     ],
 )
 def test_a_question_that_does_not_exist_is_one_clear_error(words: list[str], says: str) -> None:

@@ -85,6 +85,7 @@ def test_disagreements_show_texts_without_what_controls_a_terminal(
     [
         (["mien"], "no study 'mien'. Did you mean 'mine'?"),
         (["mine", "--judge", "adda"], "Did you mean 'ada'?"),
+        (["mine", "--all", "--invalid"], "--invalid and --all cannot be given together"),
         (["mine", "--perturbation", "bost"], "Did you mean 'boast'?"),
     ],
 )
