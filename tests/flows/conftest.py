@@ -287,9 +287,9 @@ class Workers:
 
     def keep(self, environment: dict[str, str]) -> None:
         """Keep a worker; a new one where providers or keys are not those that it has read."""
-        folder = Path(environment.get(providers.VARIABLE, "nowhere"))
+        folders = [Path(environment.get(providers.VARIABLE, "nowhere")), home.home() / "providers"]
         read = {name: value for name, value in environment.items() if name.endswith("_KEY")}
-        read |= {str(file): file.read_text() for file in folder.glob("*.toml")}
+        read |= {str(file): file.read_text() for each in folders for file in each.glob("*.toml")}
         # Who asks no provider of its own may use a worker that knows some.
         known = read == self._read or not read
         if self._kept is None or not self._kept._worker.alive or not known:

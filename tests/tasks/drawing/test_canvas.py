@@ -91,9 +91,10 @@ def test_charts_have_distinct_places_and_short_explanations() -> None:
         "kappa_matrix",
         "position_plane",
         "ranks",
+        "several_metrics",
         "winning_rates",
     ]
-    assert sorted(c.order for c in charts) == [1, 2, 3, 4, 5, 6, 11, 12, 13, 14]
+    assert sorted(c.order for c in charts) == [1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14]
     assert all(10 <= len(c.reading.split()) <= 100 for c in charts)
 
 
