@@ -9,9 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from flows.results.vote_summary import newer_line
 from flows.studies.calibration import Calibration
-from schemas.calibration import (
-    Ratings,
-)
+from schemas.calibration import Ratings
 from schemas.results import Annotations
 from tasks.agreement.sources import (
     described,

@@ -9,7 +9,6 @@ from tasks.kit.catalogue import unknown
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 
-WHAT = ("flipped", "invalid", "disagree", "all")
 MARTS = {
     "all": "compared_pairs",
     "flipped": "flipped_pairs",
@@ -60,7 +59,9 @@ def find_evidence(
     sample: str | None = None,
     most: int = 10,
 ) -> Evidence:
-    """Return the evidence of a study that matches, drawn at random where there is more.
+    """Return the evidence of a study that matches: where there is more, drawn at random.
+
+    Disagreements are not drawn: the worst come first, judge by judge.
 
     Parameters
     ----------

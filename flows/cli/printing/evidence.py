@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from flows.cli.printing.terminal import echo_data, say
-from flows.publishing.evidence import SAME, Evidence, find_evidence
+from flows.publishing.evidence import MARTS, SAME, Evidence, find_evidence
 from flows.publishing.word_diff import changed_words
-from tasks.kit.printable import printable
+from tasks.kit.printable import message, printable
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}.",
@@ -22,8 +22,9 @@ NONE = {
     "`voirdire calibrate {study}` first.",
     "all": "No pair of {who} was shown both with and without a perturbation.",
 }
-MOST_CHARACTERS = 4000
-"""Longer texts are shortened on the terminal; --format json has them whole."""
+AT_RANDOM = "drawn at random (the same each time)"
+CHOSEN = dict.fromkeys(MARTS, AT_RANDOM) | {"disagree": "the worst first, judge by judge"}
+"""What to show -> how those that are shown were chosen."""
 
 MARKS = {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}
 """Changed words -> the marks around them, and their colour: never colour alone."""
@@ -57,8 +58,7 @@ def show_evidence(
         console.print()
     if found.total > found.rows.height:
         say(
-            f"{found.rows.height} of {found.total}, drawn at random (the same each time); "
-            f"--most {found.total} shows all."
+            f"{found.rows.height} of {found.total}, {CHOSEN[what]}; --most {found.total} shows all."
         )
 
 
@@ -100,7 +100,7 @@ def _texts(texts: Mapping[str, Any]) -> Iterator[Padding]:
 
 
 def _labelled(name: str, text: str | Text) -> Padding:
-    body = text if isinstance(text, Text) else Text(_clipped(text))
+    body = text if isinstance(text, Text) else Text(message(text))
     return Padding(Text.assemble((f"{name}: ", "dim"), body), (0, 0, 0, 2), expand=False)
 
 
@@ -109,28 +109,22 @@ def _marked(before: str, after: str) -> Text:
     shown = Text()
     for part in changed_words(before, after):
         if part.change == "same":
-            shown.append(_clipped(part.text))
+            shown.append(message(part.text))
         else:
             opened, closed, colour = MARKS[part.change]
-            shown.append(f"{opened}{_clipped(part.text)}{closed}", style=colour)
+            shown.append(f"{opened}{message(part.text)}{closed}", style=colour)
     return shown
-
-
-def _clipped(text: str) -> str:
-    shown = printable(text)
-    if len(shown) <= MOST_CHARACTERS:
-        return shown
-    half = MOST_CHARACTERS // 2
-    return f"{shown[:half]} [... {len(shown) - 2 * half} characters ...] {shown[-half:]}"
 
 
 def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
     for each in replies.filter(*(pl.col(name) == row[name] for name in SAME)).to_dicts():
-        planted = each["arm"] == "experimental"
-        if planted and each["perturbation"] != row["perturbation"]:
+        perturbed = each["arm"] == "experimental"
+        if perturbed and each["perturbation"] != row["perturbation"]:
             continue
         first = each["shown_first"]
         order = "" if first == "alone" else f", {first} first"
         chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
-        said = each["rating"] or chosen.get(each["choice"], each["choice"])
-        yield _labelled(f"{'perturbed' if planted else 'control'}{order}: {said}", each["reply"])
+        verdict = each["rating"] or chosen.get(each["choice"], each["choice"])
+        yield _labelled(
+            f"{'perturbed' if perturbed else 'control'}{order}: {verdict}", each["reply"]
+        )

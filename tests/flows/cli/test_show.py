@@ -52,7 +52,8 @@ def measured(tmp_path: Path, make_vote_log: Make, make_shifts: Make) -> None:
         "human_share": 1.0,
         "texts": json.dumps(TEXTS),
     }
-    disagreements = Disagreements.of(pl.DataFrame([item]))
+    lesser = item | {"rank": 2, "item": "i2", "texts": "{}"}
+    disagreements = Disagreements.of(pl.DataFrame([item, lesser]))
     frames = [(VoteLog, make_vote_log([{}])), (Shifts, shifts), (Disagreements, disagreements)]
     warehouse.save([Saving(*frame) for frame in frames], run="r1", study="mine")  # type: ignore[arg-type]
 
@@ -71,11 +72,11 @@ def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     assert [row["sample"] for row in only] == ["s2"]
 
 
-def test_disagreements_show_texts_without_what_controls_a_terminal(
-    run: Run,
-) -> None:
-    shown = run("mine", "--disagree").stdout
+def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> None:
+    shown = run("mine", "--disagree", "--most", "1").stdout
     assert "i1: people pass, judge fail" in shown
+    assert "1 of 2, the worst first" in shown
+    assert "random" not in shown
     assert "[bold]So[/bold]." in shown
     assert "\x1b" not in shown
 

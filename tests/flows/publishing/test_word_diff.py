@@ -46,3 +46,9 @@ def test_both_texts_can_be_read_from_the_parts(before: str, after: str) -> None:
     assert "".join(p.text for p in parts if p.change != "removed") == after
     assert all(p.text for p in parts)
     assert all(p.change != q.change for p, q in pairwise(parts))
+
+
+def test_frequent_words_of_a_long_text_are_compared_too() -> None:
+    middle = " the a" * 200 + " "
+    parts = changed_words(f"x{middle}y", f"z{middle}w")
+    assert [part for part in parts if part.change == "same"] == [Part("same", middle)]
