@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from flows.running.processes import exit_now, run_in_thread, sigterm_interrupts
 from flows.serving.access import Access, own_server, stored, stored_auth
 from flows.serving.server import (
     SETTINGS,
@@ -21,6 +22,8 @@ from tasks.kit.printable import printable
 from warehouse.peek import VARIABLE
 
 PORT = 4200
+SECONDS_TO_STOP = 40.0
+"""Prefect gives the processes of runs 30 s to end."""
 UNPROTECTED = (
     "{url} requires no authentication: anyone who can reach it, such as any user of this machine, "
     "can run code as you, with your API keys."
@@ -51,9 +54,13 @@ def serve_studies(
         from flows.serving.serve_loop import serve
 
         try:
-            asyncio.run(serve(alone=not named))
-        except (KeyboardInterrupt, asyncio.CancelledError):
+            with sigterm_interrupts():
+                run_in_thread(lambda: serve(alone=not named), SECONDS_TO_STOP)
+        except KeyboardInterrupt:
             _say("Stopped. Schedules stay as they are, and resume when studies are served again.")
+            ending.close()
+            # Prefect's runner may never end if it is interrupted while it starts.
+            exit_now(0)
 
 
 def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:

@@ -162,8 +162,10 @@ def sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run ``work`` in its own thread; an interrupt cancels it and waits a short time for its end.
+def run_in_thread(
+    work: Callable[[], Coroutine[Any, Any, T]], seconds_to_stop: float = SECONDS_TO_STOP
+) -> T:
+    """Run ``work`` in its own thread; an interrupt cancels it and waits for its end, but no longer.
 
     In the main thread Prefect would handle SIGTERM, and end the process or the event loop at an
     arbitrary point.
@@ -200,10 +202,10 @@ def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         _wait_for(done)
         aside.join(SECONDS_TO_END)
     except KeyboardInterrupt:
-        until = time.monotonic() + SECONDS_TO_STOP
+        until = time.monotonic() + seconds_to_stop
         # The work may not have begun, and its loop may have ended.
         with suppress(TimeoutError, RuntimeError):
-            running = task.result(SECONDS_TO_STOP)
+            running = task.result(seconds_to_stop)
             running.get_loop().call_soon_threadsafe(running.cancel)
             # The end is recorded in the warehouse; a second interrupt does not wait for it.
             _wait_for(done, until)

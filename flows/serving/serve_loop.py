@@ -44,25 +44,13 @@ SWITCH = (
 )
 
 
-class _Runner(Runner):
-    """Starts due runs; SIGTERM ends it like Ctrl-C. Prefect's own handler prints tracebacks."""
-
-    serving: "asyncio.Task[None] | None" = None
-
-    def handle_sigterm(self, *_: object) -> None:
-        """Cancel the serving task."""
-        if self.serving:
-            self.serving.get_loop().call_soon_threadsafe(self.serving.cancel)
-
-
 async def serve(*, alone: bool) -> None:
     """Register all deployments, show them, and start due runs, one at a time.
 
     ``alone`` means that the server is our own, so that no other process starts its runs.
     """
     # Pausing all deployments at the end would hide which of them users had paused.
-    runner = _Runner(pause_on_shutdown=False, limit=1)
-    runner.serving = asyncio.current_task()
+    runner = Runner(pause_on_shutdown=False, limit=1)
     deployments = list(_deployments())
     async with get_client() as client:
         for deployment in deployments:

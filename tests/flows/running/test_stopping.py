@@ -57,3 +57,28 @@ def test_a_signal_cancels_what_is_run_in_thread_and_lets_it_end(
     assert stop.type is raised
     assert ended == ["well"]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_what_never_ends_is_left_behind() -> None:
+    """Prefect's runner once did not end when it was interrupted while it started."""
+    begun = threading.Event()
+    released = threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(released.wait, 60)
+
+    def interrupt() -> None:
+        begun.wait(60)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        with sigterm_interrupts(), pytest.raises(Terminated):
+            run_in_thread(work, seconds_to_stop=0.3)
+        assert not released.is_set()
+    finally:
+        released.set()
