@@ -10,6 +10,7 @@ from schemas.results import FINDINGS
 
 DESIGNS = ["balanced", "random"]
 MEANS = ["mean_shift", "mean_asr", "mean_sham_floor", "mean_dasr"]
+RECOMMENDATIONS = ["use", "use with care", "do not use", "not enough data"]
 NOTICES = ["another model", "another fingerprint"]
 
 
@@ -220,3 +221,32 @@ class WinChecks(
         description="whether the bias cannot explain the win; null if nothing is concluded",
     )
     conclusion: str = name("the same in words")
+
+
+class Recommendations(Measured, table="recommendations", key=(*JUDGE, "mode")):
+    """One row per judge, except people, and way to make verdicts: whether to use the judge."""
+
+    mode: str = pa.Field(description="how votes became a verdict; any for ratings")
+    simulated: bool = optional("true for a simulated judge")
+    recommendation: str = pa.Field(
+        isin=RECOMMENDATIONS, description="what its gates say together, by the study's policy"
+    )
+    reasons: str = name(
+        "what forbids or limits its use, the gravest first, each with its interval and limit; null "
+        "if nothing does",
+        nullable=True,
+    )
+    undecided: str = name(
+        "what its data do not decide, each with the questions that it lacks; null if nothing",
+        nullable=True,
+    )
+    more_questions: int = pa.Field(
+        ge=1,
+        nullable=True,
+        description="further questions that would decide what questions can decide, if estimates "
+        "stay as they are; null if none would",
+    )
+    not_measured: str = name("what was not measured at all; null if nothing", nullable=True)
+    passed: int = counted("number of gates passed")
+    failed: int = counted("number of gates failed")
+    inconclusive: int = counted("number of gates that are inconclusive")

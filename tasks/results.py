@@ -13,6 +13,7 @@ from schemas.conclusions import (
     PanelMeans,
     PanelMembers,
     Rankings,
+    Recommendations,
     Waves,
     WinChecks,
 )
@@ -34,6 +35,7 @@ from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.jury_findings import PRICES, jury_costs, jury_findings
+from tasks.conclusions.recommendations import recommend
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
 from tasks.conclusions.win_checks import win_checks
@@ -126,6 +128,7 @@ class Conclusions(NamedTuple):
     win_checks: DataFrame[WinChecks]
     waves: DataFrame[Waves]
     category_shifts: DataFrame[CategoryShifts]
+    recommendations: DataFrame[Recommendations]
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return each frame with its model, as they are saved."""
@@ -155,6 +158,7 @@ CONCLUDED: tuple[type[Frame], ...] = (
     WinChecks,
     Waves,
     CategoryShifts,
+    Recommendations,
 )
 """Models of the frames of :class:`Conclusions`, in the same order."""
 
@@ -177,7 +181,9 @@ def conclusions_of(
     prices = pl.DataFrame(schema=PRICES) if prices is None else prices
     with limited_by(thresholds):
         exclusions = exclude(estimates)
-        members = panel_members(estimates, exclusions, people_of(tallies))
+        people = people_of(tallies)
+        members = panel_members(estimates, exclusions, people)
+        gates = scorecard(estimates, findings, drifts)
         return Conclusions(
             estimates,
             findings,
@@ -186,13 +192,14 @@ def conclusions_of(
             kept_findings(estimates, findings, exclusions, thresholds),
             contrasts(estimates),
             jury_findings(estimates, detects_at_of(findings), jury_costs(members, prices)),
-            scorecard(estimates, findings, drifts),
+            gates,
             members,
             panel_means(estimates, exclusions, members),
             rankings(estimates),
             win_checks(estimates),
             waves_of(tallies, drifts),
             category_shifts(estimates),
+            recommend(gates, findings, estimates, people),
         )
 
 

@@ -44,6 +44,7 @@ FRAMES: tuple[type[Frame], ...] = (
     conclusions.WinChecks,
     conclusions.Waves,
     conclusions.CategoryShifts,
+    conclusions.Recommendations,
     conclusions.ReplyChanges,
     calibration.AltTests,
     calibration.Advantages,

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Gate = Literal["position", "validity", "bias", "discernment", "agreement", "drift"]
 
 ALPHA = 0.05
 POWER = 0.8
@@ -122,6 +124,11 @@ class Thresholds(BaseModel):
         0.10,
         "Maximum loss relative to the agreement of people; a judge above it fails the gate "
         "agreement.",
+    )
+    disqualifying: tuple[Gate, ...] = Field(
+        default=("discernment", "agreement", "validity"),
+        description="A judge that fails one of these gates is not to be used; one that fails "
+        "another, with care. The gravest first.",
     )
     minimum_shift_drift: float = _limit(
         0.05, "Smallest change of the mean preference shift that raises an alert of drift."

@@ -1,11 +1,8 @@
--- Which judge should I use? Its gates that fail, and those that are undecided.
+-- Which judge should I use? A recommendation for each, with the reasons, the gravest first.
 -- study: name of the study [quick]
-select
-    judge, prompt, wave, any_value(simulated) as simulated,
-    count(*) filter (verdict = 'pass') as passed,
-    string_agg(distinct gate, ', ' order by gate) filter (verdict = 'fail') as fails,
-    string_agg(distinct gate, ', ' order by gate) filter (verdict = 'inconclusive') as undecided,
-from mart.scorecard
+select judge, prompt, wave, simulated, recommendation, reasons, undecided, more_questions
+from mart.recommendations
 where study = $study
-group by judge, prompt, wave
-order by count(*) filter (verdict = 'fail'), count(*) filter (verdict = 'inconclusive'), judge, prompt, wave
+order by
+    list_position(['use', 'use with care', 'not enough data', 'do not use'], recommendation),
+    failed, inconclusive, judge, prompt, wave

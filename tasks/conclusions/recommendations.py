@@ -1,0 +1,260 @@
+"""Whether to use a judge: one recommendation from its gates (methods, section 17)."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.conclusions import RECOMMENDATIONS, Recommendations
+from schemas.keys import CELL, JUDGE
+from schemas.results import GATES, Estimates, Findings, Gates
+from tasks.conclusions.rules import written
+from tasks.inference.quantiles import normal_quantile
+from tasks.kit.defaults import limits
+
+USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
+MOST_QUESTIONS = 1_000_000
+"""A gate that needs more questions than this is not decided by more of them."""
+
+FORBIDS, CARE, UNDECIDED, PASSED = "forbids", "care", "undecided", "passed"
+NOT_MEASURED = "not measured"
+"""What a gate means for the recommendation."""
+SUBJECTS = {
+    "position": "position",
+    "validity": "unreadable replies",
+    "discernment": "detection of flaws",
+    "agreement": "agreement with people",
+    "drift": "drift",
+}
+"""Gate of the whole judge -> how a recommendation names it."""
+ABSENT = {
+    "bias": "biases",
+    **{gate: SUBJECTS[gate] for gate in ("discernment", "agreement", "drift")},
+}
+"""Gate that a judge may lack -> how a recommendation says so."""
+FAILED = {
+    "position": "prefers one slot",
+    "validity": "unreadable replies",
+    "discernment": "does not detect flaws",
+    "agreement": "agrees less with people than people with each other",
+    "drift": "has changed since its baseline",
+}
+FOUND = {
+    "biased": "biased by {}",
+    "overlooks": "overlooks {}",
+    "rewards": "rewards {}",
+    "mixed": "biased by {} on some questions",
+    "detects some": "detects only some of {}",
+}
+"""Finding about a perturbation that limits the use of a judge -> its reason."""
+CORE = ("bias", "discernment", "agreement")
+"""Nothing is recommended without one of these gates."""
+WHO = [*JUDGE, "mode"]
+
+
+def recommend(
+    gates: DataFrame[Gates],
+    findings: DataFrame[Findings],
+    estimates: DataFrame[Estimates],
+    people: pl.DataFrame,
+) -> DataFrame[Recommendations]:
+    """Return one row per judge, unless a person, and way to make verdicts.
+
+    *Do not use* if a gate of the threshold ``disqualifying`` fails; else *use with care* if another
+    gate fails, a finding is *mixed* or *detects some*, or a gate is inconclusive for a reason that
+    more questions do not remove; else *not enough data* if a gate is
+    undecided, or no bias, detection of flaws or agreement was measured; else *use*. Reasons are
+    ordered: disqualifying gates first, in the order of the threshold, then by margin, the worst
+    first.
+
+    Parameters
+    ----------
+    gates
+        The scorecard. Rows of mode *any* count for each mode of the same judge.
+    people
+        Columns ``dataset`` and ``judge``: judges for whom nothing is recommended.
+    """
+    rated = _by_mode(gates.join(people, on=["dataset", "judge"], how="anti"))
+    if rated.is_empty():
+        return Recommendations.empty()
+    known = _with_questions(rated, findings, estimates)
+    inconclusive = pl.col("verdict") == "inconclusive"
+    projected = known.with_columns(more=pl.when(inconclusive).then(_more_questions()))
+    rows = projected.with_columns(_standing()).with_columns(_weight(), _reason(), _subject())
+    standing = pl.col("standing")
+    limiting, measured = standing.is_in([FORBIDS, CARE]), standing != NOT_MEASURED
+    absent = [
+        pl.when(~(pl.col("gate") == gate).any()).then(pl.lit(subject))
+        for gate, subject in ABSENT.items()
+    ]
+    unmeasured = pl.col("subject").filter(~measured).str.join(", ")
+    found = (
+        rows.sort(*WHO, "weight", "margin", "perturbation", nulls_last=True)
+        .group_by(WHO, maintain_order=True)
+        .agg(
+            pl.col("simulated").max(),
+            forbidden=(standing == FORBIDS).any(),
+            limited=limiting.any(),
+            open=(standing == UNDECIDED).any() | ~(pl.col("gate").is_in(CORE) & measured).any(),
+            passed=(pl.col("verdict") == "pass").sum(),
+            failed=(pl.col("verdict") == "fail").sum(),
+            inconclusive=inconclusive.sum(),
+            reasons=pl.col("reason_text").filter(limiting).str.join("; "),
+            undecided=pl.col("reason_text").filter(standing == UNDECIDED).str.join("; "),
+            more_questions=pl.col("more").filter(standing == UNDECIDED).max(),
+            not_measured=pl.concat_str(
+                pl.when(unmeasured != "").then(unmeasured),
+                *absent,
+                separator=", ",
+                ignore_nulls=True,
+            ),
+        )
+    )
+    texts = ("reasons", "undecided", "not_measured")
+    recommendation = (
+        pl.when("forbidden")
+        .then(pl.lit(DO_NOT_USE))
+        .when("limited")
+        .then(pl.lit(WITH_CARE))
+        .when("open")
+        .then(pl.lit(NOT_ENOUGH))
+        .otherwise(pl.lit(USE))
+    )
+    return Recommendations.of(
+        found.with_columns(
+            *(pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in texts),
+            recommendation=recommendation,
+        )
+    )
+
+
+def _by_mode(gates: pl.DataFrame) -> pl.DataFrame:
+    """Count the gates of mode *any* for each mode that the judge has."""
+    own = gates.filter(pl.col("mode") != "any")
+    modes = gates.select(WHO).unique()
+    alone = modes.join(own.select(JUDGE).unique(), on=JUDGE, how="anti")
+    modes = pl.concat([own.select(WHO).unique(), alone]).rename({"mode": "for_mode"})
+    shared = gates.join(modes, on=JUDGE).filter(
+        (pl.col("mode") == "any") | (pl.col("mode") == pl.col("for_mode"))
+    )
+    return shared.drop("mode").rename({"for_mode": "mode"})
+
+
+def _with_questions(
+    gates: pl.DataFrame, findings: pl.DataFrame, estimates: pl.DataFrame
+) -> pl.DataFrame:
+    """Add the finding that a gate follows, and the number of questions that it rests on."""
+    sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", "clusters")
+    about = pl.when(pl.col("kind") == "position").then(pl.lit("position")).otherwise(pl.lit("bias"))
+    found = findings.join(sizes, on=[*CELL, "statistic"], how="left", nulls_equal=True).select(
+        *JUDGE, "perturbation", "kind", "finding", "clusters", gate=about
+    )
+    flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE).agg(pl.col("clusters").max())
+    whole = sizes.filter(pl.col("perturbation").is_null())
+    lone = [
+        whole.filter(statistic=statistic)
+        .group_by(JUDGE)
+        .agg(pl.col("clusters").max())
+        .with_columns(gate=pl.lit(gate))
+        for gate, statistic in (("validity", "invalid_rate"), ("agreement", "ceiling_ratio"))
+    ]
+    others = pl.concat([*lone, flawed.with_columns(gate=pl.lit("discernment"))])
+    everything = pl.concat([found, others], how="diagonal_relaxed").unique(
+        [*JUDGE, "gate", "perturbation"], maintain_order=True
+    )
+    key = [*JUDGE, "gate", "perturbation"]
+    return gates.join(everything, on=key, how="left", nulls_equal=True)
+
+
+def _standing() -> pl.Expr:
+    """Say what a gate means for the recommendation.
+
+    What is inconclusive for a reason that more questions do not remove, such as a sham that moves
+    the judge, limits its use.
+    """
+    fails = pl.col("verdict") == "fail"
+    open_ = pl.col("verdict") == "inconclusive"
+    reasoned = pl.col("value").is_not_null() & pl.col("reason").is_not_null()
+    stays = open_ & reasoned & pl.col("more").is_null()
+    partly = pl.col("finding").is_in(["mixed", "detects some"]).fill_null(value=False)
+    nothing = pl.col("value").is_null() & (pl.col("clusters").fill_null(0) == 0)
+    return (
+        pl.when(open_ & nothing)
+        .then(pl.lit(NOT_MEASURED))
+        .when(fails & pl.col("gate").is_in(limits().disqualifying))
+        .then(pl.lit(FORBIDS))
+        .when(fails | partly | stays)
+        .then(pl.lit(CARE))
+        .when(open_)
+        .then(pl.lit(UNDECIDED))
+        .otherwise(pl.lit(PASSED))
+        .alias("standing")
+    )
+
+
+def _weight() -> pl.Expr:
+    """Order gates: disqualifying ones first, as the threshold lists them, then all others."""
+    first = list(limits().disqualifying)
+    return (
+        pl.when(pl.col("standing") == FORBIDS)
+        .then(pl.col("gate").replace_strict(first, range(len(first)), default=len(first)))
+        .otherwise(len(GATES))
+        .alias("weight")
+    )
+
+
+def _more_questions() -> pl.Expr:
+    """Project the questions that an undecided gate lacks if its estimate stays as it is.
+
+    The half-width of an interval falls with the root of the number of questions. The interval of a
+    bias must exclude 0, or its 90 % interval must lie within the limit; other intervals must
+    exclude the limit.
+    """
+    effect = pl.col("gate").is_in(["bias", "position"]) & (
+        pl.col("kind").is_in(["promote", "position"])
+    )
+    half = (pl.col("high") - pl.col("low")) / 2
+    narrower = float(normal_quantile(0.95) / normal_quantile(0.975))
+    size = pl.col("value").abs()
+    below = size < pl.col("tolerance")
+    needed = (
+        pl.when(effect & below)
+        .then((pl.col("tolerance") - size) / narrower)
+        .when(effect)
+        .then(size)
+        .otherwise((pl.col("value") - pl.col("tolerance")).abs())
+    )
+    by_width = (pl.col("clusters") * (half / needed) ** 2).ceil()
+    fewest = pl.when(pl.col("clusters") < limits().fewest_questions).then(limits().fewest_questions)
+    more = pl.max_horizontal(by_width, fewest) - pl.col("clusters")
+    decides = (more > 0) & (more <= MOST_QUESTIONS)
+    return pl.when(decides).then(more).cast(pl.Int64)
+
+
+def _subject() -> pl.Expr:
+    """Name what a gate is about."""
+    named = pl.coalesce("perturbation", pl.col("gate").replace(SUBJECTS))
+    return named.str.replace_all("_", " ").alias("subject")
+
+
+def _reason() -> pl.Expr:
+    """Word what a gate contributes to the reasons or to what is undecided."""
+    subject = _subject()
+    failed = pl.col("gate").replace(FAILED)
+    for finding, text in FOUND.items():
+        about = (pl.col("gate") == "bias") & (pl.col("finding") == finding)
+        failed = pl.when(about).then(pl.format(text, subject)).otherwise(failed)
+    numbers = pl.format(
+        " ({} [{}, {}], limit {})",
+        *(written(name) for name in ("value", "low", "high", "tolerance")),
+    ).fill_null("")
+    more = pl.format(" (about {} more questions)", pl.col("more")).fill_null("")
+    decided = pl.col("finding").is_in([*FOUND]).fill_null(value=False) | (
+        pl.col("verdict") != "inconclusive"
+    )
+    return (
+        pl.when(pl.col("standing") == UNDECIDED)
+        .then(pl.concat_str(subject, more))
+        .when(~decided)
+        .then(pl.format("{} is undecided: {}", subject, "reason"))
+        .otherwise(pl.concat_str(failed, numbers))
+        .alias("reason_text")
+    )

@@ -1,0 +1,5 @@
+-- One row per study, judge, prompt, wave and mode: whether to use the judge, and why (methods, section 17).
+select
+    study, dataset, judge, prompt, wave, mode, simulated, recommendation, reasons, undecided, more_questions,
+    not_measured, passed, failed, inconclusive,
+from main.recommendations
