@@ -29,11 +29,13 @@ from tasks.reporting.rows import (
     validity_rows,
 )
 from tasks.reporting.summary import (
+    advice,
     glossary,
     is_person,
+    not_measured,
+    policy,
     simulated_sentence,
     summary,
-    undiscerning,
     written_limits,
 )
 from tasks.reporting.wording import GROUPS, count, formulas, listing, number, thousands
@@ -89,6 +91,8 @@ class ReportFacts(NamedTuple):
     """Judges that were asked one vote per order only, and why."""
     thresholds: Thresholds = DEFAULTS
     """Limits of the study."""
+    wave: str = ""
+    """The wave that was measured last."""
     from_file: bool = False
     """Whether the votes were read from a file, without calls, tokens and costs."""
 
@@ -126,10 +130,9 @@ def report(
         facts=facts,
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
-        summary=[
-            *summary(findings, *_questions(primary, findings, facts.persons)),
-            *undiscerning(found),
-        ],
+        advice=advice(concluded.recommendations, facts.wave),
+        policy=[not_measured(concluded.recommendations), policy(facts.thresholds)],
+        summary=summary(findings, *_questions(primary, findings, facts.persons)),
         groups=result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons),
         rated=rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons),
         positions=positions,

@@ -34,7 +34,6 @@ from tasks.annotate import annotate
 from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import exclude
-from tasks.conclusions.jury_findings import PRICES, jury_costs, jury_findings
 from tasks.conclusions.recommendations import recommend
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
@@ -42,6 +41,7 @@ from tasks.conclusions.win_checks import win_checks
 from tasks.drift.alerts import fresh_votes
 from tasks.drift.waves import waves_of
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by
+from tasks.panels.jury_findings import PRICES, jury_costs, jury_findings
 from tasks.panels.members import panel_means, panel_members
 from tasks.panels.panels import people_of
 from tasks.panels.rankings import rankings

@@ -226,11 +226,6 @@ NEWEST = """
 """
 
 
-GATES = """
-    select * from mart.scorecard where study = ? and not starts_with(judge, ? || '/')
-"""
-
-
 FILLED = """
     select any_value(columns(* exclude (study, human))), bool_or(human) as human
     from vote_log where study = ?
@@ -239,17 +234,17 @@ FILLED = """
 
 
 def _show(study: Study, path: Path, message: str) -> None:
-    from flows.cli.printing.terminal import legend, lost_lines, result_table
-    from schemas.keys import PEOPLE
+    from flows.cli.printing.ranking_table import RECOMMENDED
+    from flows.cli.printing.terminal import legend, lost_lines, result_table, show_advice
     from tasks.prompts import is_known, prompt_of
-    from tasks.reporting.summary import undiscerning
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
 
-    found, gates, filled = Warehouse(path).query_all(
-        (RESULTS, [study.name]), (GATES, [study.name, PEOPLE]), (FILLED, [study.name])
+    found, recommended, filled = Warehouse(path).query_all(
+        (RESULTS, [study.name]), (RECOMMENDED, [study.name]), (FILLED, [study.name])
     )
     rows = found.to_dicts()
+    show_advice(CONSOLE, recommended, study.wave, study.thresholds)
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
@@ -265,7 +260,7 @@ def _show(study: Study, path: Path, message: str) -> None:
     columns = filled_columns(filled)
     # Votes on pairs; a study of single answers has ratings.
     lacking = lacking_line(columns) if "judge" in columns else ""
-    for line in (*lost_lines(rows), *undiscerning(gates), lacking):
+    for line in (*lost_lines(rows), lacking):
         if line:
             _show_line(line)
     if study.reworded:

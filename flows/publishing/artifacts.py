@@ -13,8 +13,9 @@ from flows.publishing.pages import render_page, report_path, write_page
 from flows.results.stages import write_report
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
+from flows.studies import Study
 from schemas.curation import PerturbedAnswers
-from schemas.results import Findings
+from tasks.reporting.summary import advice, not_measured, policy
 from tasks.results import Conclusions
 
 
@@ -42,23 +43,38 @@ async def publish(
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     try:
-        await asyncio.wait_for(_show_in_ui(run, concluded.findings, path), MESSAGE_SECONDS)
+        await asyncio.wait_for(_show_in_ui(run, concluded, path), MESSAGE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written("table in the Prefect UI", error, f"`voirdire report {name}` has it")
 
 
-async def _show_in_ui(run: RunRow, findings: DataFrame[Findings], path: Path) -> None:
+async def _show_in_ui(run: RunRow, concluded: Conclusions, path: Path) -> None:
     await acreate_table_artifact(
-        artifact_rows(findings),
+        artifact_rows(concluded.findings),
         key="findings",
         description=f"Mean preference shift, study {run.study.name}",
     )
     places = f"Report: `{path}`\n\nWarehouse: `{run.warehouse.path}`"
     await acreate_markdown_artifact(
-        f"{_literal(run.counts.summary())}.\n\n{places}",
+        f"{advice_markdown(concluded, run.study)}{_literal(run.counts.summary())}.\n\n{places}",
         key="report",
-        description=f"Where the results of study {run.study.name} are",
+        description=f"Which judge to use, study {run.study.name}",
     )
+
+
+def advice_markdown(concluded: Conclusions, study: Study) -> str:
+    """Return whether to use each judge, and the policy, as Markdown; empty without a judge."""
+    recommended = concluded.in_mode(study.mode).recommendations
+    lines = [
+        f"- {line.mark} {_literal(line.judge)}{' (simulated)' if line.simulated else ''}: "
+        f"**{line.recommendation}**. {_literal(line.why)}."
+        for line in advice(recommended, study.wave)
+    ]
+    if not lines:
+        return ""
+    notes = [not_measured(recommended), policy(study.thresholds)]
+    listed = "\n".join(lines)
+    return "\n\n".join(["## Which judge to use", listed, *filter(None, notes), ""])
 
 
 def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:

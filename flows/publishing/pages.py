@@ -66,6 +66,7 @@ def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
         cost_usd=run["cost_usd"],
         prompts={name: prompt_of(name).digest for name in study.prompts if is_known(name)},
         thresholds=thresholds_of(run),
+        wave=study.wave,
         from_file=run["flow"] == "measure",
     )
 

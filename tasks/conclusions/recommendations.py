@@ -246,7 +246,7 @@ def _reason() -> pl.Expr:
         " ({} [{}, {}], limit {})",
         *(written(name) for name in ("value", "low", "high", "tolerance")),
     ).fill_null("")
-    more = pl.format(" (about {} more questions)", pl.col("more")).fill_null("")
+    more = pl.format(" (about {} more)", pl.col("more")).fill_null("")
     decided = pl.col("finding").is_in([*FOUND]).fill_null(value=False) | (
         pl.col("verdict") != "inconclusive"
     )
@@ -254,7 +254,9 @@ def _reason() -> pl.Expr:
         pl.when(pl.col("standing") == UNDECIDED)
         .then(pl.concat_str(subject, more))
         .when(~decided)
-        .then(pl.format("{} is undecided: {}", subject, "reason"))
+        .then(
+            pl.format("{} is undecided: {}", subject, pl.col("reason").str.replace_all("; ", ", "))
+        )
         .otherwise(pl.concat_str(failed, numbers))
         .alias("reason_text")
     )

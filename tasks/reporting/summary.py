@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import RECOMMENDATIONS
 from schemas.keys import PEOPLE
 from schemas.results import Findings
 from tasks.conclusions.position_bias import GAP, POSITION
@@ -82,6 +83,79 @@ def written_limits(thresholds: Thresholds) -> dict[str, Any]:
     }
 
 
+class Advice(NamedTuple):
+    """Whether to use a judge, as terminal, report and artifact say it."""
+
+    mark: str
+    recommendation: str
+    judge: str
+    simulated: bool
+    why: str
+
+
+MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
+ORDER = ("use", "use with care", "not enough data", "do not use")
+"""Recommendations as they are listed, those of usable judges first."""
+REASONS_SHOWN = 3
+ALL_REASONS = "mart.recommendations"
+
+
+def advice(recommendations: pl.DataFrame, wave: str = "") -> list[Advice]:
+    """Return a line per judge for the wave ``wave``, or for the last one without results of it."""
+    if recommendations.is_empty():
+        return []
+    waves = recommendations["wave"]
+    shown = recommendations.filter(wave=wave if (waves == wave).any() else str(waves.max()))
+    place = pl.col("recommendation").replace_strict(ORDER, range(len(ORDER)))
+    if not_measured(shown):
+        shown = shown.with_columns(not_measured=pl.lit(None, pl.String))
+    rows = with_who(shown).sort(place, "failed", "inconclusive", "who")
+    return [
+        Advice(
+            MARKS[row["recommendation"]],
+            row["recommendation"],
+            clip(clean(row["who"]), 60),
+            row["simulated"],
+            _why(row),
+        )
+        for row in rows.to_dicts()
+    ]
+
+
+def not_measured(recommendations: pl.DataFrame) -> str:
+    """Say what was not measured for any judge; empty if that differs between judges."""
+    texts = recommendations["not_measured"].unique()
+    return f"Not measured: {texts[0]}." if len(texts) == 1 and texts[0] else ""
+
+
+def _why(row: Row) -> str:
+    """Say why a judge is recommended or not: reasons, what is undecided, what was not measured."""
+    reasons = (row["reasons"] or "").split("; ") if row["reasons"] else []
+    rest = len(reasons) - REASONS_SHOWN
+    more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
+    parts = ["; ".join([*reasons[:REASONS_SHOWN], *more])]
+    if row["recommendation"] == "use":
+        parts.append(f"passes all {count(row['passed'], 'gate')}")
+    if row["more_questions"]:
+        parts.append(f"about {count(row['more_questions'], 'more question')} would decide")
+    if row["undecided"]:
+        parts.append(f"undecided: {row['undecided']}")
+    if row["not_measured"]:
+        parts.append(f"not measured: {row['not_measured']}")
+    return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
+
+
+def policy(thresholds: Thresholds) -> str:
+    """State the rule by which judges are recommended (methods, section 17)."""
+    forbidding = listing(thresholds.disqualifying).replace(" and ", " or ")
+    return (
+        f"Do not use: the judge fails the gate {forbidding or '(none)'}. Use with care: it fails "
+        "another gate, a bias differs between questions, it detects only some of a flaw, or a gate "
+        "is undecided for a reason that more questions do not remove. Not enough data: a gate is "
+        "undecided otherwise. Use: it passes all gates. The study sets gates and tolerances."
+    )
+
+
 def summary(
     findings: DataFrame[Findings],
     questions: int,
@@ -131,23 +205,6 @@ def summary(
         _open(rows, persons),
     )
     return [s for s in (faced, *sentences) if s]
-
-
-def undiscerning(gates: pl.DataFrame) -> list[str]:
-    """Name, in one sentence, the judges that fail the gate ``discernment`` of the scorecard."""
-    failed = gates.filter(gate="discernment", verdict="fail")
-    if failed.is_empty():
-        return []
-    judges = [tagged(row) for row in with_who(failed).sort("who").to_dicts()]
-    others = [count(len(judges) - NAMED, "other")] if len(judges) > NAMED else []
-    verb = "does" if len(judges) == 1 else "do"
-    return [
-        (
-            f"{listing([*judges[:NAMED], *others])} {verb} not distinguish flawed answers from "
-            "sound ones: the whole 95 % interval of the mean share of flaws detected is below "
-            f"{number(failed['tolerance'][0])}."
-        )
-    ]
 
 
 def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:

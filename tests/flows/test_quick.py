@@ -34,7 +34,7 @@ PLANTED = {
 }
 README = Path(__file__).parents[2] / "README.md"
 QUERIES = re.compile(r'^\$ voirdire sql "([^"]+)"\n(.*?)```', re.MULTILINE | re.DOTALL)
-UNDISCERNING = "offline/dazzled (simulated) does not distinguish flawed answers from sound ones"
+NOT_TO_BE_USED = "offline/dazzled (simulated): do not use. Does not detect flaws"
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,10 @@ def test_quick_says_what_is_planted(audited: tuple[Callable[..., Any], Any, Path
     # Most cells are decided, and every word occurs.
     assert sum(word != "inconclusive" for word in words) >= 16
     assert set(words) == set(FINDINGS)
-    assert UNDISCERNING in " ".join(done.stdout.split())
-    assert UNDISCERNING in (folder / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert NOT_TO_BE_USED in " ".join(done.stdout.split())
+    page = (folder / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert page.index("<strong>do not use</strong>") < page.index("<h2>Findings</h2>")
+    assert "Does not detect flaws" in page
 
 
 def test_its_report_prints_on_twelve_pages(
@@ -113,9 +115,10 @@ def test_questions_are_answered_without_sql(
     voirdire, _, _ = audited
     listed = voirdire("sql").stdout
     assert all(name in listed for name in ("which_judge", "what_drifted", "flipped_pairs"))
-    best, *_ = json.loads(voirdire("sql", "--ask", "which_judge", "--format", "json").stdout)
-    # The scorecard gives the fair judge no reproach.
-    assert (best["judge"], best["fails"], best["undecided"]) == ("offline/fair", None, None)
+    judges = json.loads(voirdire("sql", "--ask", "which_judge", "--format", "json").stdout)
+    # As the judges are made: the fair one has no bias, the dazzled one looks at the form alone.
+    assert (judges[0]["judge"], judges[0]["recommendation"]) == ("offline/fair", "use")
+    assert (judges[-1]["judge"], judges[-1]["recommendation"]) == ("offline/dazzled", "do not use")
     ask = ("sql", "--format", "json", "--ask")
     flipped = json.loads(voirdire(*ask, "what_flipped", "--set", "study=quick").stdout)
     assert {row["pairs"] for row in flipped} == {60}

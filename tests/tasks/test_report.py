@@ -107,7 +107,9 @@ def test_three_charts_are_drawn_in_order(source: str) -> None:
 
 
 def test_sections_stand_in_order(source: str) -> None:
-    assert re.findall(r"<h2>(.*?)</h2>", source) == [
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", source) == [
+        "Which judge to use",
+        "Findings",
         "Results",
         "How far each perturbation moves each judge",
         "Attack success rate and its floor",

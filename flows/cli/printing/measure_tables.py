@@ -16,9 +16,11 @@ from flows.cli.printing.terminal import (
     print_line,
     print_rows,
     result_table,
+    show_advice,
 )
 from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD
+from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import Rule, rule
 from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import listing, p_value
@@ -60,8 +62,9 @@ def show_summary(
     concluded: Conclusions,
     bias: pl.DataFrame,
 ) -> None:
-    """Print effects (without perturbations: judges), exclusions, drift, and other statistics."""
+    """Print recommendations, effects (without perturbations: judges), drift and other numbers."""
     effects, estimates = bias.to_dicts(), concluded.estimates
+    show_advice(console, concluded.recommendations, "", DEFAULTS)
     attacked = any(row["perturbation"] is not None for row in effects)
     if attacked:
         console.print(result_table(effects, title, console))

@@ -6,7 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.cli.printing.terminal import fits, number, plain_table, print_line, say
+from flows.cli.printing.terminal import fits, number, plain_table, print_line, say, show_advice
+from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE, unit_name
 from tasks.reporting.wording import p_value
@@ -57,18 +58,23 @@ LEGEND = (
 )
 
 
+RECOMMENDED = "select * from mart.recommendations where study = ?"
+
+
 def show_ranked(study: str, warehouse: Path | None) -> None:
-    """Print a table per perturbation with a row per judge, model or person."""
+    """Print recommendations, and a table per perturbation with a row per judge or person."""
     store = Warehouse(warehouse or default_path())
     if line := outdated_line(store):
         say(line, err=True)
+    console = Console()
+    limits = thresholds_of(run_of_results(store, study))
+    show_advice(console, store.query(RECOMMENDED, [study]), "", limits)
     rows = store.query(ROWS, [study]).to_dicts()
     prompts = [row["prompt"] for row in rows if not _is_person(row)]
     for row in rows:
         if not _is_person(row):
             row["judge"] = unit_name(row["judge"], row["prompt"], prompts)
     lines = store.query(RANDOM, [study]).to_dicts()
-    console = Console()
     differing = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
     for cell in dict.fromkeys(_cell(row) for row in rows):
         here = [row for row in rows if _cell(row) == cell]

@@ -15,7 +15,6 @@ from tasks.conclusions.scorecard import scorecard
 from tasks.conclusions.single_numbers import _shares, acceptability, least_margins
 from tasks.drift.alerts import watch
 from tasks.reporting.rows import scorecard_rows
-from tasks.reporting.summary import undiscerning
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
@@ -202,13 +201,6 @@ def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> N
     estimates = Estimates.of(pl.concat([STATISTICS[name](shifts=shifts) for name in read]))
     gates = scorecard(estimates, conclude(estimates))
     assert gates.filter(gate="discernment")["verdict"].to_list() == ["fail"]
-    assert undiscerning(gates) == [
-        (
-            "ada does not distinguish flawed answers from sound ones: the whole 95 % interval of "
-            "the mean share of flaws detected is below .20."
-        )
-    ]
-    assert undiscerning(gates.with_columns(verdict=pl.lit("pass"))) == []
 
 
 @pytest.mark.parametrize(

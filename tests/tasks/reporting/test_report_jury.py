@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tasks.conclusions.jury_findings import jury_findings
+from tasks.panels.jury_findings import jury_findings
 from tasks.reporting.juries_and_models import jury_sentence
 
 Make = Callable[..., Any]

@@ -1,0 +1,301 @@
+"""Whether to use a judge, from its gates; expected words and numbers are worked out by hand."""
+
+from collections.abc import Callable
+from math import sqrt
+from statistics import NormalDist
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.results import GATES, Findings, Gates
+from tasks.conclusions.recommendations import recommend
+from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
+from tasks.reporting.summary import advice, not_measured, policy
+
+Make = Callable[..., Any]
+Row = dict[str, Any]
+ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
+NOBODY = pl.DataFrame(schema={"dataset": pl.String, "judge": pl.String})
+WHOLE = {"mode": "any", "perturbation": None}
+NARROWER = NormalDist().inv_cdf(0.95) / NormalDist().inv_cdf(0.975)
+
+
+def gate(name: str, verdict: str = "pass", **changes: Any) -> Row:
+    about = {"mode": "balanced", "perturbation": "boast"} if name == "bias" else WHOLE
+    numbers = {"value": 0.01, "low": -0.01, "high": 0.03, "tolerance": 0.05, "margin": 0.4}
+    plain = {**ADA, **about, "gate": name, "simulated": False, **numbers, "reason": None}
+    return {**plain, "verdict": verdict, **changes}
+
+
+def finding(word: str | None, **changes: Any) -> Row:
+    plain = {"mode": "balanced", "perturbation": "boast", "kind": "promote", "statistic": "mps"}
+    return {**ADA, **plain, "minimum": 0.05, "finding": word, **changes}
+
+
+@pytest.fixture(scope="session")
+def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
+    def rows(
+        *gates: Row, findings: list[Row] | None = None, clusters: int = 40, people: Any = NOBODY
+    ) -> list[Row]:
+        said = [finding(None)] if findings is None else findings
+        sized = [
+            {**{k: row[k] for k in (*ADA, "mode", "perturbation", "kind", "statistic")}}
+            | {"kind": None if row["kind"] == "position" else row["kind"]}
+            | {"clusters": clusters, "subgroup": ""}
+            for row in said
+        ]
+        sized.append({**ADA, **WHOLE, "kind": None, "statistic": "invalid_rate"})
+        found = recommend(
+            Gates.of(pl.DataFrame(gates, infer_schema_length=None)),
+            Findings.of(pl.DataFrame(said, infer_schema_length=None)),
+            make_estimates(sized),
+            people,
+        )
+        return found.to_dicts()
+
+    return rows
+
+
+EVERY = ("position", "validity", "bias", "discernment", "agreement", "drift")
+
+
+def test_a_judge_that_passes_all_gates_is_recommended(recommended: Any) -> None:
+    [row] = recommended(*map(gate, EVERY))
+    assert row["recommendation"] == "use"
+    assert (row["passed"], row["failed"], row["inconclusive"]) == (6, 0, 0)
+    assert (
+        row["reasons"] is row["undecided"] is row["more_questions"] is row["not_measured"] is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed", "word", "reason"),
+    [
+        ("position", "use with care", "prefers one slot"),
+        ("drift", "use with care", "has changed since its baseline"),
+        ("validity", "do not use", "unreadable replies"),
+        ("discernment", "do not use", "does not detect flaws"),
+        ("agreement", "do not use", "agrees less with people than people with each other"),
+    ],
+)
+def test_a_failed_gate_forbids_or_limits_the_use(
+    recommended: Any, failed: str, word: str, reason: str
+) -> None:
+    wrong = gate(failed, "fail", value=0.3, low=0.2, high=0.404, tolerance=0.1, margin=-3.0)
+    [row] = recommended(gate("bias"), wrong)
+    assert row["recommendation"] == word
+    assert row["reasons"] == f"{reason} (.30 [.20, .40], limit .10)"
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "reason"),
+    [
+        ("biased", "promote", "biased by boast"),
+        ("overlooks", "detract", "overlooks boast"),
+        ("rewards", "detract", "rewards boast"),
+        ("mixed", "promote", "biased by boast on some questions"),
+        ("detects some", "detract", "detects only some of boast"),
+    ],
+)
+def test_a_finding_against_a_judge_limits_its_use(
+    recommended: Any, word: str, kind: str, reason: str
+) -> None:
+    verdict = "inconclusive" if word in {"mixed", "detects some"} else "fail"
+    [row] = recommended(gate("bias", verdict), findings=[finding(word, kind=kind)])
+    assert row["recommendation"] == "use with care"
+    assert row["reasons"] == f"{reason} (.01 [-.01, .03], limit .05)"
+
+
+def test_the_gravest_reason_comes_first(recommended: Any) -> None:
+    [row] = recommended(
+        gate("position", "fail", margin=-9.0),
+        gate("bias", "fail", margin=-1.0),
+        gate("bias", "fail", margin=-4.0, perturbation="padding_words"),
+        gate("validity", "fail", margin=-0.1),
+        gate("agreement", "fail", margin=-0.2),
+        findings=[finding("biased"), finding("biased", perturbation="padding_words")],
+    )
+    assert row["recommendation"] == "do not use"
+    assert [reason.split(" (")[0] for reason in row["reasons"].split("; ")] == [
+        "agrees less with people than people with each other",
+        "unreadable replies",
+        "prefers one slot",
+        "biased by padding words",
+        "biased by boast",
+    ]
+
+
+def test_the_study_says_which_gates_disqualify(recommended: Any) -> None:
+    gates = gate("bias"), gate("position", "fail"), gate("discernment", "fail")
+    with limited_by(Thresholds(disqualifying=("position",))):
+        [row] = recommended(*gates)
+    assert row["recommendation"] == "do not use"
+    assert row["reasons"].startswith("prefers one slot")
+    with limited_by(Thresholds(disqualifying=())):
+        [row] = recommended(*gates)
+    assert row["recommendation"] == "use with care"
+
+
+@pytest.mark.parametrize(
+    ("changes", "clusters", "more"),
+    [
+        # 90 %: .06 * .839 must fall to .05 - .03: 40 * (.0504 / .02)^2 = 253.5
+        ({"value": 0.03, "low": -0.03, "high": 0.09}, 40, 214),
+        # The interval must exclude 0: 40 * (.09 / .08)^2 = 50.6
+        ({"value": -0.08, "low": -0.17, "high": 0.01}, 40, 11),
+        ({"value": 0.0, "low": -0.01, "high": 0.01}, 6, 4),  # ten questions at least
+        ({"value": 0.05, "low": 0.0, "high": 0.1}, 40, None),  # just excludes 0
+        ({"value": 0.0499999, "low": -0.05, "high": 0.15}, 40, None),  # more than a million
+    ],
+)
+def test_it_says_how_many_questions_are_missing(
+    recommended: Any, changes: Row, clusters: int, more: int | None
+) -> None:
+    undecided = gate("bias", "inconclusive", **changes)
+    [row] = recommended(undecided, gate("validity"), clusters=clusters)
+    assert row["recommendation"] == "not enough data"
+    assert row["more_questions"] == more
+    assert row["undecided"] == ("boast" if more is None else f"boast (about {more} more)")
+
+
+@given(
+    value=st.floats(-0.3, 0.3),
+    half=st.floats(0.01, 0.5),
+    clusters=st.integers(10, 2000),
+    share=st.booleans(),
+)
+def test_so_many_questions_decide_and_fewer_do_not(
+    recommended: Any, value: float, half: float, clusters: int, share: bool
+) -> None:
+    """Second implementation: the interval at the projected number of questions."""
+    kind = "detract" if share else "promote"
+    numbers = {"value": value, "low": value - half, "high": value + half}
+    [row] = recommended(
+        gate("bias", "inconclusive", **numbers),
+        findings=[finding("inconclusive", kind=kind)],
+        clusters=clusters,
+    )
+    more = row["more_questions"]
+
+    def decided(questions: int) -> bool:
+        width = half * sqrt(clusters / questions)
+        if share:
+            return abs(value - 0.05) >= width - 1e-12
+        if abs(value) < 0.05:
+            return abs(value) + NARROWER * width <= 0.05 + 1e-12
+        return abs(value) >= width - 1e-12
+
+    if more is None:
+        assert decided(clusters) or not decided(clusters + 999_000)
+    else:
+        assert decided(clusters + more)
+        assert more == 1 or not decided(clusters + more - 2)
+
+
+def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> None:
+    sham = "the sham itself moves this judge; and so on"
+    moved = gate("bias", "inconclusive", value=0.12, low=0.07, high=0.17, reason=sham)
+    [row] = recommended(moved, findings=[finding("inconclusive")])
+    assert row["recommendation"] == "use with care"
+    said = "boast is undecided: the sham itself moves this judge, and so on"
+    assert row["reasons"] == said
+
+
+def test_nothing_is_recommended_of_what_was_not_measured(recommended: Any) -> None:
+    empty = {"value": None, "low": None, "high": None, "reason": "no flawed answer was shown"}
+    [row] = recommended(
+        gate("validity"), gate("discernment", "inconclusive", **empty), findings=[finding(None)]
+    )
+    assert row["recommendation"] == "not enough data"
+    assert row["not_measured"] == "detection of flaws, biases, agreement with people, drift"
+    assert row["undecided"] is None
+    [enough] = recommended(
+        gate("validity"), gate("bias"), gate("discernment", "inconclusive", **empty)
+    )
+    assert enough["recommendation"] == "use"
+    assert enough["not_measured"] == "detection of flaws, agreement with people, drift"
+
+
+def test_rows_of_any_mode_count_for_each_mode(recommended: Any) -> None:
+    modes = recommended(
+        gate("bias"), gate("bias", "fail", mode="paper"), gate("position"), findings=[finding(None)]
+    )
+    assert [(row["mode"], row["recommendation"], row["passed"]) for row in modes] == [
+        ("balanced", "use", 2),
+        ("paper", "use with care", 1),
+    ]
+    [alone] = recommended(gate("bias", mode="any"), gate("validity"))
+    assert (alone["mode"], alone["recommendation"]) == ("any", "use")
+
+
+def test_people_are_not_recommended(recommended: Any) -> None:
+    people = pl.DataFrame({"dataset": ["demo"], "judge": ["ben"]})
+    rows = recommended(gate("bias"), gate("bias", judge="ben"), people=people)
+    assert [row["judge"] for row in rows] == ["ada"]
+    assert recommended(gate("bias", judge="ben"), people=people) == []
+
+
+@given(verdicts=st.lists(st.sampled_from(["pass", "fail", "inconclusive"]), min_size=6, max_size=6))
+def test_only_a_judge_that_passes_all_is_recommended(recommended: Any, verdicts: list[str]) -> None:
+    rows = [gate(name, verdict) for name, verdict in zip(GATES, verdicts, strict=True)]
+    [row] = recommended(*rows)
+    assert (row["recommendation"] == "use") == (set(verdicts) == {"pass"})
+    grave = [v for name, v in zip(GATES, verdicts, strict=True) if name in DEFAULTS.disqualifying]
+    assert (row["recommendation"] == "do not use") == ("fail" in grave)
+    assert row["passed"] + row["failed"] + row["inconclusive"] == 6
+
+
+def advised(*rows: Row) -> pl.DataFrame:
+    plain = {**ADA, "mode": "balanced", "simulated": False, "recommendation": "use"}
+    texts = {"reasons": None, "undecided": None, "more_questions": None, "not_measured": None}
+    counts = {"passed": 3, "failed": 0, "inconclusive": 0}
+    frame = pl.DataFrame([{**plain, **texts, **counts, **row} for row in rows])
+    return frame.with_columns(pl.col("judge").cast(pl.String))
+
+
+def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
+    lines = advice(
+        advised(
+            {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
+            {"judge": "cy", "recommendation": "not enough data"}
+            | {"undecided": "boast (about 40 more)", "more_questions": 40},
+            {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
+            {"judge": "ada", "simulated": True, "not_measured": "drift"},
+        )
+    )
+    assert [(line.mark, line.judge, line.recommendation, line.simulated) for line in lines] == [
+        ("✓", "ada", "use", True),
+        ("!", "bo", "use with care", False),
+        ("?", "cy", "not enough data", False),
+        ("✗", "dot", "do not use", False),
+    ]
+    assert [line.why for line in lines] == [
+        "Passes all 3 gates. Not measured: drift",
+        "Prefers one slot",
+        "About 40 more questions would decide. Undecided: boast (about 40 more)",
+        "A; b; c; 2 more reasons in mart.recommendations",
+    ]
+
+
+def test_what_no_judge_was_measured_on_is_said_once() -> None:
+    rows = advised({"judge": "ada", "not_measured": "drift"}, {"judge": "bo"})
+    assert not_measured(rows) == ""
+    both = rows.with_columns(not_measured=pl.lit("drift"))
+    assert not_measured(both) == "Not measured: drift."
+    assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
+
+
+def test_the_wave_asked_for_is_shown_else_the_last() -> None:
+    rows = advised({"wave": "1"}, {"wave": "2", "recommendation": "do not use", "reasons": "a"})
+    assert [line.recommendation for line in advice(rows, "1")] == ["use"]
+    assert [line.recommendation for line in advice(rows)] == ["do not use"]
+    assert advice(rows.clear()) == []
+
+
+def test_the_policy_names_the_gates_of_the_study() -> None:
+    assert "fails the gate discernment, agreement or validity." in policy(DEFAULTS)
+    assert "fails the gate position." in policy(Thresholds(disqualifying=("position",)))
+    assert "fails the gate (none)." in policy(Thresholds(disqualifying=()))

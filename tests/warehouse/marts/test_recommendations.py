@@ -1,0 +1,24 @@
+from collections.abc import Callable
+
+from schemas.results import Estimates, Findings
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Saving]
+Concluded = Callable[..., list[Saving]]
+
+
+def test_a_row_per_judge_with_reasons(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
+    whole = {"perturbation": None, "kind": None, "mode": "any", "clusters": 10}
+    share = {"statistic": "invalid_rate", "estimate": 0.02, "low": 0.0, "high": 0.05}
+    position = {"kind": "position", "statistic": "position_gap", "finding": "biased"}
+    shift = {"estimate": 0.2, "low": 0.1, "high": 0.3}
+    findings = make(Findings, {}, {"perturbation": None, "mode": "any", **position, **shift})
+    saved = concluded(make(Estimates, {**whole, **share}), findings)
+    warehouse.save(saved, run="r1", study="quick")
+    [row] = warehouse.query("select * from mart.recommendations").to_dicts()
+    assert (row["study"], row["recommendation"]) == ("quick", "use with care")
+    assert row["reasons"].endswith("prefers one slot (.20 [.10, .30], limit .05)")
+    assert (row["passed"], row["failed"]) == (1, 2)
+    assert row["not_measured"] == "detection of flaws, agreement with people, drift"
