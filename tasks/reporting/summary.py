@@ -147,12 +147,12 @@ def _why(row: Row) -> str:
 
 def policy(thresholds: Thresholds) -> str:
     """State the rule by which judges are recommended (methods, section 17)."""
-    forbidding = listing(thresholds.disqualifying).replace(" and ", " or ")
+    named = listing(thresholds.disqualifying).replace(" and ", " or ")
+    forbids = f"do not use a judge that fails the gate {named}; " if named else ""
     return (
-        f"Do not use: the judge fails the gate {forbidding or '(none)'}. Use with care: it fails "
-        "another gate, a bias differs between questions, it detects only some of a flaw, or a gate "
-        "is undecided for a reason that more questions do not remove. Not enough data: a gate is "
-        "undecided otherwise. Use: it passes all gates. The study sets gates and tolerances."
+        f"Policy (`disqualifying` of the study): {forbids}use a judge with care that fails "
+        f"{'another' if named else 'a'} gate, that a bias moves on some questions, or that more "
+        "questions would not decide."
     )
 
 

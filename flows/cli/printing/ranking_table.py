@@ -67,8 +67,9 @@ def show_ranked(study: str, warehouse: Path | None) -> None:
     if line := outdated_line(store):
         say(line, err=True)
     console = Console()
-    limits = thresholds_of(run_of_results(store, study))
-    show_advice(console, store.query(RECOMMENDED, [study]), "", limits)
+    recommended = store.query(RECOMMENDED, [study])
+    if recommended.height:
+        show_advice(console, recommended, "", thresholds_of(run_of_results(store, study)))
     rows = store.query(ROWS, [study]).to_dicts()
     prompts = [row["prompt"] for row in rows if not _is_person(row)]
     for row in rows:

@@ -296,6 +296,8 @@ def test_the_wave_asked_for_is_shown_else_the_last() -> None:
 
 
 def test_the_policy_names_the_gates_of_the_study() -> None:
-    assert "fails the gate discernment, agreement or validity." in policy(DEFAULTS)
-    assert "fails the gate position." in policy(Thresholds(disqualifying=("position",)))
-    assert "fails the gate (none)." in policy(Thresholds(disqualifying=()))
+    assert "that fails the gate discernment, agreement or validity;" in policy(DEFAULTS)
+    assert "that fails the gate position;" in policy(Thresholds(disqualifying=("position",)))
+    assert policy(Thresholds(disqualifying=())).startswith(
+        "Policy (`disqualifying` of the study): use"
+    )
