@@ -11,10 +11,11 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.reporting.category_rows import category_groups
+from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.comparison_rows import (
     adjustment_rows,
     all_rows,
+    category_groups,
     contrast_groups,
     position_table,
 )
@@ -29,11 +30,8 @@ from tasks.reporting.rows import (
     validity_rows,
 )
 from tasks.reporting.summary import (
-    advice,
     glossary,
     is_person,
-    not_measured,
-    policy,
     simulated_sentence,
     summary,
     written_limits,

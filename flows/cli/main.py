@@ -22,7 +22,7 @@ from flows.cli.options import (
     server_option,
     study_options,
 )
-from flows.cli.result_commands import export, report, show, snapshot, sql
+from flows.cli.result_commands import export, gate, report, show, snapshot, sql
 from flows.running.processes import clear_errors, warn_of_ignored_files
 from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
 
@@ -35,7 +35,7 @@ def main() -> None:
     """Measure the biases of LLM judges, with confidence intervals."""
 
 
-for command in (export, report, show, snapshot, sql):
+for command in (export, gate, report, show, snapshot, sql):
     main.add_command(command)
 
 

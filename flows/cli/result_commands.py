@@ -1,12 +1,14 @@
 """Commands that read results from the warehouse; heavy imports wait until one needs them."""
 
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from flows.cli.options import COPIES, FILE, FILES, PATH, complete_from, complete_studies
 from flows.running.processes import clear_errors
 from tasks.kit.command_line import Command, warehouse_option
+from tasks.kit.defaults import Gate
 
 
 @click.command(
@@ -201,3 +203,61 @@ def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool
     from flows.cli.query import rewrite_report
 
     rewrite_report(study, out, warehouse, number=number)
+
+
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        "voirdire gate quick",
+        "voirdire gate nightly --judge openai/gpt-5.4-mini --junit gate.xml",
+    ),
+)
+@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.option("--wave", help="Gates of this wave. Default: the wave that was measured last.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    shell_complete=complete_from("tasks.providers", "JUDGES"),
+    help="Only gates of this judge (repeatable). Default: all judges.",
+)
+@click.option(
+    "--only",
+    "gates",
+    multiple=True,
+    type=click.Choice(get_args(Gate)),
+    help="Only this gate (repeatable). Default: all gates.",
+)
+@click.option("--junit", type=FILE, help="Write a test case per gate to this file, as JUnit XML.")
+@click.option("--markdown", type=FILE, help="Write a summary to this file, as Markdown.")
+@warehouse_option
+@clear_errors
+def gate(
+    study: str,
+    warehouse: Path | None,
+    *,
+    wave: str | None,
+    judges: tuple[str, ...],
+    gates: tuple[str, ...],
+    junit: Path | None,
+    markdown: Path | None,
+) -> None:
+    """Exit with 0 if the judges of STUDY (default: quick) pass all gates of the scorecard.
+
+    Exits with 1 if a gate fails, and with 3 if none fails but one is inconclusive. Tolerances are
+    those of the study; an estimate alone never passes or fails, only its interval does.
+    """
+    from flows.cli.printing.gate_table import show_gate
+
+    raise SystemExit(
+        show_gate(
+            study,
+            warehouse,
+            wave=wave,
+            judges=judges,
+            gates=gates,
+            junit_file=junit,
+            markdown_file=markdown,
+        )
+    )

@@ -1,7 +1,6 @@
 """Publish a run's results: a report file and Prefect artifacts."""
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
-from tasks.reporting.summary import advice, not_measured, policy
+from tasks.reporting.advice import advice, literal, not_measured, policy
 from tasks.results import Conclusions
 
 
@@ -56,7 +55,7 @@ async def _show_in_ui(run: RunRow, concluded: Conclusions, path: Path) -> None:
     )
     places = f"Report: `{path}`\n\nWarehouse: `{run.warehouse.path}`"
     await acreate_markdown_artifact(
-        f"{advice_markdown(concluded, run.study)}{_literal(run.counts.summary())}.\n\n{places}",
+        f"{advice_markdown(concluded, run.study)}{literal(run.counts.summary())}.\n\n{places}",
         key="report",
         description=f"Which judge to use, study {run.study.name}",
     )
@@ -65,11 +64,7 @@ async def _show_in_ui(run: RunRow, concluded: Conclusions, path: Path) -> None:
 def advice_markdown(concluded: Conclusions, study: Study) -> str:
     """Return whether to use each judge, and the policy, as Markdown; empty without a judge."""
     recommended = concluded.in_mode(study.mode).recommendations
-    lines = [
-        f"- {line.mark} {_literal(line.judge)}{' (simulated)' if line.simulated else ''}: "
-        f"**{line.recommendation}**. {_literal(line.why)}."
-        for line in advice(recommended, study.wave)
-    ]
+    lines = [line.markdown() for line in advice(recommended, study.wave)]
     if not lines:
         return ""
     notes = [not_measured(recommended), policy(study.thresholds)]
@@ -93,8 +88,3 @@ def artifact_rows(findings: pl.DataFrame) -> list[dict[str, Any]]:
         reason="reason",
     )
     return shown.to_dicts()
-
-
-def _literal(text: str) -> str:
-    """Keep a text from being read as Markdown or HTML: a provider's error may be in it."""
-    return re.sub(r"([\\`*_\[\]<>#!&|~])", r"\\\1", text)

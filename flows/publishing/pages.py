@@ -38,7 +38,7 @@ def write_page(page: str, path: Path) -> None:
 
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
     """Return what a report says about a run, from its row in ``runs``."""
-    study = _study_of(run)
+    study = study_of(run)
     return ReportFacts(
         study=study.name,
         dataset=study.dataset,
@@ -80,7 +80,7 @@ def render_page(
     render: Callable[..., str] = report,
 ) -> str:
     """Render the report of a run, given its row in ``runs`` and its results."""
-    facts, votes = facts_of(run, warehouse.path), vote_facts(warehouse, _study_of(run))
+    facts, votes = facts_of(run, warehouse.path), vote_facts(warehouse, study_of(run))
     facts = facts._replace(
         # A file of votes does not say why a person's vote is invalid.
         people="" if facts.from_file else votes.people,
@@ -93,10 +93,10 @@ def render_page(
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
     """Return the limits that the results of a run were concluded by."""
     # Names in a file of votes need not be known here; it is measured with the defaults.
-    return DEFAULTS if run["flow"] == "measure" else _study_of(run).thresholds
+    return DEFAULTS if run["flow"] == "measure" else study_of(run).thresholds
 
 
-def _study_of(run: Mapping[str, Any]) -> Study:
+def study_of(run: Mapping[str, Any]) -> Study:
     """Return the study of a run; of votes from a file no name in it need be known here."""
     if run["flow"] == "measure":
         return Study.model_construct(**with_prompts(json.loads(run["parameters"])))
@@ -135,7 +135,7 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     run = run_of_results(warehouse, study)
     frames: list[Any] = [warehouse.read(model, among=results) for model in CONCLUDED]
     concluded = Conclusions(*frames)
-    perturbed = _perturbed(warehouse, _study_of(run), concluded.estimates)
+    perturbed = _perturbed(warehouse, study_of(run), concluded.estimates)
     return render_page(run, warehouse, concluded, perturbed=perturbed)
 
 

@@ -126,6 +126,12 @@ def recommend(
     )
 
 
+def of_wave(frame: pl.DataFrame, wave: str) -> pl.DataFrame:
+    """Return the rows of a wave; of the last one if there are none."""
+    waves = frame["wave"]
+    return frame.filter(wave=wave if (waves == wave).any() else str(waves.max()))
+
+
 def _by_mode(gates: pl.DataFrame) -> pl.DataFrame:
     """Count the gates of mode *any* for each mode that the judge has."""
     own = gates.filter(pl.col("mode") != "any")

@@ -1,4 +1,4 @@
-"""Rows of the report's tables of contrasts, adjustments, position bias and all numbers."""
+"""Rows of the report's tables of contrasts, adjustments, position bias, categories, all numbers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import CategoryShifts
 from schemas.keys import unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
@@ -37,6 +38,7 @@ PRIMARY = ("mps_sham_contrast", "mps_contrast")
 BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 CELL = ("dataset", "prompt", "wave")
+UNITS = {"score": "MPS", "points": "points", "share": "pass rate"}
 
 
 class Pair(NamedTuple):
@@ -332,3 +334,39 @@ def _words(row: Row) -> Text:
 
 def _questions(row: Row | None) -> str:
     return thousands(row["clusters"]) if row else ""
+
+
+class Categories(NamedTuple):
+    """The shifts by category under one perturbation."""
+
+    perturbation: str
+    summary: str
+    rows: list[Judged]
+
+
+def category_groups(found: DataFrame[CategoryShifts]) -> list[Categories]:
+    """Return the shift of each judge in each category, by perturbation."""
+    if found.is_empty() or found["category"].n_unique() < 2:
+        return []
+    ordered = with_who(found).sort("perturbation", "who", "category")
+    groups = []
+    for (perturbation,), part in ordered.group_by("perturbation", maintain_order=True):
+        rows = [
+            Judged(
+                row["who"],
+                bool(row["simulated"]),
+                [
+                    Text(row["category"]),
+                    said(row),
+                    Text(UNITS.get(row["unit"], row["unit"] or "")),
+                    Text(p_value(row["p_value"])),
+                    Text(p_value(row["p_adjusted"])),
+                    Text(thousands(row["clusters"])),
+                ],
+            )
+            for row in part.to_dicts()
+        ]
+        moved = int((part["p_adjusted"] < 0.05).sum())
+        summary = f"{moved} of {count(len(rows), 'shift')} differ from 0 (adjusted p below .05)"
+        groups.append(Categories(str(perturbation), summary, rows))
+    return groups

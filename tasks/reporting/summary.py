@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import RECOMMENDATIONS
 from schemas.keys import PEOPLE
 from schemas.results import Findings
 from tasks.conclusions.position_bias import GAP, POSITION
@@ -81,79 +80,6 @@ def written_limits(thresholds: Thresholds) -> dict[str, Any]:
         name: number(limit) if isinstance(limit, float) else limit
         for name, limit in thresholds.model_dump().items()
     }
-
-
-class Advice(NamedTuple):
-    """Whether to use a judge, as terminal, report and artifact say it."""
-
-    mark: str
-    recommendation: str
-    judge: str
-    simulated: bool
-    why: str
-
-
-MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
-ORDER = ("use", "use with care", "not enough data", "do not use")
-"""Recommendations as they are listed, those of usable judges first."""
-REASONS_SHOWN = 3
-ALL_REASONS = "mart.recommendations"
-
-
-def advice(recommendations: pl.DataFrame, wave: str = "") -> list[Advice]:
-    """Return a line per judge for the wave ``wave``, or for the last one without results of it."""
-    if recommendations.is_empty():
-        return []
-    waves = recommendations["wave"]
-    shown = recommendations.filter(wave=wave if (waves == wave).any() else str(waves.max()))
-    place = pl.col("recommendation").replace_strict(ORDER, range(len(ORDER)))
-    if not_measured(shown):
-        shown = shown.with_columns(not_measured=pl.lit(None, pl.String))
-    rows = with_who(shown).sort(place, "failed", "inconclusive", "who")
-    return [
-        Advice(
-            MARKS[row["recommendation"]],
-            row["recommendation"],
-            clip(clean(row["who"]), 60),
-            row["simulated"],
-            _why(row),
-        )
-        for row in rows.to_dicts()
-    ]
-
-
-def not_measured(recommendations: pl.DataFrame) -> str:
-    """Say what was not measured for any judge; empty if that differs between judges."""
-    texts = recommendations["not_measured"].unique()
-    return f"Not measured: {texts[0]}." if len(texts) == 1 and texts[0] else ""
-
-
-def _why(row: Row) -> str:
-    """Say why a judge is recommended or not: reasons, what is undecided, what was not measured."""
-    reasons = (row["reasons"] or "").split("; ") if row["reasons"] else []
-    rest = len(reasons) - REASONS_SHOWN
-    more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
-    parts = ["; ".join([*reasons[:REASONS_SHOWN], *more])]
-    if row["recommendation"] == "use":
-        parts.append(f"passes all {count(row['passed'], 'gate')}")
-    if row["more_questions"]:
-        parts.append(f"about {count(row['more_questions'], 'more question')} would decide")
-    if row["undecided"]:
-        parts.append(f"undecided: {row['undecided']}")
-    if row["not_measured"]:
-        parts.append(f"not measured: {row['not_measured']}")
-    return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
-
-
-def policy(thresholds: Thresholds) -> str:
-    """State the rule by which judges are recommended (methods, section 17)."""
-    named = listing(thresholds.disqualifying).replace(" and ", " or ")
-    forbids = f"do not use a judge that fails the gate {named}; " if named else ""
-    return (
-        f"Policy (`disqualifying` of the study): {forbids}use a judge with care that fails "
-        f"{'another' if named else 'a'} gate, that a bias moves on some questions, or that more "
-        "questions would not decide."
-    )
 
 
 def summary(

@@ -255,6 +255,11 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     artifacts = ask_server("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}})
     by_key = {artifact["key"]: artifact for artifact in artifacts}
     assert {"findings", "report", "ballots"} <= by_key.keys()
+    advised = warehouse.query("select judge, recommendation from mart.recommendations").rows()
+    assert len(advised) == 5
+    for judge, recommendation in advised:
+        line = f" {judge} (simulated): **{recommendation}**. "
+        assert line in by_key["report"]["data"], by_key["report"]["data"]
     rows = json.loads(by_key["findings"]["data"])
     shifts = warehouse.query("select sham_shift from mart.bias where perturbation is not null")
     told = [row["sham_shift"] for row in rows if row["perturbation"] != "position"]

@@ -21,6 +21,8 @@ from benchmarks.simulated_studies import PRESETS, simulate
 from flows import serve
 from flows.cli import audit, calibrate, measure, query
 from flows.cli.main import main
+from flows.cli.printing import gate_table
+from flows.publishing.gate import Check, Gated
 from flows.results import remeasure
 from flows.running.run_row import first_row
 from flows.serving import serve_loop
@@ -31,6 +33,7 @@ from tasks.aggregate import count_votes, tally_votes
 from warehouse.store import Saving, Warehouse
 
 SMALL = ["--judge", "offline/random", "--perturbation", "padding", "--limit", "2"]
+PASSED = Check("ada", "validity", "pass", "")
 WORDS = {
     "audit": ["quick", *SMALL, "--warehouse", "new.duckdb"],
     "plan": ["quick", *SMALL, "--warehouse", "new.duckdb"],
@@ -40,6 +43,7 @@ WORDS = {
     "remeasure": ["mine"],
     "sql": ["select 1 as a"],
     "show": ["mine"],
+    "gate": ["mine"],
     "completion": ["bash"],
     "export": ["mine", "--output", "out"],
     "snapshot": [],
@@ -104,6 +108,7 @@ def nothing_runs(
         (calibrate, "calibrate_labels", end),
         (remeasure, "results_of_study", end),
         (query, "stored_page", lambda *_: "<p>"),
+        (gate_table, "gate_of", lambda *_: Gated("mine", "", [PASSED], [])),
         (Warehouse, "copy", lambda *_: {}),
         (serve, "Server", server),
         (serve, "require_answer", lambda _: None),

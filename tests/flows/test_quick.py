@@ -109,6 +109,19 @@ def test_the_texts_behind_a_finding_are_shown(
     assert "1 of 33" in unread
 
 
+def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
+    audited: tuple[Callable[..., Any], Any, Path],
+) -> None:
+    voirdire, _, folder = audited
+    judges = {"fair": 0, "leaning": 1, "fussy": 3}
+    files = ("--junit", "gate.xml", "--markdown", "gate.md")
+    for name, code in judges.items():
+        done = voirdire("gate", "quick", "--judge", f"offline/{name}", *files)
+        assert (done.returncode, done.stderr) == (code, "")
+    assert "offline/fussy (simulated): **use with care**" in (folder / "gate.md").read_text()
+    assert voirdire("gate", "quick").returncode == 1
+
+
 def test_questions_are_answered_without_sql(
     audited: tuple[Callable[..., Any], Any, Path],
 ) -> None:

@@ -19,7 +19,8 @@ from rich.text import Text
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.defaults import Thresholds
 from tasks.kit.printable import printable
-from tasks.reporting.summary import MARK, advice, detected, favoured, not_measured, policy
+from tasks.reporting.advice import advice, not_measured, policy
+from tasks.reporting.summary import MARK, detected, favoured
 from tasks.reporting.wording import listing, p_value
 
 COLOURS = {

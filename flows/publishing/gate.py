@@ -1,0 +1,195 @@
+"""Gate for continuous integration: the scorecard of a study as outcome, JUnit XML and Markdown."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import polars as pl
+
+from flows.publishing.pages import run_of_results, study_of
+from tasks.conclusions.recommendations import of_wave
+from tasks.reporting.advice import Advice, advice, literal
+from tasks.reporting.wording import clean, count, interval, number
+from warehouse.store import Warehouse
+
+PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
+EXIT_CODES = {PASSED: 0, BROKEN: 1, INCONCLUSIVE: 3}
+"""Outcome -> exit code; 2 is wrong input, as for every command."""
+CHECKS = """
+    select g.*
+    from mart.scorecard as g
+    semi join mart.recommendations as r using (study, dataset, judge, prompt, wave)
+    where g.study = ?
+    order by g.judge, g.prompt, g.dataset, g.perturbation is not null, g.gate, g.perturbation
+"""
+"""Gates of judges; people are the standard that judges are compared with."""
+RECOMMENDED = "select * from mart.recommendations where study = ?"
+LAST = """
+    select state from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+"""
+STATES = {"failed": "failed", "killed": "was killed"}
+BY_DESIGN = ("discernment", "drift")
+"""Gates that a study without flaws, or without an earlier wave, cannot decide."""
+
+
+class Check(NamedTuple):
+    """One gate of one judge."""
+
+    judge: str
+    """Its name, with the prompt and dataset where they differ, and the mark of simulated judges."""
+    name: str
+    verdict: str
+    """``pass``, ``fail``, ``inconclusive`` or ``not measured``."""
+    said: str
+    """Value, interval, limit and reason."""
+
+
+class Gated(NamedTuple):
+    """The gates of a study in one wave."""
+
+    study: str
+    wave: str
+    checks: list[Check]
+    advised: list[Advice]
+
+    @property
+    def outcome(self) -> str:
+        """Return ``broken`` if a gate fails, else ``inconclusive`` if one is, else ``passed``."""
+        verdicts = {check.verdict for check in self.checks}
+        if "fail" in verdicts:
+            return BROKEN
+        return INCONCLUSIVE if "inconclusive" in verdicts or "pass" not in verdicts else PASSED
+
+    def number_of(self, verdict: str) -> int:
+        """Return how many gates have a verdict."""
+        return sum(check.verdict == verdict for check in self.checks)
+
+    def summary(self) -> str:
+        """Say what the outcome is and why, in one sentence."""
+        several = count(len(self.checks), "gate")
+        parts = [
+            f"{self.number_of(verdict)} {word}"
+            for verdict, word in (
+                ("fail", "failed"),
+                ("inconclusive", "inconclusive"),
+                ("not measured", "not measured"),
+            )
+            if self.number_of(verdict)
+        ]
+        wave = f", wave {self.wave}" if self.wave else ""
+        counts = f" ({', '.join(parts)})" if parts else ""
+        return clean(f"Study {self.study}{wave}: {self.outcome}: {several}{counts}.")
+
+
+def gate_of(
+    warehouse: Warehouse,
+    study: str,
+    wave: str | None = None,
+    judges: Collection[str] = (),
+    gates: Collection[str] = (),
+) -> Gated:
+    """Return the gates of a study, of one wave: the one named, or the last that was measured.
+
+    Raises
+    ------
+    ValueError
+        If the study has no results, or none of this wave or of one of these judges; or if no wave
+        is named and the last run failed, because its judges may have changed.
+    """
+    run = study_of(run_of_results(warehouse, study))
+    found, recommended, last = warehouse.query_all(
+        (CHECKS, [study]), (RECOMMENDED, [study]), (LAST, [study])
+    )
+    if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
+        raise ValueError(
+            f"the last run of study {study!r} {STATES[last['state'].item()]}, so its gates are not "
+            f"known. Run `voirdire audit {study}` again, or name an earlier wave with --wave."
+        )
+    if found.is_empty():
+        raise ValueError(
+            f"study {study!r} has no judge with a scorecard. Results of earlier versions get "
+            f"theirs by `voirdire remeasure {study}`."
+        )
+    if wave is not None:
+        _require("wave", {wave}, {*found["wave"]}, study)
+    _require("judge", judges, {*found["judge"]}, study)
+    kept = [
+        frame.filter(pl.col("judge").is_in(sorted(judges))) if judges else frame
+        for frame in (found, recommended)
+    ]
+    rows, advised = (of_wave(frame, wave if wave is not None else run.wave) for frame in kept)
+    if gates:
+        rows = rows.filter(pl.col("gate").is_in(sorted(gates)))
+    differing = [name for name in ("prompt", "dataset", "mode") if _differ(rows, name)]
+    checks = [_check(row, differing) for row in rows.to_dicts()]
+    shown = str(rows["wave"].item(0)) if rows.height else ""
+    return Gated(study, shown, checks, advice(advised))
+
+
+def junit(gated: Gated) -> str:
+    """Write JUnit XML: a test case per gate; inconclusive gates are skipped tests.
+
+    Characters that XML 1.0 does not have are replaced.
+    """
+    suites = Element("testsuites", name="voirdire")
+    skipped = gated.number_of("inconclusive") + gated.number_of("not measured")
+    suite = SubElement(
+        suites,
+        "testsuite",
+        name=clean(f"{gated.study} {gated.wave}"),
+        tests=str(len(gated.checks)),
+        failures=str(gated.number_of("fail")),
+        errors="0",
+        skipped=str(skipped),
+    )
+    for check in gated.checks:
+        case = SubElement(suite, "testcase", classname=clean(check.judge), name=clean(check.name))
+        if check.verdict == "fail":
+            SubElement(case, "failure", message=clean(check.said), type="gate")
+        elif check.verdict != "pass":
+            SubElement(case, "skipped", message=clean(f"{check.verdict}: {check.said}"))
+    indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
+
+
+def markdown(gated: Gated) -> str:
+    """Write a summary in Markdown: outcome, recommendations, and the gates that do not pass."""
+    lines = [f"## {literal(gated.summary())}", ""]
+    lines += [line.markdown() for line in gated.advised]
+    open_ = [check for check in gated.checks if check.verdict != "pass"]
+    if open_:
+        lines += ["", "| judge | gate | verdict | value |", "| --- | --- | --- | --- |"]
+        lines += [f"| {' | '.join(literal(clean(text)) for text in _cells(c))} |" for c in open_]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(check: Check) -> tuple[str, str, str, str]:
+    return check.judge, check.name, check.verdict, check.said
+
+
+def _check(row: dict[str, Any], differing: list[str]) -> Check:
+    judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
+    unmeasured = row["value"] is None and row["gate"] in BY_DESIGN
+    known = row["value"] is not None and row["low"] is not None
+    limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
+    numbers = f"{number(row['value'])} {interval(row['low'], row['high'])}{limit}" if known else ""
+    open_ = row["verdict"] == "inconclusive"
+    return Check(
+        f"{judge} (simulated)" if row["simulated"] else judge,
+        row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",
+        "not measured" if unmeasured and open_ else row["verdict"],
+        "; ".join(filter(None, [numbers, row["reason"]])),
+    )
+
+
+def _differ(rows: pl.DataFrame, name: str) -> bool:
+    return rows.filter(pl.col(name) != "any")[name].n_unique() > 1
+
+
+def _require(what: str, given: Collection[str], known: Collection[str], study: str) -> None:
+    if missing := sorted({*given} - {*known}):
+        listed = ", ".join(filter(None, sorted(known))) or f"one {what} without a name"
+        raise ValueError(
+            f"--{what} {missing[0]!r}: study {study!r} has no results of this {what}. It has: "
+            f"{listed}."
+        )

@@ -1,0 +1,203 @@
+"""``voirdire gate``: exit codes, JUnit XML and Markdown, from results in a warehouse."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+from flows.publishing.gate import EXIT_CODES, Check, Gated, junit, markdown
+from schemas.conclusions import Recommendations
+from schemas.results import Estimates, Gates
+from warehouse.store import Saving, Warehouse
+
+Row = dict[str, Any]
+ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
+WHOLE = {"mode": "any", "perturbation": None, "simulated": False, "reason": None}
+NUMBERS = {"value": 0.01, "low": -0.01, "high": 0.03, "tolerance": 0.05, "margin": 0.4}
+DOCS = Path(__file__).parents[3] / "docs" / "how-to" / "gate.md"
+
+
+def gate(name: str, verdict: str = "pass", **changes: Any) -> Row:
+    return {**ADA, **WHOLE, **NUMBERS, "gate": name, "verdict": verdict, **changes}
+
+
+@pytest.fixture
+def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callable[..., Result]:
+    """Return what saves gates as the results of a study and runs ``voirdire gate`` on them."""
+
+    def run(*rows: Row, words: tuple[str, ...] = (), last: str = "completed") -> Result:
+        path = tmp_path / "w.duckdb"
+        judged = {(row["judge"], row["wave"]) for row in rows} - {("people/ben", "")}
+        advised = [
+            {**ADA, "judge": judge, "wave": wave, "mode": "any", "simulated": judge == "offline/x"}
+            | {"recommendation": "use", "passed": 1, "failed": 0, "inconclusive": 0}
+            for judge, wave in sorted(judged)
+        ]
+        waves = sorted({wave for _, wave in judged})
+        runs = [_run("r1", "completed", 1, waves), _run("r2", last, 2, waves)]
+        path.unlink(missing_ok=True)
+        for each in runs:
+            Warehouse(path).start_run(each)
+        Warehouse(path).save(
+            [
+                Saving(Gates, Gates.of(pl.DataFrame(rows, infer_schema_length=None))),
+                Saving(Estimates, make_estimates()),
+                Saving(Recommendations, Recommendations.of(pl.DataFrame(advised))),
+            ],
+            run="r1",
+            study="mine",
+        )
+        return CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path), *words])
+
+    return run
+
+
+def _run(run: str, state: str, hour: int, waves: list[str]) -> Row:
+    parameters = {"name": "mine", "wave": waves[0]}
+    return {"run": run, "flow": "audit", "study": "mine", "state": state, "code_version": "1"} | {
+        **dict.fromkeys(("user", "process", "fingerprint"), "x"),
+        "started_at": datetime(2026, 1, 1, hour, tzinfo=UTC),
+        "parameters": json.dumps(parameters),
+    }
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code", "outcome"),
+    [
+        (("pass", "pass"), 0, "passed: 2 gates."),
+        (("pass", "fail"), 1, "broken: 2 gates (1 failed)."),
+        (("inconclusive", "pass"), 3, "inconclusive: 2 gates (1 inconclusive)."),
+        (("inconclusive", "fail"), 1, "broken: 2 gates (1 failed, 1 inconclusive)."),
+    ],
+)
+def test_the_worst_verdict_decides(
+    gated: Any, verdicts: tuple[str, str], code: int, outcome: str
+) -> None:
+    done = gated(gate("position", verdicts[0]), gate("validity", verdicts[1]))
+    assert done.exit_code == code
+    assert done.stdout.splitlines()[-1] == f"Study mine: {outcome}"
+
+
+def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
+    empty = dict.fromkeys(("value", "low", "high", "margin"))
+    done = gated(gate("validity"), gate("drift", "inconclusive", **empty, reason="first wave"))
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (
+        0,
+        "Study mine: passed: 2 gates (1 not measured).",
+    )
+    # A judge that gave no readable reply has no estimate either, and does not pass.
+    lost = gated(gate("validity"), gate("bias", "inconclusive", **empty, perturbation="boast"))
+    assert lost.exit_code == 3
+    nothing = gated(gate("drift", "inconclusive", **empty))
+    assert nothing.exit_code == 3
+
+
+def test_options_restrict_the_gates(gated: Any) -> None:
+    rows = gate("position", "fail"), gate("validity"), gate("position", judge="bob")
+    assert gated(*rows).exit_code == 1
+    assert gated(*rows, words=("--only", "validity")).exit_code == 0
+    assert gated(*rows, words=("--judge", "bob")).exit_code == 0
+    assert gated(*rows, words=("--judge", "ada")).exit_code == 1
+
+
+def test_people_pass_and_fail_no_gate(gated: Any) -> None:
+    assert gated(gate("validity"), gate("position", "fail", judge="people/ben")).exit_code == 0
+
+
+def test_the_wave_of_the_last_run_counts_unless_another_is_named(gated: Any) -> None:
+    rows = gate("validity", wave="after"), gate("validity", "fail", wave="before")
+    assert gated(*rows).exit_code == 0  # `after` was run last
+    done = gated(*rows, words=("--wave", "before"))
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (
+        1,
+        "Study mine, wave before: broken: 1 gate (1 failed).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            ("--judge", "eve"),
+            "--judge 'eve': study 'mine' has no results of this judge. It has: ada.",
+        ),
+        (("--wave", "9"), "this wave. It has: one wave without a name."),
+    ],
+)
+def test_what_has_no_results_is_one_clear_error(
+    gated: Any, words: tuple[str, ...], says: str
+) -> None:
+    done = gated(gate("validity"), words=words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_results_from_before_a_failed_run_pass_nothing(gated: Any) -> None:
+    done = gated(gate("validity"), last="failed")
+    assert done.exit_code == 2
+    assert "the last run of study 'mine' failed, so its gates are not known" in done.stderr
+    assert gated(gate("validity"), last="killed", words=("--wave", "")).exit_code == 0
+
+
+def test_junit_has_a_case_per_gate(gated: Any, tmp_path: Path) -> None:
+    file = tmp_path / "gate.xml"
+    hostile = "a<b>\x07 & \x1b[31m\ud800"
+    done = gated(
+        gate("validity"),
+        gate("position", "fail", judge="offline/x", simulated=True),
+        gate("bias", "inconclusive", perturbation="boast", reason=hostile.replace("\ud800", "")),
+        words=("--junit", str(file)),
+    )
+    assert done.exit_code == 1
+    [suite] = ET.parse(file).getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "0",
+        "skipped": "1",
+    }
+    cases = {(case.get("classname"), case.get("name")): [*case] for case in suite}
+    assert [*cases] == [
+        ("ada", "validity"),
+        ("ada", "bias boast"),
+        ("offline/x (simulated)", "position"),
+    ]
+    assert cases["ada", "validity"] == []
+    [failure] = cases["offline/x (simulated)", "position"]
+    assert (failure.tag, failure.get("message")) == (
+        "failure",
+        ".01 [\N{MINUS SIGN}.01,\xa0.03], limit .05",
+    )
+    [skipped] = cases["ada", "bias boast"]
+    assert skipped.tag == "skipped"
+    assert (skipped.get("message") or "").startswith("inconclusive: .01")
+
+
+def test_hostile_names_are_text_in_markdown_and_xml() -> None:
+    check = Check("<img src=x>|`ada`", "bias ]]>", "fail", "\x00\x1b[31m & [a](b)")
+    found = Gated("mine", "<1>", [check], [])
+    assert ET.fromstring(junit(found)).tag == "testsuites"
+    text = markdown(found)
+    assert "<img" not in text.replace(r"\<img", "")
+    assert r"| \<img src=x\>\|\`ada\` | bias \]\]\> | fail |" in text
+    assert EXIT_CODES[found.outcome] == 1
+
+
+def test_the_workflow_in_the_docs_calls_the_gate() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    block = text.split("```yaml\n")[1].split("```")[0]
+    steps = yaml.safe_load(block)["jobs"]["gate"]["steps"]
+    commands = [step["run"].split() for step in steps if step.get("run", "").startswith("voirdire")]
+    assert [words[1] for words in commands] == ["audit", "gate"]
+    for words in commands:
+        command = main.commands[words[1]]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known

@@ -1,0 +1,71 @@
+"""Whether to use each judge, in words."""
+
+from typing import Any
+
+import polars as pl
+
+from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.reporting.advice import advice, literal, not_measured, policy
+
+Row = dict[str, Any]
+ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
+
+
+def advised(*rows: Row) -> pl.DataFrame:
+    plain = {**ADA, "mode": "balanced", "simulated": False, "recommendation": "use"}
+    texts = {"reasons": None, "undecided": None, "more_questions": None, "not_measured": None}
+    counts = {"passed": 3, "failed": 0, "inconclusive": 0}
+    frame = pl.DataFrame([{**plain, **texts, **counts, **row} for row in rows])
+    return frame.with_columns(pl.col("judge").cast(pl.String))
+
+
+def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
+    lines = advice(
+        advised(
+            {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
+            {"judge": "cy", "recommendation": "not enough data"}
+            | {"undecided": "boast (about 40 more)", "more_questions": 40},
+            {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
+            {"judge": "ada", "simulated": True, "not_measured": "drift"},
+        )
+    )
+    assert [(line.mark, line.judge, line.recommendation, line.simulated) for line in lines] == [
+        ("✓", "ada", "use", True),
+        ("!", "bo", "use with care", False),
+        ("?", "cy", "not enough data", False),
+        ("✗", "dot", "do not use", False),
+    ]
+    assert [line.why for line in lines] == [
+        "Passes all 3 gates. Not measured: drift",
+        "Prefers one slot",
+        "About 40 more questions would decide. Undecided: boast (about 40 more)",
+        "A; b; c; 2 more reasons in mart.recommendations",
+    ]
+
+
+def test_what_no_judge_was_measured_on_is_said_once() -> None:
+    rows = advised({"judge": "ada", "not_measured": "drift"}, {"judge": "bo"})
+    assert not_measured(rows) == ""
+    both = rows.with_columns(not_measured=pl.lit("drift"))
+    assert not_measured(both) == "Not measured: drift."
+    assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
+
+
+def test_the_wave_asked_for_is_shown_else_the_last() -> None:
+    rows = advised({"wave": "1"}, {"wave": "2", "recommendation": "do not use", "reasons": "a"})
+    assert [line.recommendation for line in advice(rows, "1")] == ["use"]
+    assert [line.recommendation for line in advice(rows)] == ["do not use"]
+    assert advice(rows.clear()) == []
+
+
+def test_the_policy_names_the_gates_of_the_study() -> None:
+    assert "that fails the gate discernment, agreement or validity;" in policy(DEFAULTS)
+    assert "that fails the gate position;" in policy(Thresholds(disqualifying=("position",)))
+    assert policy(Thresholds(disqualifying=())).startswith(
+        "Policy (`disqualifying` of the study): use"
+    )
+
+
+def test_markdown_is_escaped() -> None:
+    hostile = "<img src=x> [a](b) `c` **d** | # ~~e~~"
+    assert literal(hostile) == (r"\<img src=x\> \[a\](b) \`c\` \*\*d\*\* \| \# \~\~e\~\~")
