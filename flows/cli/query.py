@@ -11,7 +11,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows.cli.printing.terminal import echo_data, print_rows, say
+from flows.cli.printing.terminal import echo_data, leading, print_rows, say
 from flows.cli.questions import asked, questions
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
@@ -26,12 +26,16 @@ from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
+from tasks.reporting.wording import count
 from warehouse.file_export import grains
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
 from warehouse.store import Warehouse, WarehouseError
 
 SHOWN = 200
+AS_LISTS = 3
+"""Most rows that are printed as lists on a terminal too narrow for their columns."""
+COLUMNS_NAMED = 6
 
 
 def show_query(
@@ -80,13 +84,32 @@ def show_query(
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
     elif form == "table":
-        print_rows(Console(), rows.columns, rows.head(SHOWN).rows())
-        if rows.is_empty():
-            click.echo("no rows", err=True)
-        if rows.height > SHOWN:
-            click.echo(f"Showing {SHOWN} of {rows.height} rows; --format csv prints all.", err=True)
+        _print_table(Console(), rows)
     else:
         echo_data(_content(rows, form).decode())
+
+
+def _print_table(console: Console, rows: pl.DataFrame) -> None:
+    """Print rows, and on stderr their number and what is not shown.
+
+    A few rows too wide for a terminal are printed as lists; of more rows, the first columns. Output
+    that is not a terminal has all columns.
+    """
+    shown = rows.head(SHOWN)
+    if console.is_terminal and rows.height > AS_LISTS:
+        shown = shown[:, : leading(rows.columns, shown.rows(), console.width) or None]
+    print_rows(console, shown.columns, shown.rows())
+    notes = [count(rows.height, "row") if rows.height else "no rows"]
+    if rows.height > SHOWN:
+        notes.append(f"the first {SHOWN} are shown, --format csv prints all")
+    if hidden := rows.columns[shown.width :]:
+        names = ", ".join(hidden[:COLUMNS_NAMED])
+        more = ", ..." if len(hidden) > COLUMNS_NAMED else ""
+        notes.append(
+            f"{count(shown.width, 'column')} of {rows.width} shown, without {names}{more}: select "
+            "columns by name, or use --format csv"
+        )
+    say("; ".join(notes), err=True)
 
 
 def show_marts() -> None:

@@ -321,6 +321,14 @@ def print_rows(
         console.print(plain_table(("", ""), list(zip(columns, row, strict=True)), heading), "")
 
 
+def leading(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> int:
+    """Return how many of the first columns fit side by side, folded where needed."""
+    for number_of in range(1, len(columns) + 1):
+        if not _widths(columns[:number_of], rows, width - GAPS[-1] * (number_of - 1)):
+            return number_of - 1
+    return len(columns)
+
+
 def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
     """Tell whether rows fit without folding."""
     full = [

@@ -6,7 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
+from flows.cli import query
 from flows.cli.main import main
 from flows.cli.query import show_numbers, show_query
 from schemas.frame import Frame
@@ -144,6 +146,41 @@ def test_no_rows_are_told(query: str, tmp_path: Path, capsys: pytest.CaptureFixt
     warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
     show_query(query, "table", warehouse.path)
     assert capsys.readouterr().err == "no rows\n"
+
+
+@pytest.mark.parametrize(
+    ("number_of", "terminal", "shown", "said"),
+    [
+        (5, True, 3, "5 rows; 3 columns of 40 shown, without c3, c4, c5, c6, c7, c8, ...: select"),
+        (3, True, 40, "3 rows"),  # as lists
+        (5, False, 40, "5 rows"),  # a pipe gets everything
+        (201, True, 3, "201 rows; the first 200 are shown, --format csv prints all; 3 columns of"),
+    ],
+)
+def test_wide_rows_fold_columns_on_a_terminal(
+    narrow: Callable[..., Any], number_of: int, terminal: bool, shown: int, said: str
+) -> None:
+    captured = narrow(number_of, terminal=terminal)
+    assert sum(str(10**9 + n) in captured.out for n in range(40)) == shown
+    assert captured.err.startswith(said)
+
+
+@pytest.fixture
+def narrow(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """Return what prints rows of 40 columns, each 10 wide, on 34 characters: room for three."""
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    columns = ", ".join(f"{10**9 + n} as c{n}" for n in range(40))
+
+    def printed(number_of: int, *, terminal: bool) -> Any:
+        console = Console(width=34, force_terminal=terminal, color_system=None)
+        monkeypatch.setattr(query, "Console", lambda: console)
+        show_query(f"select {columns} from range({number_of})", "table", warehouse.path)
+        return capsys.readouterr()
+
+    return printed
 
 
 def test_an_error_of_the_query_is_one_line(tmp_path: Path) -> None:
