@@ -1,7 +1,7 @@
 """Report: one self-contained page with the findings and their evidence."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -36,8 +36,18 @@ from tasks.reporting.summary import (
     summary,
     written_limits,
 )
-from tasks.reporting.wording import GROUPS, count, formulas, listing, number, thousands
+from tasks.reporting.wording import (
+    GROUPS,
+    count,
+    formulas,
+    listing,
+    number,
+    shorten,
+    thousands,
+    with_who,
+)
 from tasks.results import Conclusions
+from tasks.rewriting.word_diff import Part, changed_words
 
 TEMPLATE = "report.html.j2"
 MODES = {
@@ -50,6 +60,8 @@ FLOORS = {
     "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
     "replicate_floor": "control asked again, at the same votes per pair",
 }
+LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY = 2000, 600, 600
+"""Characters of a text, of a passage that did not change, and of a reply that an example shows."""
 NO_NOISE = "no arm measures noise alone"
 
 
@@ -101,10 +113,12 @@ def report(
     perturbed: DataFrame[PerturbedAnswers],
     *,
     numbers: pl.DataFrame | None = None,
+    examples: pl.DataFrame | None = None,
 ) -> str:
     """Render the report as one HTML file that loads no other resources.
 
-    ``numbers`` are rows of ``mart.numbers``: the estimates with everything derived from them.
+    ``numbers`` are rows of ``mart.numbers``: the estimates with everything derived from them;
+    ``examples`` are rows of ``mart.flipped_pairs``, with the number of all of their cell.
     """
     concluded = concluded.in_mode(facts.mode)
     estimates, findings = concluded.estimates, concluded.findings
@@ -142,6 +156,7 @@ def report(
         jury=jury_sentence(concluded.jury_findings, estimates),
         jury_cost=_jury_cost(concluded.jury_findings),
         charts=drawings(estimates=estimates, findings=cells, drifts=concluded.drifts),
+        examples=[] if examples is None else _examples(examples),
         gates=gates,
         scorecard=judged,
         validity=validity_rows(estimates),
@@ -156,6 +171,75 @@ def report(
             facts.persons,
         ),
     )
+
+
+class Example(NamedTuple):
+    """A pair whose verdict a perturbation changed."""
+
+    sample: str
+    question: str
+    changed: str
+    """Verdict without and with the perturbation."""
+    anchor: str
+    target: list[Part]
+    """The target, with what the perturbation removed and added."""
+    replies: list[tuple[str, str]]
+    """Name of the arm and reply, verbatim but for its length."""
+
+
+class Examples(NamedTuple):
+    """Examples of one finding."""
+
+    judge: str
+    simulated: bool
+    perturbation: str
+    total: int
+    pairs: list[Example]
+
+
+def _examples(rows: pl.DataFrame) -> list[Examples]:
+    """Return the examples of each judge and perturbation, in the order given."""
+    cells = with_who(rows.drop("category")).partition_by(
+        "who", "perturbation", maintain_order=True, as_dict=True
+    )
+    return [
+        Examples(
+            str(who),
+            bool(cell["simulated"].any()),
+            str(perturbation),
+            cell["total"].item(0),
+            [_example(row) for row in cell.to_dicts()],
+        )
+        for (who, perturbation), cell in cells.items()
+    ]
+
+
+def _example(row: Mapping[str, Any]) -> Example:
+    about = f"{row['criterion']}: " if row["criterion"] else ""
+    before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
+    replies = {"unperturbed": row["control_replies"], "perturbed": row["experimental_replies"]}
+    return Example(
+        row["sample"],
+        shorten(row["question"], LONGEST_TEXT),
+        f"{about}{before} \N{RIGHTWARDS ARROW} {after}",
+        shorten(row["anchor"] or "", LONGEST_TEXT),
+        [_shortened(part) for part in changed_words(row["target"] or "", row["perturbed"] or "")],
+        [
+            (arm, shorten(text or "", LONGEST_REPLY))
+            for arm, own in replies.items()
+            for text in own or ()
+        ],
+    )
+
+
+def _shortened(part: Part) -> Part:
+    """Cut a long passage: of one that did not change, both ends remain."""
+    text = part.text
+    if part.change != "same":
+        return Part(part.change, shorten(text, LONGEST_TEXT))
+    if len(text) <= LONGEST_SAME:
+        return part
+    return Part("same", f"{text[: LONGEST_SAME // 2]} ... {text[-LONGEST_SAME // 2 :]}")
 
 
 def _gaps(facts: ReportFacts) -> str:

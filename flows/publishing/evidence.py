@@ -39,6 +39,23 @@ REPLIES = """
     order by arm, shown_first, repeat
 """
 SAME = ["dataset", "judge", "prompt", "wave", "sample"]
+EXAMPLES = """
+    select *, md5(concat_ws('/', judge, perturbation, sample)) as place, count(*) over cell as total
+    from mart.flipped_pairs
+    where study = $study and question is not null and wave = coalesce(
+        (select max(wave) from mart.scorecard where study = $study and wave = $wave),
+        (select max(wave) from mart.scorecard where study = $study)
+    )
+    window cell as (partition by dataset, judge, prompt, perturbation)
+    qualify row_number() over (cell order by place) <= $most
+    order by judge, prompt, dataset, perturbation, place
+"""
+"""Flipped pairs of one wave, the one named or the last: a few of each cell, drawn as above."""
+
+
+def draw_examples(warehouse: Warehouse, study: str, wave: str, most: int) -> pl.DataFrame:
+    """Return up to ``most`` flipped pairs of each judge and perturbation; ``total`` counts all."""
+    return warehouse.query(EXAMPLES, {"study": study, "wave": wave, "most": most})
 
 
 class Evidence(NamedTuple):

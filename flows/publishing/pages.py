@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows.publishing.evidence import draw_examples
 from flows.results.vote_summary import vote_facts
 from flows.studies import Study, with_prompts
 from schemas.curation import PerturbedAnswers
@@ -23,6 +24,8 @@ from tasks.statistics import dasr_posterior
 from warehouse.private import write_private
 from warehouse.store import Warehouse
 
+MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400
+"""Examples of a finding in a report, and of all findings, which keeps a large report readable."""
 MADE_BY = "select distinct run from estimates where study = ?"
 
 
@@ -87,7 +90,10 @@ def render_page(
         persons=votes.persons,
         probed=votes.probed,
     )
-    return render(facts, concluded, perturbed, numbers=votes.numbers)
+    cells = concluded.findings.filter(pl.col("perturbation").is_not_null()).height
+    most = max(1, min(MOST_EXAMPLES, EXAMPLES_IN_ALL // max(cells, 1)))
+    examples = draw_examples(warehouse, facts.study, facts.wave, most)
+    return render(facts, concluded, perturbed, numbers=votes.numbers, examples=examples)
 
 
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:

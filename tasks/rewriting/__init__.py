@@ -1,1 +1,1 @@
-"""Text tools for perturbations: words, paraphrases, shams, validity checks."""
+"""Text tools: words, paraphrases, shams, validity checks, and which words changed."""

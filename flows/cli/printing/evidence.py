@@ -12,8 +12,8 @@ from rich.text import Text
 
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import MARTS, SAME, Evidence, find_evidence
-from flows.publishing.word_diff import changed_words
 from tasks.kit.printable import message, printable
+from tasks.rewriting.word_diff import changed_words
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}.",

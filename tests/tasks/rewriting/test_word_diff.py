@@ -3,8 +3,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.publishing import word_diff
-from flows.publishing.word_diff import Part, changed_words
+from tasks.rewriting import word_diff
+from tasks.rewriting.word_diff import Part, changed_words
 
 TEXTS = st.text(alphabet="ab \n.-é", max_size=40)
 
