@@ -47,6 +47,8 @@ FOUND = {
 """Finding about a perturbation that limits the use of a judge -> its reason."""
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
+ESSENTIAL = ("position", "validity")
+"""While one of these gates is inconclusive, the data are not enough for a recommendation."""
 WHO = [*JUDGE, "mode"]
 
 
@@ -58,12 +60,11 @@ def recommend(
 ) -> DataFrame[Recommendations]:
     """Return one row per judge, unless a person, and way to make verdicts.
 
-    *Do not use* if a gate of the threshold ``disqualifying`` fails; else *use with care* if another
-    gate fails, a finding is *mixed* or *detects some*, or a gate is inconclusive for a reason that
-    more questions do not remove; else *not enough data* if a gate is
-    undecided, or no bias, detection of flaws or agreement was measured; else *use*. Reasons are
-    ordered: disqualifying gates first, in the order of the threshold, then by margin, the worst
-    first.
+    *Do not use* if a gate of the threshold ``disqualifying`` fails (by default each gate is one);
+    else *not enough data* if position or validity is inconclusive, or no bias, detection of flaws
+    or agreement was measured; else *use with care* if another gate fails or is inconclusive; else
+    *use*. Reasons are ordered: disqualifying gates first, in the order of the threshold, then by
+    margin, the worst first.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def recommend(
             inconclusive=inconclusive.sum(),
             reasons=pl.col("reason_text").filter(limiting).str.join("; "),
             undecided=pl.col("reason_text").filter(standing == UNDECIDED).str.join("; "),
-            more_questions=pl.col("more").filter(standing == UNDECIDED).max(),
+            more_questions=pl.col("more").filter(standing.is_in([CARE, UNDECIDED])).max(),
             not_measured=pl.concat_str(
                 pl.when(unmeasured != "").then(unmeasured),
                 *absent,
@@ -112,10 +113,10 @@ def recommend(
     recommendation = (
         pl.when("forbidden")
         .then(pl.lit(DO_NOT_USE))
-        .when("limited")
-        .then(pl.lit(WITH_CARE))
         .when("open")
         .then(pl.lit(NOT_ENOUGH))
+        .when("limited")
+        .then(pl.lit(WITH_CARE))
         .otherwise(pl.lit(USE))
     )
     return Recommendations.of(
@@ -171,26 +172,19 @@ def _with_questions(
 
 
 def _standing() -> pl.Expr:
-    """Say what a gate means for the recommendation.
-
-    What is inconclusive for a reason that more questions do not remove, such as a sham that moves
-    the judge, limits its use.
-    """
+    """Say what a gate means for the recommendation."""
     fails = pl.col("verdict") == "fail"
     open_ = pl.col("verdict") == "inconclusive"
-    reasoned = pl.col("value").is_not_null() & pl.col("reason").is_not_null()
-    stays = open_ & reasoned & pl.col("more").is_null()
-    partly = pl.col("finding").is_in(["mixed", "detects some"]).fill_null(value=False)
     nothing = pl.col("value").is_null() & (pl.col("clusters").fill_null(0) == 0)
     return (
-        pl.when(open_ & nothing)
+        pl.when(open_ & pl.col("gate").is_in(ESSENTIAL))
+        .then(pl.lit(UNDECIDED))
+        .when(open_ & nothing)
         .then(pl.lit(NOT_MEASURED))
         .when(fails & pl.col("gate").is_in(limits().disqualifying))
         .then(pl.lit(FORBIDS))
-        .when(fails | partly | stays)
+        .when(fails | open_)
         .then(pl.lit(CARE))
-        .when(open_)
-        .then(pl.lit(UNDECIDED))
         .otherwise(pl.lit(PASSED))
         .alias("standing")
     )
@@ -231,7 +225,8 @@ def _more_questions() -> pl.Expr:
     by_width = (pl.col("clusters") * (half / needed) ** 2).ceil()
     fewest = pl.when(pl.col("clusters") < limits().fewest_questions).then(limits().fewest_questions)
     more = pl.max_horizontal(by_width, fewest) - pl.col("clusters")
-    decides = (more > 0) & (more <= MOST_QUESTIONS)
+    # More questions show that a bias differs between questions; they do not remove it.
+    decides = (more > 0) & (more <= MOST_QUESTIONS) & pl.col("finding").ne_missing("mixed")
     return pl.when(decides).then(more).cast(pl.Int64)
 
 
@@ -244,25 +239,22 @@ def _subject() -> pl.Expr:
 def _reason() -> pl.Expr:
     """Word what a gate contributes to the reasons or to what is undecided."""
     subject = _subject()
-    failed = pl.col("gate").replace(FAILED)
+    found = pl.col("gate").replace(FAILED)
     for finding, text in FOUND.items():
         about = (pl.col("gate") == "bias") & (pl.col("finding") == finding)
-        failed = pl.when(about).then(pl.format(text, subject)).otherwise(failed)
+        found = pl.when(about).then(pl.format(text, subject)).otherwise(found)
     numbers = pl.format(
         " ({} [{}, {}], limit {})",
         *(written(name) for name in ("value", "low", "high", "tolerance")),
     ).fill_null("")
-    more = pl.format(" (about {} more)", pl.col("more")).fill_null("")
     decided = pl.col("finding").is_in([*FOUND]).fill_null(value=False) | (
         pl.col("verdict") != "inconclusive"
     )
-    return (
-        pl.when(pl.col("standing") == UNDECIDED)
-        .then(pl.concat_str(subject, more))
-        .when(~decided)
-        .then(
-            pl.format("{} is undecided: {}", subject, pl.col("reason").str.replace_all("; ", ", "))
-        )
-        .otherwise(pl.concat_str(failed, numbers))
-        .alias("reason_text")
+    # More questions do not remove a reason such as a sham that moves the judge.
+    why = pl.col("reason").str.replace_all("; ", ", ")
+    undecided = pl.coalesce(
+        pl.format("{} is undecided (about {} more questions)", subject, "more"),
+        pl.format("{} is undecided: {}", subject, why),
+        pl.format("{} is undecided", subject),
     )
+    return pl.when(decided).then(found + numbers).otherwise(undecided).alias("reason_text")

@@ -126,9 +126,9 @@ class Thresholds(BaseModel):
         "agreement.",
     )
     disqualifying: tuple[Gate, ...] = Field(
-        default=("discernment", "agreement", "validity"),
-        description="A judge that fails one of these gates is not to be used; one that fails "
-        "another, with care. The gravest first.",
+        default=("discernment", "agreement", "validity", "bias", "position", "drift"),
+        description="Gates, the gravest first. A judge that fails one of them should not be used; "
+        "a judge that fails another gate should be used with care.",
     )
     minimum_shift_drift: float = _limit(
         0.05, "Smallest change of the mean preference shift that raises an alert of drift."

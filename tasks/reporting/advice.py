@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
+from schemas.results import GATES
 from tasks.conclusions.recommendations import of_wave
 from tasks.kit.defaults import Thresholds
 from tasks.reporting.summary import MARK
@@ -71,10 +72,10 @@ def _why(row: Mapping[str, Any]) -> str:
     parts = ["; ".join([*reasons[:REASONS_SHOWN], *more])]
     if row["recommendation"] == "use":
         parts.append(f"passes all {count(row['passed'], 'gate')}")
-    if row["more_questions"]:
+    if row["more_questions"] and row["undecided"]:
         parts.append(f"about {count(row['more_questions'], 'more question')} would decide")
     if row["undecided"]:
-        parts.append(f"undecided: {row['undecided']}")
+        parts.append(row["undecided"])
     if row["not_measured"]:
         parts.append(f"not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
@@ -82,12 +83,14 @@ def _why(row: Mapping[str, Any]) -> str:
 
 def policy(thresholds: Thresholds) -> str:
     """State the rule by which judges are recommended (methods, section 17)."""
-    named = listing(thresholds.disqualifying).replace(" and ", " or ")
-    forbids = f"do not use a judge that fails the gate {named}; " if named else ""
+    forbidding = thresholds.disqualifying
+    every = set(forbidding) == set(GATES)
+    named = "any gate" if every else f"the gate {listing(forbidding).replace(' and ', ' or ')}"
+    forbids = f"do not use a judge that fails {named}; " if forbidding else ""
+    other = "" if every else f"fails {'another' if forbidding else 'a'} gate or "
     return (
-        f"Policy (`disqualifying` of the study): {forbids}use a judge with care that fails "
-        f"{'another' if named else 'a'} gate, that a bias moves on some questions, or that more "
-        "questions would not decide."
+        f"Policy (`disqualifying` of the study): {forbids}use a judge with care that {other}"
+        "leaves a gate undecided; the data are not enough while position or validity is undecided."
     )
 
 

@@ -71,21 +71,19 @@ def test_a_judge_that_passes_all_gates_is_recommended(recommended: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failed", "word", "reason"),
+    ("failed", "reason"),
     [
-        ("position", "use with care", "prefers one slot"),
-        ("drift", "use with care", "has changed since its baseline"),
-        ("validity", "do not use", "unreadable replies"),
-        ("discernment", "do not use", "does not detect flaws"),
-        ("agreement", "do not use", "agrees less with people than people with each other"),
+        ("position", "prefers one slot"),
+        ("drift", "has changed since its baseline"),
+        ("validity", "unreadable replies"),
+        ("discernment", "does not detect flaws"),
+        ("agreement", "agrees less with people than people with each other"),
     ],
 )
-def test_a_failed_gate_forbids_or_limits_the_use(
-    recommended: Any, failed: str, word: str, reason: str
-) -> None:
+def test_a_failed_gate_forbids_the_use(recommended: Any, failed: str, reason: str) -> None:
     wrong = gate(failed, "fail", value=0.3, low=0.2, high=0.404, tolerance=0.1, margin=-3.0)
     [row] = recommended(gate("bias"), wrong)
-    assert row["recommendation"] == word
+    assert row["recommendation"] == "do not use"
     assert row["reasons"] == f"{reason} (.30 [.20, .40], limit .10)"
 
 
@@ -99,12 +97,14 @@ def test_a_failed_gate_forbids_or_limits_the_use(
         ("detects some", "detract", "detects only some of boast"),
     ],
 )
-def test_a_finding_against_a_judge_limits_its_use(
+def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     recommended: Any, word: str, kind: str, reason: str
 ) -> None:
-    verdict = "inconclusive" if word in {"mixed", "detects some"} else "fail"
+    partly = word in {"mixed", "detects some"}
+    verdict = "inconclusive" if partly else "fail"
     [row] = recommended(gate("bias", verdict), findings=[finding(word, kind=kind)])
-    assert row["recommendation"] == "use with care"
+    assert row["recommendation"] == ("use with care" if partly else "do not use")
+    assert word != "mixed" or row["more_questions"] is None
     assert row["reasons"] == f"{reason} (.01 [-.01, .03], limit .05)"
 
 
@@ -121,9 +121,9 @@ def test_the_gravest_reason_comes_first(recommended: Any) -> None:
     assert [reason.split(" (")[0] for reason in row["reasons"].split("; ")] == [
         "agrees less with people than people with each other",
         "unreadable replies",
-        "prefers one slot",
         "biased by padding words",
         "biased by boast",
+        "prefers one slot",
     ]
 
 
@@ -155,9 +155,13 @@ def test_it_says_how_many_questions_are_missing(
 ) -> None:
     undecided = gate("bias", "inconclusive", **changes)
     [row] = recommended(undecided, gate("validity"), clusters=clusters)
-    assert row["recommendation"] == "not enough data"
+    assert row["recommendation"] == "use with care"
     assert row["more_questions"] == more
-    assert row["undecided"] == ("boast" if more is None else f"boast (about {more} more)")
+    lacking = "" if more is None else f" (about {more} more questions)"
+    assert row["reasons"] == f"boast is undecided{lacking}"
+    [core] = recommended(undecided, gate("position", "inconclusive"), clusters=clusters)
+    assert core["recommendation"] == "not enough data"
+    assert core["undecided"] == "position is undecided"
 
 
 @given(
@@ -224,7 +228,7 @@ def test_rows_of_any_mode_count_for_each_mode(recommended: Any) -> None:
     )
     assert [(row["mode"], row["recommendation"], row["passed"]) for row in modes] == [
         ("balanced", "use", 2),
-        ("paper", "use with care", 1),
+        ("paper", "do not use", 1),
     ]
     [alone] = recommended(gate("bias", mode="any"), gate("validity"))
     assert (alone["mode"], alone["recommendation"]) == ("any", "use")

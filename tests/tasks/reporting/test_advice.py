@@ -24,7 +24,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": "boast (about 40 more)", "more_questions": 40},
+            | {"undecided": "position is undecided (about 40 more questions)", "more_questions": 40},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
         )
@@ -38,7 +38,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
     assert [line.why for line in lines] == [
         "Passes all 3 gates. Not measured: drift",
         "Prefers one slot",
-        "About 40 more questions would decide. Undecided: boast (about 40 more)",
+        "About 40 more questions would decide. Position is undecided (about 40 more questions)",
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
 
@@ -59,10 +59,10 @@ def test_the_wave_asked_for_is_shown_else_the_last() -> None:
 
 
 def test_the_policy_names_the_gates_of_the_study() -> None:
-    assert "that fails the gate discernment, agreement or validity;" in policy(DEFAULTS)
+    assert "do not use a judge that fails any gate;" in policy(DEFAULTS)
     assert "that fails the gate position;" in policy(Thresholds(disqualifying=("position",)))
     assert policy(Thresholds(disqualifying=())).startswith(
-        "Policy (`disqualifying` of the study): use"
+        "Policy (`disqualifying` of the study): use a judge with care that fails a gate or leaves"
     )
 
 
