@@ -24,7 +24,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": "position is undecided (about 40 more questions)", "more_questions": 40},
+            | {"undecided": "position is undecided (about 40 more)", "more_questions": 40},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
         )
@@ -38,7 +38,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
     assert [line.why for line in lines] == [
         "Passes all 3 gates. Not measured: drift",
         "Prefers one slot",
-        "About 40 more questions would decide. Position is undecided (about 40 more questions)",
+        "About 40 more questions would decide. Position is undecided (about 40 more)",
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
 
