@@ -18,7 +18,7 @@ from warehouse.peek import VARIABLE
 VERSION = 32
 """Increased with each file in ``migrations/``, which is named after the resulting version."""
 
-OLDEST = 23
+OLDEST = 32
 """Oldest schema that can be migrated; earlier ones were never released."""
 
 EMPTY = (0, "")

@@ -197,8 +197,9 @@ def test_a_report_shows_the_saved_conclusions(votes: Path, tmp_path: Path) -> No
 def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_path: Path) -> None:
     place = tmp_path / "w.duckdb"
     with duckdb.connect(str(place)) as connection:
-        connection.execute((WAREHOUSE_TESTS / "schema_023.sql").read_text(encoding="utf-8"))
+        connection.execute((WAREHOUSE_TESTS / "schema_032.sql").read_text(encoding="utf-8"))
         connection.execute(EARLIER)
+        connection.execute("update meta set upgraded_at = now()")
     line = (
         "An earlier version saved results here, and some marts have no rows of them. Run "
         f"`voirdire measure VOTES --warehouse {place}` on the file of own; "
