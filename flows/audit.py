@@ -13,7 +13,7 @@ from flows.running.claims import Claims
 from flows.running.counts import Counts
 from flows.running.gaps import votes_on
 from flows.running.processes import ignored_files
-from flows.running.progress import notifier
+from flows.running.progress import logged, notifier
 from flows.running.readiness import not_ready
 from flows.running.run_row import RunRow
 from flows.serving.alerts import start_on_alert
@@ -37,6 +37,7 @@ from tasks.judging.sequential_stopping import Schedule, mark_stops
 from tasks.kit.stage import prune_results
 from tasks.pair import with_background
 from tasks.perturb import perturbation_table
+from tasks.progress import step
 from warehouse.store import Warehouse
 
 
@@ -58,12 +59,17 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notifier())
     counts = Counts(study)
     # Tasks share one client: to make one takes 30 ms, as it loads all certificates.
-    with RunRow("audit", flow_run.id, place, counts) as row, SyncClientContext.get_or_create():
+    with (
+        logged(f"audit {study.name}"),
+        RunRow("audit", flow_run.id, place, counts) as row,
+        SyncClientContext.get_or_create(),
+    ):
         # On the command line, the command itself names ignored files.
         for note in [*counts.unsaved, *(ignored_files() if is_from_form() else ())]:
             get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
         study.check()
+        step("making pairs")
         found = stages.import_dataset(
             study.dataset, study.folder, study.limit, study.category_column
         )
@@ -124,6 +130,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
         votes = await cast_all(ballots, asked, shown, schedule, claims)
+        step("counting votes")
         # Imported while the judges were asked.
         from flows.results.audit_results import save_results
         from flows.results.stages import log_votes, rate_votes

@@ -1,5 +1,6 @@
 """Aggregate: votes to verdicts, verdicts to shifts, shifts to estimates."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -30,6 +31,7 @@ from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.pointwise.worst_cases import rating_worst_cases
+from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
@@ -155,11 +157,17 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     with limited_by(thresholds):
         with ThreadPoolExecutor(threads) as pool:
             drafts = [
-                pool.submit(copy_context().run, partial(STATISTICS[name].draft, **frames))
-                for name in STATISTICS
+                pool.submit(copy_context().run, partial(_draft, name, number, frames))
+                for number, name in enumerate(STATISTICS, 1)
             ]
             rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
+        step("measuring: worst cases")
         if {"tallies", "shifts"} <= {*frames}:
             rows.append(worst_cases(frames["tallies"], frames["shifts"]))
         rows.append(rating_worst_cases(frames["ratings"]))
         return Estimates.of(with_exclusions(with_floors(pl.concat(rows))))
+
+
+def _draft(name: str, number: int, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    step(f"measuring: {name} ({number} of {len(STATISTICS)} statistics)")
+    return STATISTICS[name].draft(**frames)

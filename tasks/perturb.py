@@ -8,6 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from tasks.perturbations import SECOND, Item, Perturbation, perturbation_named
+from tasks.progress import step
 from tasks.rewriting.checks import sham_failure, words_kept
 
 PERTURBED_SLOT = 2
@@ -41,6 +42,7 @@ def perturb(
     If the dataset has versions of this perturbation, only these are used, for the answers that
     they belong to. Otherwise a template perturbs the answer in slot 2.
     """
+    step(f"perturbing answers: {name}")
     perturbation = perturbation_named(name)
     brought = dict(
         versions.filter(pl.col("perturbation") == name.removesuffix(SECOND))

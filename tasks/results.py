@@ -45,6 +45,7 @@ from tasks.panels.jury_findings import PRICES, jury_costs, jury_findings
 from tasks.panels.members import panel_means, panel_members
 from tasks.panels.panels import people_of
 from tasks.panels.rankings import rankings
+from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
 
@@ -179,6 +180,7 @@ def conclusions_of(
     """
     tallies = Tallies.empty() if tallies is None else tallies
     prices = pl.DataFrame(schema=PRICES) if prices is None else prices
+    step("concluding: recommendations, comparisons of judges")
     with limited_by(thresholds):
         exclusions = exclude(estimates)
         people = people_of(tallies)
@@ -226,8 +228,11 @@ def results_of(
         Further limits of findings.
     """
     ratings = Ratings.empty() if ratings is None else ratings
+    step("counting votes")
     tallies, verdicts, shifts = counted_votes(votes, mode, steps)
+    step("comparing models, annotating")
     contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
+    step("measuring")
     estimates = steps.measure(
         thresholds=thresholds,
         tallies=tallies,
@@ -236,6 +241,7 @@ def results_of(
         annotations=annotations,
         ratings=ratings,
     )
+    step("concluding: findings")
     findings = steps.conclude(endpoints(estimates), detects_at, thresholds)
     return Results(tallies, verdicts, shifts, contests, annotations, estimates, findings, ratings)
 

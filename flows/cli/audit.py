@@ -4,14 +4,15 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from rich.console import Console
 
+from flows.cli.printing.live import View
 from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line
 from flows.serving.access import Access
@@ -20,6 +21,7 @@ from flows.serving.server import SETTINGS, Server, find_server, new_auth, requir
 from flows.studies import STUDIES, Study, make_study
 from tasks.engine.worker_client import shared_worker
 from tasks.kit.memory import share_one_heap
+from tasks.progress import current_status, step
 from tasks.providers import provider_of
 from warehouse.peek import CompletedRun, completed_run, default_path
 
@@ -43,7 +45,7 @@ LONGEST_CAUSE = 200
 SECONDS_AFTER_AN_INTERRUPT = 0.2
 """How long the server may take to stop: all results are in the warehouse and the journal."""
 
-CONSOLE = Console()
+CONSOLE = Console(highlight=False)
 RESULTS = """
     select * from mart.bias where study = ?
     order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation
@@ -57,6 +59,7 @@ def audit_here(
     *,
     confirmed: bool = False,
     server: str | None = None,
+    view: View,
 ) -> int:
     """Run a study, show its results and return the exit code.
 
@@ -68,14 +71,14 @@ def audit_here(
     dated = study.at(datetime.now(UTC))
     code = DONE
     if last := completed_run(path, study.name, dated.fingerprint()):
-        _reuse_results(last, dated, path)
+        _reuse_results(last, dated, path, view)
     else:
         asked = _askable(study, path)
         if not confirmed and any(not provider_of(judge).simulated for judge in asked):
             from flows.cli.plan import confirm_spending
 
-            confirm_spending(study.model_copy(update={"judges": asked}), warehouse)
-        code = _audit(study, path, server)
+            confirm_spending(study.model_copy(update={"judges": asked}), warehouse, view.paused)
+        code = _audit(study, path, server, view)
     # Garbage collection of thousands of classes at exit takes a second.
     gc.freeze()
     gc.disable()
@@ -103,7 +106,7 @@ def _askable(study: Study, path: Path) -> list[str]:
         error = ValueError(f"no judge can be asked{none}. {why}. Nothing was asked.")
         record_failure(_row(study), Warehouse(path), error)
         raise error
-    _show_line(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")
+    current_status().tell(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")
     return asked
 
 
@@ -124,17 +127,19 @@ def _row(study: Study) -> dict[str, Any]:
     return first_row("audit", str(uuid4()), study.at(now), now)
 
 
-def _reuse_results(last: CompletedRun, study: Study, path: Path) -> None:
+def _reuse_results(last: CompletedRun, study: Study, path: Path, view: View) -> None:
     from flows.results.up_to_date import restore_report, reuse_results
     from warehouse.store import Warehouse
 
     store = Warehouse(path)
     message = reuse_results(last, study, store)
-    _show(study, path, message)
-    _show_place("report:", restore_report(study, store))
+    restore_report(study, store)
+    results = _results_of(study, path)
+    view.close()
+    _show(study, path, results, [message])
 
 
-def _audit(study: Study, path: Path, server_url: str | None) -> int:
+def _audit(study: Study, path: Path, server_url: str | None, view: View) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     # Prefect's log handler would print records that it could not send.
     logging.raiseExceptions = False
@@ -147,7 +152,12 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
     start_servers(study.judges)
     sent = True
     try:
-        code, sent = _run(study, path, access, server)
+        state, sent = _run(study, path, access, server)
+        if server and sent:
+            server.begin_to_stop()
+        step("reading results")
+        results = _results_of(study, path)
+        step("stopping the Prefect server")
     except KeyboardInterrupt:
         sent = False
         raise
@@ -155,6 +165,8 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
         if server:
             # A server that no longer answers needs no orderly stop.
             server.stop() if sent else server.stop(SECONDS_AFTER_AN_INTERRUPT)
+    view.close()
+    code = _show_run(study, path, state, results, access)
     if not sent:
         # Prefect would try for minutes to reach a server that is gone.
         exit_now(code)
@@ -163,50 +175,46 @@ def _audit(study: Study, path: Path, server_url: str | None) -> int:
 
 def _run(
     study: Study, path: Path, access: Access | None, server: Server | None
-) -> tuple[int, bool]:
-    """Return the exit code, and whether the Prefect server received everything."""
-    from flows.cli.printing.terminal import ballot_bars
-
+) -> tuple[Any, bool]:
+    """Return the state of the run, and whether the Prefect server received everything."""
     if used := server.access if server else access:
         used.put_into_environment()
     where = f"the Prefect server at {access.url}" if access else "a temporary Prefect server"
-    with CONSOLE.status(f"Starting study {study.name} with {where}"):
-        # Garbage collection while thousands of classes are created takes a quarter of a second.
-        gc.disable()
-        import flows.audit
-        from flows.running import progress
-        from flows.running.gaps import GAPS
-        from flows.running.run_row import failure_recorded, require_free
-        from tasks.curate import import_dataset
-        from warehouse.store import Warehouse
+    status = current_status()
+    # Garbage collection while thousands of classes are created takes a quarter of a second.
+    gc.disable()
+    import flows.audit
+    from flows.running.run_row import failure_recorded, require_free
+    from tasks.curate import import_dataset
+    from warehouse.store import Warehouse
 
-        gc.freeze()
-        gc.enable()
-        # Read both first, so that an unusable file is reported before a flow run exists.
-        with failure_recorded(lambda: _row(study), Warehouse(path)):
-            import_dataset(study.dataset, study.folder, study.limit, study.category_column)
-            require_free(study.name, Warehouse(path))
-            if server:
-                server.wait(_show_line)
-            elif access:
-                require_answer(access)
-    with ballot_bars(CONSOLE) as listen, progress.shown_by(listen, _show_line):
-        state, sent = run_in_thread(lambda: _state_of(flows.audit.audit, study, path, where))
-    # Imported while the judges were asked.
-    from flows.publishing.pages import report_path
+    gc.freeze()
+    gc.enable()
+    # Read both first, so that an unusable file is reported before a flow run exists.
+    with failure_recorded(lambda: _row(study), Warehouse(path)):
+        import_dataset(study.dataset, study.folder, study.limit, study.category_column)
+        require_free(study.name, Warehouse(path))
+        if server:
+            status.step = f"waiting for {where}"
+            server.wait(status.tell)
+        elif access:
+            require_answer(access)
+    return run_in_thread(lambda: _state_of(flows.audit.audit, study, path, where))
 
-    missing = Warehouse(path).query(LAST_ERROR, [study.name]).item()
-    # The last line says what is missing.
-    _show(study, path, state.message.replace(f" ({missing})", ""))
-    if access:
-        _show_place("Prefect:", access.url)
-    report = report_path(path, study.name)
-    if report.is_file():
-        _show_place("report:", report)
+
+def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Access | None) -> int:
+    """Print the results of a run; return the exit code."""
+    from flows.running.gaps import GAPS
+
     gaps = state.name == GAPS
-    if missing:
-        _show_line(f"{'Completed with gaps' if gaps else 'Completed'}: {missing}.")
-    return WITH_GAPS if gaps else DONE, sent
+    # The next line says what is missing.
+    notes = [state.message.replace(f" ({results.missing})", "")]
+    if results.missing:
+        notes.append(f"{'Completed with gaps' if gaps else 'Completed'}: {results.missing}.")
+    if access:
+        notes.append(f"Prefect: {access.url}")
+    _show(study, path, results, notes, gaps=gaps)
+    return WITH_GAPS if gaps else DONE
 
 
 VOTED = """
@@ -233,18 +241,47 @@ FILLED = """
 """One row with a value of each column of the vote log that has one."""
 
 
-def _show(study: Study, path: Path, message: str) -> None:
+class Shown(NamedTuple):
+    """What an audit prints, as it is in the warehouse."""
+
+    rows: list[dict[str, Any]]
+    recommended: Any
+    filled: Any
+    missing: str | None
+    """What is missing according to the last run."""
+
+
+def _results_of(study: Study, path: Path) -> Shown:
+    """Read what is printed, in one visit of the warehouse; import what prints it."""
     from flows.cli.printing.ranking_table import RECOMMENDED
-    from flows.cli.printing.terminal import legend, lost_lines, result_table, show_advice
+    from warehouse.store import Warehouse
+
+    found, recommended, filled, error = Warehouse(path).query_all(
+        *((query, [study.name]) for query in (RESULTS, RECOMMENDED, FILLED, LAST_ERROR))
+    )
+    missing = None if error.is_empty() else error.item()
+    return Shown(found.to_dicts(), recommended, filled, missing)
+
+
+def _show(
+    study: Study, path: Path, results: Shown, notes: Sequence[str], *, gaps: bool = False
+) -> None:
+    """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
+    from flows.cli.printing.terminal import (
+        legend,
+        lost_lines,
+        next_step,
+        result_table,
+        show_advice,
+        show_places,
+    )
+    from flows.publishing.pages import report_path
     from tasks.prompts import is_known, prompt_of
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
 
-    found, recommended, filled = Warehouse(path).query_all(
-        (RESULTS, [study.name]), (RECOMMENDED, [study.name]), (FILLED, [study.name])
-    )
-    rows = found.to_dicts()
-    show_advice(CONSOLE, recommended, study.wave, study.thresholds)
+    rows = results.rows
+    show_advice(CONSOLE, results.recommended, study.wave, study.thresholds)
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
@@ -256,8 +293,8 @@ def _show(study: Study, path: Path, message: str) -> None:
         hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
         if alone:
             hint = " Inconclusive findings: more questions narrow the intervals."
-    CONSOLE.print(legend(rows) + hint, style="dim", markup=False)
-    columns = filled_columns(filled)
+    CONSOLE.print(legend(rows) + hint, style="dim", markup=False, highlight=False)
+    columns = filled_columns(results.filled)
     # Votes on pairs; a study of single answers has ratings.
     lacking = lacking_line(columns) if "judge" in columns else ""
     for line in (*lost_lines(rows), lacking):
@@ -273,8 +310,12 @@ def _show(study: Study, path: Path, message: str) -> None:
 
         show_prompts(CONSOLE, study.name, Warehouse(path))
     _show_changes(study, path)
-    _show_line(f"\n{message}")
-    _show_place("warehouse:", path)
+    _show_line("")
+    for note in notes:
+        _show_line(note)
+    again = "run the same command again: it asks only the missing ballots"
+    following = again if gaps else next_step(study.name, rows, path)
+    show_places(CONSOLE, report_path(path, study.name), path, following)
 
 
 def _show_changes(study: Study, path: Path) -> None:
@@ -296,10 +337,6 @@ def _show_changes(study: Study, path: Path) -> None:
         from flows.cli.printing.measure_tables import show_drift
 
         show_drift(CONSOLE, drifts)
-
-
-def _show_place(what: str, place: Path | str) -> None:
-    CONSOLE.print(f"{what:<10} {place}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_line(text: str) -> None:
@@ -336,7 +373,7 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
             # The run itself failed, and the server did not record it.
             raise RuntimeError(newest[0][1] or one_line(error)) from error
         state = outcomes[-1]
-        _show_line(
+        current_status().tell(
             f"The Prefect server did not record the end of this run ({type(error).__name__}). "
             "All results are complete and saved in the warehouse."
         )

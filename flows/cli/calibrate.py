@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import click
-
 from flows.cli.printing.calibration_tables import as_objects, as_rows, show_table
+from flows.cli.printing.live import View
 from flows.cli.printing.terminal import echo_data, say
 from flows.labels.sources import label_source, newer_votes, sources_of
 from flows.results.calibration import (
@@ -20,6 +19,7 @@ from flows.results.calibration import (
 from flows.studies.calibration import Calibration, make_calibration
 from tasks.logs.reading import is_log, read_log
 from tasks.logs.recognised import limits_of, recognised_line
+from tasks.progress import current_status, step
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
 from warehouse.store import Warehouse
@@ -38,15 +38,15 @@ def show_calibration(
     warehouse: Path | None = None,
     pictures: Path | None = None,
     save: bool = True,
+    view: View,
     **options: Any,
 ) -> None:
     """Print how well judges agree with people, or plan how many instances the test needs."""
     if source and is_log(source) and not (humans or judges) and (log := read_log(Path(source))):
         humans = judges = Path(source)
         source = None
-        say(f"Recognised: {recognised_line(log)}.", err=True)
-        for line in limits_of(log):
-            say(f"- {line}", err=True)
+        for line in (f"Recognised: {recognised_line(log)}.", *map("- {}".format, limits_of(log))):
+            current_status().tell(line)
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
         humans=humans and str(humans.resolve()),
@@ -62,6 +62,7 @@ def show_calibration(
             read_labels(humans) if humans else sources_of(calibration, place).for_test[0].humans
         )
         terms = calibration.terms()
+        view.close()
         show_label_plan(
             people,
             terms.metric,
@@ -76,22 +77,25 @@ def show_calibration(
         require_free(calibration, place, name_given=bool(name))
     found = calibrate_labels(calibration, place)
     if newer := newer_votes(calibration, place):
-        click.echo(f"{newer}.", err=True)
+        current_status().tell(f"{newer}.")
     if calibration.random_labels and (why := nothing_to_correct(found)):
-        click.echo(f"--random-labels: nothing to correct: {why}.", err=True)
+        current_status().tell(f"--random-labels: nothing to correct: {why}.")
+    # Whatever takes long comes before the first line of the results.
+    places = _keep(calibration, found, place) if save else []
+    if pictures:
+        from flows.publishing.calibration_page import write_pictures
+
+        step("drawing")
+        places.append(f"{len(write_pictures(found, pictures))} pictures in {pictures}.")
+    view.close()
     if form == "json":
         echo_data(json.dumps(as_objects(found, curve=curve), indent=1) + "\n")
     elif form == "csv":
         echo_data(as_rows(found, curve=curve).write_csv())
     else:
         show_table(calibration, found, curve=curve, saved=save)
-    if save:
-        _keep(calibration, found, place)
-    if pictures:
-        from flows.publishing.calibration_page import write_pictures
-
-        files = write_pictures(found, pictures)
-        click.echo(f"{len(files)} pictures in {pictures}.", err=True)
+    for line in places:
+        say(line, err=True)
 
 
 def _source(
@@ -147,15 +151,12 @@ OF_STUDY = ("slice_columns",)
 """Those of them that a file of items, or a study, has too."""
 
 
-def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> None:
-    """Save the results and write the report; print their places to stderr."""
+def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> list[str]:
+    """Save the results and write the report; say where they are."""
     from flows.publishing.calibration_page import publish_calibration
 
     row = keep_calibration(calibration, found, place)
     page = publish_calibration(found, row, place)
     tested = not found.tests.filter("asked").is_empty()
     verdict = f"{in_words(calibration, found.tests)}. The results are" if tested else AGREEMENT_IS
-    click.echo(
-        f"{verdict} saved under the name {calibration.name!r} in {place.path}; report: {page}",
-        err=True,
-    )
+    return [f"{verdict} saved under the name {calibration.name!r} in {place.path}; report: {page}"]

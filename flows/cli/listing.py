@@ -108,7 +108,7 @@ def _short(file: Path) -> str:
 
 def show_catalogues(only: str | None = None) -> None:
     """Print all names that options accept, or those of one kind."""
-    console = Console()
+    console = Console(highlight=False)
     for title, listing in _listings().items():
         if only in (None, title):
             console.print(plain_table(("name", "about"), listing.rows(), title))

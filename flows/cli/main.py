@@ -56,9 +56,14 @@ def audit(
     study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
     """Run STUDY (default: quick) and show which judges are biased."""
-    from flows.cli.audit import audit_here
+    from flows.cli.printing.live import shown
 
-    code = audit_here(study, _given(options), warehouse, confirmed=yes, server=server)
+    with shown(f"audit {options.get('name') or study}", lines=True) as view:
+        from flows.cli.audit import audit_here
+
+        code = audit_here(
+            study, _given(options), warehouse, confirmed=yes, server=server, view=view
+        )
     sys.exit(code)
 
 
@@ -142,11 +147,22 @@ def measure(
     Logs of other tools (files, or a folder of them) are recognised by their content; `voirdire list
     formats` names them.
     """
-    from flows.cli.measure import show_measures
+    from flows.cli.printing.live import shown
 
-    show_measures(
-        votes, mode, form, only, warehouse, interval=interval, people=people, mapping=mapping
-    )
+    with shown(f"measure {votes.name}") as view:
+        from flows.cli.measure import show_measures
+
+        show_measures(
+            votes,
+            mode,
+            form,
+            only,
+            warehouse,
+            interval=interval,
+            people=people,
+            mapping=mapping,
+            view=view,
+        )
 
 
 @main.command(
@@ -262,9 +278,12 @@ def calibrate(
     from tasks.kit.memory import prepare_for_millions
 
     prepare_for_millions()
-    from flows.cli.calibrate import show_calibration
+    from flows.cli.printing.live import shown
 
-    show_calibration(source, humans, judges, form, **options)
+    with shown(f"calibrate {Path(source or humans or '').name}".strip()) as view:
+        from flows.cli.calibrate import show_calibration
+
+        show_calibration(source, humans, judges, form, view=view, **options)
 
 
 @main.command(
@@ -297,13 +316,16 @@ def remeasure(
     from tasks.kit.memory import prepare_for_millions
 
     prepare_for_millions()
-    from flows.cli.printing.ranking_table import show_ranked
-    from flows.cli.printing.terminal import say
-    from flows.results.remeasure import remeasure_study
+    from flows.cli.printing.live import shown
 
-    message = remeasure_study(
-        study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds
-    )
+    with shown(f"remeasure {study}"):
+        from flows.cli.printing.ranking_table import show_ranked
+        from flows.cli.printing.terminal import say
+        from flows.results.remeasure import remeasure_study
+
+        message = remeasure_study(
+            study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds
+        )
     show_ranked(study, warehouse)
     say(message)
 

@@ -2,16 +2,17 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
-import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
+from flows.cli.printing.live import View
 from flows.cli.printing.measure_tables import (
     missing,
     show_gates,
@@ -26,7 +27,7 @@ from flows.running.run_row import CODE_VERSION
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.agreement.compare import Options, compare
+from tasks.agreement.compare import Comparison, Options, compare
 from tasks.agreement.sources import items_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
@@ -34,6 +35,7 @@ from tasks.kit.catalogue import unknown
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
 from tasks.logs.recognised import counts_of, limits_of, recognised_line
+from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
@@ -72,6 +74,7 @@ def show_measures(
     interval: str = "wilson",
     people: str | None = None,
     mapping: Mapping[str, str] | None = None,
+    view: View,
 ) -> None:
     """Print the estimates of a file of votes; with a warehouse, save them there first."""
     gates = SCORECARD in only
@@ -81,10 +84,12 @@ def show_measures(
             "names. Run the command once for each."
         )
     rows = [] if gates else _rows_of(only)
+    step("reading votes")
     other = read_log(votes, people, mapping)
     log = other.votes if other else _votes_in(votes, people)
     if other:
-        _say_recognised(other)
+        for line in _recognised(other):
+            current_status().tell(line)
     if warehouse:
         _require_votes(votes, other)
         require_free(votes, warehouse)
@@ -94,27 +99,21 @@ def show_measures(
     estimates = concluded.estimates
     if warehouse:
         study = save_file(votes, mode, log, found, warehouse)
-        click.echo(
+        current_status().tell(
             f"{log.height} votes and all results saved as study {study} in {warehouse}. "
-            f"`voirdire report {study} --warehouse {warehouse}` writes the report.",
-            err=True,
+            f"`voirdire report {study} --warehouse {warehouse}` writes the report."
         )
     if form == "table" and not only:
-        if other:
-            show_counts(Console(), counts_of(other))
-        if other and estimates.is_empty():
-            return
-        show_summary(Console(), f"{votes.name}, mode {mode}", concluded, _bias(concluded))
-        if line := _lacking(log, other):
-            print_line(Console(), line)
-        _show_agreement(votes, log, other, interval)
+        _show_all(votes.name, log, other, concluded, view, mode=mode, interval=interval)
         return
     if gates:
+        view.close()
         _show(concluded.gates, form, show_gates)
         return
     rows_with_derived = estimates.join(
         _numbers(concluded), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
+    view.close()
     chosen = (
         rows_with_derived.filter(pl.col("statistic").is_in(rows)) if only else rows_with_derived
     )
@@ -125,6 +124,35 @@ def show_measures(
         if present.isdisjoint(_rows_of([name])):
             why = "; ".join(limits_of(other)) if other else missing(log, statistic)
             say(f"{name}: no rows, because {why}.", err=True)
+
+
+def _show_all(
+    file: str,
+    log: DataFrame[VoteLog],
+    other: Log | None,
+    concluded: Conclusions,
+    view: View,
+    *,
+    mode: str,
+    interval: str,
+) -> None:
+    """Print recommendations, tables and, if there are both, how judges agree with people."""
+    bias, agreement = _bias(concluded), _agreement(log, other, interval)
+    view.close()
+    console = Console(highlight=False)
+    if other:
+        show_counts(console, counts_of(other))
+        if concluded.estimates.is_empty():
+            return
+    show_summary(console, f"{file}, mode {mode}", concluded, bias)
+    if line := _lacking(log, other):
+        print_line(console, line)
+    if agreement:
+        more = f"`voirdire calibrate {file} --format json`"
+        show_comparison(console, agreement, saved=False, more=more)
+    elif agreement is None:
+        line = f"More than {MANY} rows: `voirdire calibrate {file}` compares judges with people."
+        print_line(console, line)
 
 
 def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
@@ -162,7 +190,7 @@ def show_recognised(
     for line in (*limits_of(log), _lacking(log.votes, log)):
         if line:
             say(f"- {line}")
-    show_counts(Console(), counts_of(log))
+    show_counts(Console(highlight=False), counts_of(log))
 
 
 def show_counts(console: Console, counts: pl.DataFrame) -> None:
@@ -187,22 +215,22 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     print_line(console, "n: ratings. invalid: ratings without a value, not in the mean.", "dim")
 
 
-def _show_agreement(path: Path, votes: DataFrame[VoteLog], log: Log | None, interval: str) -> None:
-    """Print how judges agree with people, as ``voirdire calibrate`` does, if there are both."""
+def _agreement(
+    votes: DataFrame[VoteLog], log: Log | None, interval: str
+) -> Comparison | Literal[False] | None:
+    """Compare judges with people, as ``voirdire calibrate`` does; false if only one kind is there.
+
+    Null if there are too many rows.
+    """
     ratings = log.ratings if log else Ratings.empty()
     human = {*votes["human"].fill_null(value=False), *ratings["human"]}
     if len(human) < 2:
-        return
+        return False
     if votes.height + ratings.height > MANY:
-        line = (
-            f"More than {MANY} rows: `voirdire calibrate {path.name}` compares judges with people."
-        )
-        print_line(Console(), line)
-        return
+        return None
+    step("comparing judges with people")
     labelled = labels_of_both(votes, ratings, "accuracy")
-    found = compare(labelled, [items_of(each) for each in labelled], Options(interval=interval))
-    more = f"`voirdire calibrate {path.name} --format json`"
-    show_comparison(Console(), found, saved=False, more=more)
+    return compare(labelled, [items_of(each) for each in labelled], Options(interval=interval))
 
 
 def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
@@ -214,10 +242,10 @@ def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
     return lacking_line(filled_columns(votes, ratings))
 
 
-def _say_recognised(log: Log) -> None:
-    say(f"Recognised: {recognised_line(log)}.", err=True)
+def _recognised(log: Log) -> Iterator[str]:
+    yield f"Recognised: {recognised_line(log)}."
     for line in limits_of(log):
-        say(f"- {line}", err=True)
+        yield f"- {line}"
 
 
 def _require_votes(path: Path, log: Log | None) -> None:
@@ -238,7 +266,7 @@ def _show(
     elif form == "csv":
         echo_data(csv_text(rows))
     else:
-        show_table(Console(), rows)
+        show_table(Console(highlight=False), rows)
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,7 +109,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         )
     study = study.at(datetime.now(UTC))
     pairs, perturbed = _prepare(study)
-    console = Console()
+    console = Console(highlight=False)
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
     for line in _obstacles(study, costs):
@@ -183,7 +184,7 @@ def show_label_plan(
         echo_data(json.dumps(found, indent=1) + "\n")
         return
     rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
-    console = Console()
+    console = Console(highlight=False)
     console.print(plain_table(("instances", "chance to pass"), rows))
     click.echo(
         f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "
@@ -201,8 +202,14 @@ def show_label_plan(
         )
 
 
-def confirm_spending(study: Study, warehouse: Path | None) -> None:
+def confirm_spending(
+    study: Study,
+    warehouse: Path | None,
+    asking: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
     """Ask for confirmation if the cost exceeds ``ASK_ABOVE_USD`` or is unknown.
+
+    While it waits for the answer, it is in the context ``asking``.
 
     Raises
     ------
@@ -224,8 +231,11 @@ def confirm_spending(study: Study, warehouse: Path | None) -> None:
     else:
         text += f", at most {sum(cost.most_usd or 0.0 for cost in due):.2f} USD"
     text += f", and an unknown amount for {', '.join(unknown)}" if unknown else ""
-    if sys.stdin.isatty() and click.confirm(f"This audit makes {text}. Continue?"):
-        return
+    if sys.stdin.isatty():
+        with asking():
+            confirmed = click.confirm(f"This audit makes {text}. Continue?")
+        if confirmed:
+            return
     raise ValueError(
         f"the audit was not confirmed, so nothing was asked: it would make {text}. Confirm with "
         "--yes, or set a limit with --budget USD (give an unknown price or token limit as "

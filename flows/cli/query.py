@@ -84,7 +84,7 @@ def show_query(
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
     elif form == "table":
-        _print_table(Console(), rows)
+        _print_table(Console(highlight=False), rows)
     else:
         echo_data(_content(rows, form).decode())
 
@@ -115,9 +115,9 @@ def _print_table(console: Console, rows: pl.DataFrame) -> None:
 def show_marts() -> None:
     """List all marts and all questions, each with a line that says what it holds."""
     found = [(each.name, each.about) for each in questions()]
-    print_rows(Console(), ("question (--ask)", "answer"), found)
+    print_rows(Console(highlight=False), ("question (--ask)", "answer"), found)
     click.echo()
-    print_rows(Console(), ("mart", "rows"), grains())
+    print_rows(Console(highlight=False), ("mart", "rows"), grains())
     click.echo(
         '\nTry: voirdire sql "from bias", voirdire sql "describe bias", '
         "voirdire sql --ask which_judge --set study=quick"
@@ -153,7 +153,7 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         return (json.dumps(numbers.to_dicts(), indent=1, default=str) + "\n").encode()
     page = io.StringIO()
-    print_rows(Console(file=page, width=200), rows.columns, rows.rows())
+    print_rows(Console(file=page, width=200, highlight=False), rows.columns, rows.rows())
     return page.getvalue().encode()
 
 
@@ -205,7 +205,7 @@ def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFA
         pl.col("gate").alias("of"),
         pl.col("first").round(2).alias("chance of rank 1"),
     )
-    print_rows(Console(), shown.columns, shown.rows())
+    print_rows(Console(highlight=False), shown.columns, shown.rows())
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
             judges = ", ".join(rows["judge"].unique(maintain_order=True))

@@ -14,6 +14,7 @@ from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
+from tasks.progress import step
 from tasks.reporting.advice import advice, literal, not_measured, policy
 from tasks.results import Conclusions
 
@@ -30,6 +31,7 @@ async def publish(
     """
     name = run.study.name
     path = report_path(run.warehouse.path, name)
+    step("writing the report")
     try:
         page = render_page(
             run.columns(),
@@ -41,6 +43,7 @@ async def publish(
         write_page(page, path)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
+    step("writing to the Prefect UI")
     try:
         await asyncio.wait_for(_show_in_ui(run, concluded, path), MESSAGE_SECONDS)
     except Exception as error:  # noqa: BLE001 - see above

@@ -41,6 +41,7 @@ from tasks.calibration.calibrate import (
     try_judges,
 )
 from tasks.kit.defaults import calibrated_by
+from tasks.progress import step
 from warehouse.store import Saving, Warehouse
 
 TAKEN = """
@@ -99,10 +100,12 @@ def calibrate_labels(
 def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> Calibrated:
     terms = calibration.terms()
     options = calibration.options()
+    step("reading labels")
     sources = sources_of(calibration, warehouse)
     require_positive(sources.labelled, options.positive, label_source(calibration))
     require_grades(sources.labelled, options.threshold, label_source(calibration))
     labelled = sources.for_test
+    step("testing judges")
     # Neither needs the other, and of millions of labels either takes seconds.
     with ThreadPoolExecutor(1) as pool:
         annotating = [
@@ -116,8 +119,11 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     # Each is checked already, and datasets share no key.
     annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
     several = not sources.untested
+    step("testing judges with other metrics")
     others = _other_trials(calibration, tested, terms, steps)
+    step("measuring agreement of annotators")
     agreement = steps.agree(annotations, label_kind(terms.metric)) if several else Estimates.empty()
+    step("comparing judges with people")
     return Calibrated(
         *_together(trials),
         annotations,
@@ -192,6 +198,7 @@ def keep_calibration(
     calibration: Calibration, found: Calibrated, warehouse: Warehouse, run: str | None = None
 ) -> dict[str, Any]:
     """Save labels and results in one transaction; return the run's row."""
+    step("saving results")
     run, began = run or str(uuid4()), datetime.now(UTC)
     row = {
         **first_row("calibrate", run, calibration, began),

@@ -21,6 +21,7 @@ from schemas.keys import PEOPLE
 from schemas.results import Annotations
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
+from tasks.progress import step
 from tasks.results import Steps, counted_votes
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
@@ -77,6 +78,7 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formula
     parameters = Study.stored(row["parameters"])
     modes = warehouse.query(MODE, [study])["mode"].to_list()
     mode = modes[0] if modes else parameters.mode
+    step("reading votes")
     ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [study]}))
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
     pairs = pairs_of(warehouse, parameters.name) if voted else Pairs.empty()
@@ -93,6 +95,7 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formula
             ratings=ratings,
             steps=steps,
         )
+    step("saving results")
     warehouse.save(
         [
             *(Saving(*each) for each in found.conclusions()),

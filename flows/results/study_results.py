@@ -16,6 +16,7 @@ from schemas.judging import Pairs, VoteLog
 from tasks.judging.people import open_ballots, with_open_ballots
 from tasks.logs.reading import Log
 from tasks.logs.results import results_of_log
+from tasks.progress import step
 from tasks.results import PLAIN, Conclusions, Results, Steps, results_of, results_of_file
 from warehouse.store import Warehouse
 
@@ -85,6 +86,7 @@ def results_of_study(
     )
     missing = open_ballots(pairs, log, limits.fewest_questions)
     results = results._replace(findings=with_open_ballots(results.findings, missing))
+    step("measuring drift")
     drifts = drift_of(study, warehouse, measure_wave)
     return StudyResults(
         results,

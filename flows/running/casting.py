@@ -23,6 +23,7 @@ from tasks import stages
 from tasks.engine.worker_client import Session, shared_worker
 from tasks.judge import SHARD, shards, vote_frame
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops, probes
+from tasks.progress import Status, current_status
 from tasks.providers import JUDGES, PROVIDERS
 from warehouse.store import WarehouseBusyError
 
@@ -41,8 +42,9 @@ SECONDS_TO_SEND = 0.2
 class VoteBuffer:
     """Votes that are not saved yet, and claims that can be released."""
 
-    def __init__(self, claims: Claims, progress: Progress) -> None:
-        self._claims, self.progress = claims, progress
+    def __init__(self, claims: Claims, status: Status) -> None:
+        self._claims, self.status = claims, status
+        self._progress = Progress(status)
         self._votes: list[dict[str, Any]] = []
         self._packed: list[DataFrame[Votes]] = []
         self._errors: list[str] = []
@@ -60,7 +62,8 @@ class VoteBuffer:
             self._errors.append(error)
         if len(self._votes) == PACKED:
             self._pack()
-        self.progress.advance(judge)
+        cost = 0.0 if vote is None else vote["cost_usd"]
+        self.status.advance(judge, cost_usd=cost)
 
     def release(self, ballots: pl.DataFrame) -> None:
         """Release claims as soon as the votes are saved, so that other runs may ask the rest."""
@@ -95,7 +98,11 @@ class VoteBuffer:
             await asyncio.sleep(SECONDS_BETWEEN_SAVES)
             with suppress(WarehouseBusyError):
                 await self.flush(SAVE_WAIT_SECONDS)
-            await self.progress.publish()
+            await self.publish()
+
+    async def publish(self) -> None:
+        """Update the progress in the Prefect UI."""
+        await self._progress.publish()
 
     def _pack(self) -> None:
         votes, self._votes = self._votes, []
@@ -115,32 +122,33 @@ async def cast_all(
         return claims.votes(ballots)
     # Judges with equal requests share a vote: the first one asks.
     waiting = Ballots.of(waiting.sort("judge").unique("ballot_id", keep="first"))
-    progress = Progress(dict(waiting.group_by("judge").len().iter_rows()))
-    buffer = VoteBuffer(claims, progress)
     budget_usd = claims.counts.study.budget_usd
+    status = current_status()
+    status.plan(dict(waiting.group_by("judge").len().sort("judge").iter_rows()), budget_usd)
+    buffer = VoteBuffer(claims, status)
     session = shared_worker().open_session(claims.run, claims.journal, budget_usd, notifier())
+    status.waits = lambda: session.waits
     batching = Batching(pairs, claims, session, buffer.receive, buffer.flush)
     casting = _Casting(pairs, schedule, claims, buffer, session, batching, asyncio.Event())
     try:
-        async with model_servers(progress.planned), asyncio.TaskGroup() as group:
+        async with model_servers(status.planned), asyncio.TaskGroup() as group:
             flushing = group.create_task(buffer.keep_flushing())
             group.create_task(casting.prepare_results())
-            judges = (
-                (_of(ballots, judge), _of(waiting, judge)) for judge in sorted(progress.planned)
-            )
+            judges = ((_of(ballots, judge), _of(waiting, judge)) for judge in status.planned)
             await asyncio.gather(*(group.create_task(casting.cast_judge(*both)) for both in judges))
             flushing.cancel()
             casting.asking.set()
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     finally:
+        status.end_asking()
         try:
             await buffer.flush()
         finally:
             await asyncio.to_thread(session.close)
     # All replies are saved; after an interrupt some may be in the journal only.
     discard_journal(claims.journal)
-    await progress.publish()
+    await buffer.publish()
     return claims.votes(ballots)
 
 
@@ -197,7 +205,7 @@ class _Casting(NamedTuple):
             )
             if turn.is_empty():
                 self.buffer.release(held)
-                self.buffer.progress.finish(ballots["judge"][0])
+                self.buffer.status.finish(ballots["judge"][0])
                 return
 
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
@@ -251,7 +259,7 @@ class _Casting(NamedTuple):
         once = Ballots.of(waiting.unique("ballot_id"))
         mine, others = await asyncio.to_thread(self.claims.claim, once)
         if done := once.height - mine.height - others.height:
-            self.buffer.progress.advance(once["judge"][0], done)
+            self.buffer.status.advance(once["judge"][0], done)
         return mine, others
 
     async def _ask(self, mine: DataFrame[Ballots]) -> None:

@@ -18,6 +18,7 @@ import click
 
 from tasks.kit.command_line import errors_in_a_line
 from tasks.kit.printable import message
+from tasks.progress import step
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -172,6 +173,7 @@ def run_in_thread(
     """
     import asyncio
     from concurrent.futures import Future
+    from contextvars import copy_context
     from threading import Thread
 
     task: Future[asyncio.Task[Any]] = Future()
@@ -195,13 +197,14 @@ def run_in_thread(
             done.set_exception(error)
 
     # Tasks that the work leaves behind may take long to end.
-    aside = Thread(target=loop, daemon=True)
+    aside = Thread(target=copy_context().run, args=(loop,), daemon=True)
     try:
         # Inside the try block, because an interrupt may come when the work has begun.
         aside.start()
         _wait_for(done)
         aside.join(SECONDS_TO_END)
     except KeyboardInterrupt:
+        step("stopping: saving what was received")
         until = time.monotonic() + seconds_to_stop
         # The work may not have begun, and its loop may have ended.
         with suppress(TimeoutError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Progress of the ballots, for the terminal and the Prefect UI."""
+"""Progress of a run, for the terminal and the Prefect UI."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -10,36 +10,27 @@ from prefect import get_run_logger
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
 from flows.serving.prefect_reporting import Messages
-
-Listener = Callable[[str, int, int], None]
-"""(judge, ballots done, ballots planned)"""
-
-listeners: list[Listener] = []
-
-readers: list[Callable[[str], None]] = []
-"""Functions that show a line, for example why nothing moves for a while."""
+from tasks.progress import Status, current_status, followed
+from tasks.progress.lines import Lines
 
 
 @contextmanager
-def shown_by(listener: Listener, reader: Callable[[str], None]) -> Iterator[None]:
-    """Pass the progress of a run to ``listener``, and its lines to ``reader``, during the block."""
-    listeners.append(listener)
-    readers.append(reader)
-    try:
-        yield
-    finally:
-        readers.remove(reader)
-        listeners.remove(listener)
+def logged(what: str) -> Iterator[Status]:
+    """Write the progress of a flow run into its log; a command that runs it shows it as well."""
+    status = current_status()
+    status.what = status.what or what
+    with followed(status), Lines(status, get_run_logger().info):
+        yield status
 
 
 def notifier() -> Callable[[str], None]:
     """Return a function that logs a line in this run and shows it; any thread may call it."""
     loop, context, logger = asyncio.get_running_loop(), copy_context(), get_run_logger()
+    status = current_status()
 
     def show(text: str) -> None:
         logger.warning(text)
-        for read in readers:
-            read(text)
+        status.tell(text)
 
     def notify(text: str) -> None:
         if not loop.is_closed():
@@ -49,31 +40,18 @@ def notifier() -> Callable[[str], None]:
 
 
 class Progress:
-    """Counts ballots as their replies arrive."""
+    """The progress of the ballots as a Prefect artifact."""
 
-    def __init__(self, planned: dict[str, int]) -> None:
-        self.planned = planned
-        self.done = dict.fromkeys(planned, 0)
+    def __init__(self, status: Status) -> None:
+        self._status = status
         self._artifact: UUID | None = None
         self._messages = Messages()
         self._shown = -1.0
-        for judge in planned:
-            self._report(judge)
-
-    def advance(self, judge: str, ballots: int = 1) -> None:
-        """Count ballots."""
-        self.done[judge] += ballots
-        self._report(judge)
-
-    def finish(self, judge: str) -> None:
-        """Record that the remaining ballots of a judge are not needed."""
-        self.planned[judge] = self.done[judge]
-        self._report(judge)
 
     async def publish(self) -> None:
         """Update the progress in the Prefect UI."""
-        total = sum(self.planned.values())
-        share = 100 * sum(self.done.values()) / total if total else 100.0
+        done, total = self._status.counts()
+        share = 100 * done / total if total else 100.0
         if share == self._shown:
             return
         self._shown = share
@@ -86,7 +64,3 @@ class Progress:
         else:
             artifact = self._artifact
             await self._messages.send(lambda: aupdate_progress_artifact(artifact, share))
-
-    def _report(self, judge: str) -> None:
-        for listener in listeners:
-            listener(judge, self.done[judge], self.planned[judge])

@@ -17,6 +17,7 @@ from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.printable import redact
 from tasks.kit.provenance import code_version, user_name
+from tasks.progress import step
 from warehouse.store import (
     HEARTBEAT_WAIT_SECONDS,
     Saving,
@@ -188,6 +189,7 @@ class RunRow:
 
     def save(self, *frames: tuple[type[Frame], pl.DataFrame]) -> None:
         """Save frames in one transaction."""
+        step(f"saving {frames[0][0].place().table} and more")
         savings = [Saving(model, frame) for model, frame in frames]
         self.warehouse.save(savings, run=self.run, study=self.study.name)
 

@@ -167,6 +167,10 @@ class Server:
                 )
             time.sleep(0.05)
 
+    def begin_to_stop(self) -> None:
+        """Ask the server to stop, without waiting for it."""
+        self._process.terminate()
+
     def stop(self, seconds: float = 20.0) -> None:
         """Stop the server; kill it if it takes longer than ``seconds``."""
         self._process.terminate()

@@ -24,11 +24,14 @@ class RateLimits:
         self._slots = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self._requests = _bucket(limits.requests_per_minute, BURST_SECONDS)
         self._tokens = _bucket(limits.tokens_per_minute, TOKEN_BURST_SECONDS)
+        self.waiting = 0
+        """Number of requests that wait for a rate."""
 
     async def acquire(self, tokens: float) -> None:
         """Wait for a concurrency slot and for the rates to allow a request."""
         if self._slots:
             await self._slots.acquire()
+        self.waiting += 1
         try:
             if self._requests:
                 await self._requests.acquire()
@@ -37,6 +40,8 @@ class RateLimits:
         except BaseException:
             self.release()
             raise
+        finally:
+            self.waiting -= 1
 
     def release(self) -> None:
         """Free the slot."""
@@ -121,7 +126,7 @@ class CircuitBreaker:
         self._notify = notify or (lambda _: None)
         self._ever_reached = False
         self._in_a_row = self._refusals = self._pauses = 0
-        self._not_before = 0.0
+        self._not_before = self._trial_at = 0.0
         self._waiting_since: float | None = None
         self._trial_available = False
         self._changed = asyncio.Event()
@@ -209,7 +214,19 @@ class CircuitBreaker:
                 f"{self._provider}: {error}; paused {pause:g} s, then tried with one call "
                 f"(pause {self._pauses} of {pauses}, {self._in_a_row} failures in a row)"
             )
+        self._trial_at = _now() + pause
         asyncio.get_running_loop().call_later(pause, self._offer_trial)
+
+    def waits_for(self) -> str:
+        """Say what calls wait for now; empty if they do not wait."""
+        now = _now()
+        if now < self._not_before:
+            return f"Retry-After, {self._not_before - now:.0f} s"
+        if not self.paused or self.given_up:
+            return ""
+        left = self._trial_at - now
+        tried = f"tried again in {left:.0f} s" if left > 0 else "one call tries"
+        return f"circuit breaker open, {tried}"
 
     def return_trial(self) -> None:
         """Let another call make the trial, because this one was not made."""

@@ -244,6 +244,17 @@ class Engine:
         """Return why a judge was stopped; null if it was not."""
         return self._stopped.get(judge.judge)
 
+    def waits(self) -> dict[str, str]:
+        """Return what each provider waits for now, of those that wait."""
+        found = {}
+        for name, limits in self._providers.items():
+            own = [rates for judge, rates in self._judges.items() if judge.startswith(f"{name}/")]
+            slowed = sum(rates.waiting for rates in (limits.rates, *own))
+            limited = f"rate limit, {slowed} requests wait" if slowed else ""
+            if why := limits.breaker.waits_for() or limited:
+                found[name] = why
+        return found
+
     def reserve_now(self, provider: Provider, judge: Judge, messages: Messages) -> float:
         """Reserve the highest cost of a ballot that waits for its batch; return that cost.
 

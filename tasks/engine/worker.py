@@ -32,6 +32,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 SENDING_STEPS = {"draft", "pack", "create"}
 SECONDS_BEFORE_SEARCHES = (0.0, 1.0, 3.0, 8.0)
+SECONDS_BETWEEN_REPORTS = 1.0
 """A batch that was just created may not be listed yet."""
 
 
@@ -240,6 +241,8 @@ class Run:
         # What an earlier worker process, which died, may have spent.
         self.engine.budget.spent = committed_usd
         self.engine.budget.report = lambda usd: send(committed_usd=usd)
+        self._send, self._waits = send, dict[str, str]()
+        self._reporting = asyncio.create_task(self._keep_reporting())
         self.steps = BatchSteps(self.engine)
         self._judges: dict[str, Judge] = {}
         self._working: set[asyncio.Task[None]] = set()
@@ -268,6 +271,7 @@ class Run:
     async def end(self) -> None:
         """Release the journal as soon as the last reply is in it."""
         await asyncio.gather(*self._working)
+        self._reporting.cancel()
         if self._journal:
             self._syncing.cancel()
             self._journal.close()
@@ -290,6 +294,14 @@ class Run:
         judge = self._judges[request["judge"]]
         result = await self.steps.run(judge, request["step"], request["arguments"])
         return {"id": request["id"], "result": result}
+
+    async def _keep_reporting(self) -> None:
+        """Report each second what providers wait for, if it has changed."""
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_REPORTS)
+            if (waits := self.engine.waits()) != self._waits:
+                self._waits = waits
+                self._send(waits=waits)
 
     async def _keep_syncing(self, journal: Journal) -> None:
         with self._journal_errors():

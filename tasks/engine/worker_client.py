@@ -79,6 +79,8 @@ class Session:
         self._journal, self._budget_usd = journal, budget_usd
         self.committed_usd = 0.0
         """The highest possible cost of all calls so far."""
+        self.waits: dict[str, str] = {}
+        """What providers wait for now."""
         self._restarting = asyncio.Lock()
         self._restarts = self._in_a_row = 0
         self._journaled: dict[str, Answer] = {}
@@ -328,13 +330,19 @@ class Worker:
         self._resolve(self._waiting.pop(number), answer)
 
     def _forward(
-        self, run: str, notice: str | None = None, committed_usd: float | None = None
+        self,
+        run: str,
+        notice: str | None = None,
+        committed_usd: float | None = None,
+        waits: dict[str, str] | None = None,
     ) -> None:
         for session in list(self.sessions):
             if session.run != run:
                 continue
             if committed_usd is not None:
                 session.committed_usd = committed_usd
+            if waits is not None:
+                session.waits = waits
             if notice is not None and session.notify:
                 session.notify(notice)
 

@@ -207,7 +207,7 @@ def show_table(
     calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool = False
 ) -> None:
     """Print the agreement with people, the test, and what was left out."""
-    console, rows_by_judge = Console(), CalibrationRows(found)
+    console, rows_by_judge = Console(highlight=False), CalibrationRows(found)
     untested = rows_by_judge.asked.is_empty()
     if calibration.table or untested:
         show_comparison(console, found.comparison, saved=saved)

@@ -31,7 +31,7 @@ def show_gate(
         if file:
             write_private(file, text(gated).encode())
     open_ = [check for check in gated.checks if check.verdict != "pass"]
-    console = Console()
+    console = Console(highlight=False)
     if open_:
         rows = [[clean(text) for text in check] for check in open_]
         print_rows(console, ("judge", "gate", "verdict", "value"), rows)

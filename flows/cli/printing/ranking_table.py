@@ -66,7 +66,7 @@ def show_ranked(study: str, warehouse: Path | None) -> None:
     store = Warehouse(warehouse or default_path())
     if line := outdated_line(store):
         say(line, err=True)
-    console = Console()
+    console = Console(highlight=False)
     recommended = store.query(RECOMMENDED, [study])
     if recommended.height:
         show_advice(console, recommended, "", thresholds_of(run_of_results(store, study)))

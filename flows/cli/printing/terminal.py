@@ -1,9 +1,10 @@
-"""Terminal output: tables, lines and progress bars."""
+"""Terminal output: tables and lines."""
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,6 @@ from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +22,7 @@ from tasks.kit.printable import printable
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.summary import MARK, detected, favoured
 from tasks.reporting.wording import listing, p_value
+from warehouse.peek import default_path
 
 COLOURS = {
     **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
@@ -379,21 +380,6 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
     return least
 
 
-@contextmanager
-def ballot_bars(console: Console) -> Iterator[Any]:
-    """Show a progress bar per judge; yield the callback that updates them."""
-    bars: dict[str, TaskID] = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-
-        def listen(judge: str, done: int, planned: int) -> None:
-            if judge not in bars:
-                bars[judge] = progress.add_task(escape(judge), total=planned)
-            progress.update(bars[judge], completed=done)
-
-        yield listen
-
-
 def _clip(value: Any, width: int = 200) -> str:
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     shown = printable(text)
@@ -436,3 +422,32 @@ def print_line(console: Console, text: str, style: str = "") -> None:
 def say(text: str, *, err: bool = False) -> None:
     """Print a line that may contain untrusted text, with control characters replaced."""
     click.echo(printable(text), err=err)
+
+
+SURPRISING = ("biased", "overlooks", "rewards", "mixed")
+"""Findings whose evidence is worth a look, the most surprising first."""
+
+
+def next_step(study: str, rows: Sequence[dict[str, Any]], warehouse: Path) -> str:
+    """Return the command that shows the evidence of the most surprising finding."""
+    shifted = [row for row in rows if row["kind"] != POSITION]
+    found = sorted(
+        (row for row in shifted if row["finding"] in SURPRISING),
+        key=lambda row: SURPRISING.index(row["finding"]),
+    )
+    # Without perturbations nothing can flip.
+    words = ["voirdire", "show" if shifted else "gate", study]
+    if found:
+        words += ["--judge", found[0]["judge"], "--perturbation", found[0]["perturbation"]]
+    if warehouse != default_path().absolute():
+        words += ["--warehouse", str(warehouse)]
+    return shlex.join(map(printable, words))
+
+
+def show_places(console: Console, report: Path, warehouse: Path, following: str) -> None:
+    """Print where the report and the warehouse are, and what to do next: the last three lines."""
+    written = report if report.is_file() else "not written"
+    print_line(console, "")
+    for what, where in (("report:", written), ("warehouse:", warehouse), ("next:", following)):
+        text = printable(f"{what:<10} {where}")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -305,7 +305,7 @@ def test_a_variable_without_an_address_hinders_its_judges_only(
     words = [command, "--judge", "desk/one", "--judge", "offline/random", "--limit", "2"]
     done = voirdire_in(tmp_path, {**os.environ, **variables})(*words)
     assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.split())
+    told = " ".join([*done.stdout.split(), *done.stderr.split()])
     assert "desk/one: DESK_API_BASE must be an address that begins with http:// or https" in told
     assert "private" not in done.stdout + done.stderr
     assert asked == ([["desk/one", "offline/random"]] if command == "audit" else [])
