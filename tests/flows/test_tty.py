@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -51,13 +52,13 @@ def on_a_terminal(here: Callable[..., Any], folder: Path) -> Callable[..., str]:
         "VOIRDIRE_PROVIDERS": str(folder / "providers"),
     }
 
-    def run(*words: str) -> str:
+    def run(*words: str, **more: str) -> str:
         own, its = pty.openpty()
         sent: list[bytes] = []
         reader = Thread(target=lambda: sent.extend(_read(own)))
         reader.start()
         with (
-            here(folder, {**os.environ, **plain, **places}),
+            here(folder, {**os.environ, **plain, **places, **more}),
             os.fdopen(its, "w", encoding="utf-8") as screen,
             redirect_stdout(screen),
             redirect_stderr(screen),
@@ -79,6 +80,72 @@ def _read(terminal: int) -> Iterator[bytes]:
     with suppress(OSError):
         while True:
             yield os.read(terminal, 65536)
+
+
+LINE = re.compile(r"audit tiny: (started|ended after .+|asking judges, \d+ of \d+ ballots .+)")
+TINY = ("audit", "--judge", "offline/fair", "--limit", "5", "--name", "tiny")
+
+
+def screen_of(sent: str) -> list[str]:
+    """Return the lines that a terminal shows: only what moves the cursor or erases is obeyed."""
+    rows, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", sent):
+        if part == "\n":
+            row += 1
+            rows += [""] * (row == len(rows))
+        elif part == "\r":
+            column = 0
+        elif part[0] != "\x1b":
+            kept = rows[row].ljust(column)
+            rows[row] = kept[:column] + part + kept[column + len(part) :]
+            column += len(part)
+        elif part[-1] == "A":
+            row -= int(part[2:-1] or 1)
+        elif part[-1] == "K":
+            rows[row] = ""
+    return [line.rstrip() for line in rows]
+
+
+@pytest.mark.served
+def test_an_audit_is_followed_on_a_terminal_and_leaves_results_alone(
+    on_a_terminal: Callable[..., str], server: str, folder: Path
+) -> None:
+    sent = on_a_terminal(*TINY, TERM="xterm", COLUMNS="60", PREFECT_API_URL=server)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sent)
+    assert "audit tiny: starting" in plain
+    assert re.search(r"of \d+ ballots \(\d+ %\)", plain)
+    assert "audit tiny: saving" in plain
+    assert "audit tiny: writing the report" in plain
+    shown = screen_of(sent)
+    assert next(line for line in shown if line) == "Which judge to use"
+    assert not [line for line in shown if "audit tiny" in line or "ballots (" in line]
+    report, warehouse, following, end = shown[-4:]
+    assert report == f"report:    {folder / 'reports' / 'tiny.html'}"
+    assert warehouse == f"warehouse: {folder / 'w.duckdb'}"
+    command = r"next:      voirdire show tiny( --judge \S+ --perturbation \w+)?"
+    assert re.fullmatch(command, following)
+    assert not end
+
+
+def test_a_measurement_says_its_steps(on_a_terminal: Callable[..., str]) -> None:
+    sent = on_a_terminal("measure", "votes.parquet", TERM="xterm")
+    assert re.search(r"measure votes.parquet: measuring: \w+ \(\d+ of \d+ statistics\)", sent)
+    assert not [line for line in screen_of(sent) if "statistics)" in line]
+
+
+@pytest.mark.served
+def test_without_a_terminal_an_audit_writes_lines(voirdire: Callable[..., Any]) -> None:
+    done = voirdire(*TINY)
+    said = done.stderr.splitlines()
+    assert said[0] == "audit tiny: started"
+    assert said[-1].startswith("audit tiny: ended after")
+    assert all(LINE.fullmatch(line) for line in said)
+    assert 2 <= len(said) <= 12
+    assert "\x1b" not in done.stdout + done.stderr
+    *_, report, warehouse, following = done.stdout.splitlines()
+    assert report.startswith("report:")
+    assert warehouse.startswith("warehouse:")
+    assert following.startswith("next:      voirdire show tiny")
 
 
 CALIBRATE = ("calibrate", "--humans", "people.json", "--judges", "judges.json", "--no-save")
