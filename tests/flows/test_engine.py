@@ -183,7 +183,7 @@ def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
     done = voirdire(*SMALL, COLUMNS="300")
     assert done.returncode == 3
     lost = "no connection to 127.0.0.1:9 (api_base http://127.0.0.1:9/v1): connection refused"
-    lines = [line for line in done.stdout.splitlines() if line.startswith("emu: ")]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("emu: ")]
     assert [line.split("; ")[0] for line in lines] == [f"emu: {lost}"] * 2
     (why,) = warehouse.query("select error from runs")["error"]
     assert f"{BALLOTS} x not asked: emu never answered" in why
@@ -213,7 +213,7 @@ def test_a_signal_keeps_every_reply_that_came(
         time.sleep(1.5)
     process.send_signal(stop)
     assert process.wait(timeout=PATIENCE_SECONDS) == 128 + stop
-    (line,) = said(tmp_path).read_text().splitlines()
+    line = said(tmp_path).read_text().splitlines()[-1]
     assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."
     assert warehouse.query("select state from runs").item() == "cancelled"
     told = emulated.stats()

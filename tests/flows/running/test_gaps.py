@@ -115,7 +115,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert done.returncode == 3, done.stderr
     why = f"{BALLOTS} x not asked: no API key or address in EMU_KEY"
     partial = f"Partial results: emu/one lacks {BALLOTS} of {BALLOTS} ballots"
-    last = done.stdout.strip().splitlines()[-1]
+    (last,) = [line for line in done.stdout.splitlines() if line.startswith("Completed")]
     assert last.startswith(f"Completed with gaps: {partial}")
     assert why in last
     assert "Not asked, which leaves gaps where there is no earlier vote: emu/one: " in done.stdout
@@ -144,7 +144,7 @@ def test_a_missing_key_costs_its_judge_only(
     before = warehouse.query("select distinct run from estimates").item()
     more = voirdire(*SMALL, "--votes", "4", COLUMNS="400")
     assert more.returncode == 3, more.stderr
-    last = more.stdout.strip().splitlines()[-1]
+    (last,) = [line for line in more.stdout.splitlines() if line.startswith("Completed")]
     assert f"Results not replaced: emu/one lacks {BALLOTS} of {2 * BALLOTS} ballots" in last
     assert warehouse.query("select distinct run from estimates").item() == before
     assert voirdire("remeasure").returncode == 0
@@ -161,7 +161,7 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     reports.write_text("in the way")
     done = voirdire(*words, COLUMNS="300")
     assert done.returncode == 0, done.stderr
-    last = done.stdout.strip().splitlines()[-1]
+    (last,) = [line for line in done.stdout.splitlines() if line.startswith("Completed")]
     assert last.startswith("Completed: the report")
     assert "`voirdire report quick` writes it" in last
     state, error = warehouse.query("select state, error from runs").row(0)
