@@ -79,7 +79,7 @@ def test_six_judges_five_people_all_metrics_both_kinds_of_epsilon(
     assert "4 of 6 judges may replace people (jaccard, additive epsilon 0.15)" in done.stderr
     table = done.stdout.split("Winning rates by metric, epsilon .15 of both kinds")[1]
     rows = re.findall(
-        r"^(\w+) +moderators/(\S+) +(\S+) +(\S+ … \S+) +(\S+) +(\S+) (\w+) +(\S+) (\w+)",
+        r"^(\w+) +moderators/(\S+) +(\S+) +(\[\S+, \S+\]) +(\S+) +(\S+) (\w+) +(\S+) (\w+)",
         table.split("\n\n")[0],
         re.MULTILINE,
     )

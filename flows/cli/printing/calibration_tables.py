@@ -9,7 +9,7 @@ import polars as pl
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
-from flows.cli.printing.terminal import number, plain_table
+from flows.cli.printing.terminal import interval, number, plain_table
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import (
     Calibrated,
@@ -219,7 +219,7 @@ def show_table(
             row["judge"],
             number(row["winning_rate"]),
             number(row["advantage_probability"]),
-            _interval(row),
+            interval(row["low"], row["high"]),
             number(row["human_advantage_probability"]),
             number(row["tied"]),
             row["annotators"],
@@ -252,10 +252,6 @@ def _verdict(row: dict[str, Any]) -> str:
     return f"{verdict}, doubtful" if row["reason"] else verdict
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return "-" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
-
-
 def _show_curve(console: Console, judges: pl.DataFrame) -> None:
     margins = judges.filter(pl.col("epsilon").is_in(CURVE))
     rows = [
@@ -277,7 +273,7 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
             row.metric,
             f"{row.who} ({row.dataset})" if several else row.who,
             number(row.advantage),
-            _interval({"low": row.low, "high": row.high}),
+            interval(row.low, row.high),
             number(row.human),
             *(_rate_in_words(row, kind) for kind in KINDS_OF_EPSILON),
         )

@@ -10,6 +10,7 @@ from rich.console import Console
 from flows.cli.printing.terminal import (
     ASKED,
     fits,
+    interval,
     legend,
     lost_lines,
     number,
@@ -274,7 +275,7 @@ def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
     value = number(row["estimate"])
     if row["low"] is None:
         return value
-    return f"{value}{between}[{number(row['low'])}, {number(row['high'])}]"
+    return f"{value}{between}{interval(row['low'], row['high'])}"
 
 
 def _ends(row: dict[str, Any]) -> str:

@@ -6,7 +6,15 @@ from typing import Any
 
 from rich.console import Console
 
-from flows.cli.printing.terminal import fits, number, plain_table, print_line, say, show_advice
+from flows.cli.printing.terminal import (
+    fits,
+    interval,
+    number,
+    plain_table,
+    print_line,
+    say,
+    show_advice,
+)
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE, unit_name
@@ -54,7 +62,7 @@ LEGEND = (
     "from the flawed answer). tier: judges that share a letter do not differ significantly. Ranks "
     "and tiers use the samples that all ranked judges share (for a person, those shared with all "
     "models); the other columns use all samples of the judge. at random (N): exact ASR of a judge "
-    "that votes at random, with N votes per pair; its shift is 0. A … B: 95 % interval."
+    "that votes at random, with N votes per pair; its shift is 0. Brackets: 95 % intervals."
 )
 
 
@@ -107,9 +115,9 @@ def _lines(row: dict[str, str]) -> tuple[str, str]:
     if not row["n"]:
         return row["judge"], f"    ASR {row['ASR']}"
     judge = f"{row['judge']} ({row['is a']}, n {row['n']}): {row['finding']}"
-    rank = "-" if row["rank"] == "-" else f"{row['rank']} ({row['95 %']})"
+    rank = "-" if row["rank"] == "-" else f"{row['rank']} {row['95 %']}"
     other_shifts = f"over control {row['over control']}, sham {row['sham']}"
-    shift = f"shift {row['shift']} ({row['95 % ']}; {other_shifts})"
+    shift = f"shift {row['shift']} {row['95 % ']}, {other_shifts}"
     return (
         "  ".join(filter(None, (rank, row["tier"], judge))),
         f"    {shift}, ASR {row['ASR']}, floor {row['floor']}",
@@ -151,16 +159,16 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     kind = "person" if _is_person(row) else "simulated" if row["simulated"] else "model"
-    ranks = [_rank(row[name]) for name in ("rank", "rank_low", "rank_high")]
+    rank, low, high = (_rank(row[name]) for name in ("rank", "rank_low", "rank_high"))
     return (
-        ranks[0],
-        _interval(ranks[1], ranks[2]),
+        rank,
+        f"[{low}, {high}]" if row["rank_low"] is not None else "-",
         row["tier"] or "",
         row["judge"],
         kind,
         "-" if row["n"] is None else str(row["n"]),
         number(row["shift"], signed=True),
-        _interval(number(row["low"], signed=True), number(row["high"], signed=True)),
+        interval(row["low"], row["high"], signed=True),
         number(row["control"], signed=True),
         number(row["sham_shift"], signed=True),
         number(row["asr"]),
@@ -176,10 +184,6 @@ def _random(line: dict[str, Any]) -> tuple[str, ...]:
 
 def _rank(value: float | None) -> str:
     return "-" if value is None else f"{round(value, 1):g}"
-
-
-def _interval(low: str, high: str) -> str:
-    return "-" if "-" in {low, high} else f"{low} … {high}"
 
 
 PAIRS = """
@@ -207,7 +211,7 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             "-"
             if row["contrast"] is None
             else f"{number(row['contrast'], signed=True)} "
-            + _bounds(row["low"], row["high"], signed=True),
+            + interval(row["low"], row["high"], signed=True),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
@@ -227,10 +231,6 @@ REWORDED = """
 """
 
 
-def _bounds(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
-
-
 def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) -> list[str]:
     """Say of each judge how many of its verdicts change when a prompt is worded otherwise."""
     rows = warehouse.query(REWORDED, [study]).to_dicts()
@@ -243,9 +243,9 @@ def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) ->
         if row["changed"] is None or row["again_changed"] is None:
             lines.append(f"Rewording {judge}: {row['reason']}.")
             continue
-        bounds = _bounds(row["changed_low"], row["changed_high"])
+        bounds = interval(row["changed_low"], row["changed_high"])
         excess = (
-            f"{number(row['excess'], signed=True)} {_bounds(row['low'], row['high'], signed=True)}"
+            f"{number(row['excess'], signed=True)} {interval(row['low'], row['high'], signed=True)}"
         )
         lines.append(
             f"Rewording {judge}: with the prompt in other words, {number(row['changed'])} {bounds} "
@@ -258,8 +258,8 @@ def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) ->
 def _rating_line(judge: str, row: dict[str, Any]) -> str:
     """Say how far a judge's ratings of answers change when a prompt is worded otherwise."""
     unit = "points" if row["rating_unit"] == "points" else "in the pass rate"
-    bounds = _bounds(row["rating_change_low"], row["rating_change_high"])
-    excess = _bounds(row["rating_excess_low"], row["rating_excess_high"], signed=True)
+    bounds = interval(row["rating_change_low"], row["rating_change_high"])
+    excess = interval(row["rating_excess_low"], row["rating_excess_high"], signed=True)
     return (
         f"Rewording {judge}: with the prompt in other words, a rating changes by "
         f"{number(row['rating_change'])} {bounds} {unit}; asked again in the same words, by "

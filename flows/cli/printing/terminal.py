@@ -40,6 +40,13 @@ def number(value: float | None, *, signed: bool = False) -> str:
     return text.replace("0.", ".", 1)
 
 
+def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
+    """Format an interval: ``[.03, .24]``, or a dash if an end is null."""
+    if low is None or high is None:
+        return "-"
+    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
 SHIFTS = ("shift", "over control", "sham")
 """Columns of numbers that have a sign."""
@@ -186,8 +193,7 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
         text += OF_RATINGS.get(_unit(row), "")
     if low is None or high is None:
         return text
-    interval = ", ".join(number(end, signed=name in SHIFTS) for end in (low, high))
-    return f"{text}{between}[dim]\\[{interval}][/dim]"
+    return f"{text}{between}[dim]{escape(interval(low, high, signed=name in SHIFTS))}[/dim]"
 
 
 def _unit(row: dict[str, Any]) -> str:
