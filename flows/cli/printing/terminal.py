@@ -446,14 +446,23 @@ def next_step(study: str, rows: Sequence[dict[str, Any]], warehouse: Path) -> st
     if found:
         words += ["--judge", found[0]["judge"], "--perturbation", found[0]["perturbation"]]
     if warehouse != default_path().absolute():
-        words += ["--warehouse", str(warehouse)]
+        words += ["--warehouse", str(_near(warehouse))]
     return shlex.join(map(printable, words))
 
 
 def show_places(console: Console, report: Path, warehouse: Path, following: str) -> None:
     """Print where the report and the warehouse are, and what to do next: the last three lines."""
-    written = report if report.is_file() else "not written"
+    written = _near(report) if report.is_file() else "not written"
     print_line(console, "")
-    for what, where in (("report:", written), ("warehouse:", warehouse), ("next:", following)):
+    for what, where in (
+        ("report:", written),
+        ("warehouse:", _near(warehouse)),
+        ("next:", following),
+    ):
         text = printable(f"{what:<10} {where}")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _near(path: Path) -> Path:
+    """Return a path as one would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
