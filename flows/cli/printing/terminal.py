@@ -1,10 +1,8 @@
 """Terminal output: tables and lines."""
 
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +20,6 @@ from tasks.kit.printable import printable
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.summary import MARK, detected, favoured
 from tasks.reporting.wording import listing, p_value
-from warehouse.peek import default_path
 
 COLOURS = {
     **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
@@ -428,41 +425,3 @@ def print_line(console: Console, text: str, style: str = "") -> None:
 def say(text: str, *, err: bool = False) -> None:
     """Print a line that may contain untrusted text, with control characters replaced."""
     click.echo(printable(text), err=err)
-
-
-SURPRISING = ("biased", "overlooks", "rewards", "mixed")
-"""Findings whose evidence is worth a look, the most surprising first."""
-
-
-def next_step(study: str, rows: Sequence[dict[str, Any]], warehouse: Path) -> str:
-    """Return the command that shows the evidence of the most surprising finding."""
-    shifted = [row for row in rows if row["kind"] != POSITION]
-    found = sorted(
-        (row for row in shifted if row["finding"] in SURPRISING),
-        key=lambda row: SURPRISING.index(row["finding"]),
-    )
-    # Without perturbations nothing can flip.
-    words = ["voirdire", "show" if shifted else "gate", study]
-    if found:
-        words += ["--judge", found[0]["judge"], "--perturbation", found[0]["perturbation"]]
-    if warehouse != default_path().absolute():
-        words += ["--warehouse", str(_near(warehouse))]
-    return shlex.join(map(printable, words))
-
-
-def show_places(console: Console, report: Path, warehouse: Path, following: str) -> None:
-    """Print where the report and the warehouse are, and what to do next: the last three lines."""
-    written = _near(report) if report.is_file() else "not written"
-    print_line(console, "")
-    for what, where in (
-        ("report:", written),
-        ("warehouse:", _near(warehouse)),
-        ("next:", following),
-    ):
-        text = printable(f"{what:<10} {where}")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _near(path: Path) -> Path:
-    """Return a path as one would type it here."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
