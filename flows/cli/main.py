@@ -61,9 +61,8 @@ def audit(
     with shown(f"audit {options.get('name') or study}", lines=True) as view:
         from flows.cli.audit import audit_here
 
-        code = audit_here(
-            study, _given(options), warehouse, confirmed=yes, server=server, view=view
-        )
+        given = _given(options)
+        code = audit_here(study, given, warehouse, confirmed=yes, server=server, view=view)
     sys.exit(code)
 
 
@@ -131,15 +130,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 @log_options
 @clear_errors
 def measure(
-    votes: Path,
-    mode: str,
-    form: str,
-    only: tuple[str, ...],
-    warehouse: Path | None,
-    *,
-    interval: str,
-    people: str | None,
-    mapping: dict[str, str],
+    votes: Path, mode: str, form: str, only: tuple[str, ...], warehouse: Path | None, **reading: Any
 ) -> None:
     """Compute all statistics of a file of votes that were collected elsewhere.
 
@@ -152,17 +143,7 @@ def measure(
     with shown(f"measure {votes.name}") as view:
         from flows.cli.measure import show_measures
 
-        show_measures(
-            votes,
-            mode,
-            form,
-            only,
-            warehouse,
-            interval=interval,
-            people=people,
-            mapping=mapping,
-            view=view,
-        )
+        show_measures(votes, mode, form, only, warehouse, view=view, **reading)
 
 
 @main.command(
@@ -306,9 +287,7 @@ def calibrate(
 )
 @warehouse_option
 @clear_errors
-def remeasure(
-    study: str, warehouse: Path | None, *, formulas: bool, too_fast_seconds: float | None
-) -> None:
+def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
     """Recompute the results of STUDY (default: quick) from its saved votes; no judge is called.
 
     Adds the votes of people and prints one ranked table of judges and people.
@@ -323,9 +302,7 @@ def remeasure(
         from flows.cli.printing.terminal import say
         from flows.results.remeasure import remeasure_study
 
-        message = remeasure_study(
-            study, warehouse, formulas=formulas, too_fast_seconds=too_fast_seconds
-        )
+        message = remeasure_study(study, warehouse, **options)
     show_ranked(study, warehouse)
     say(message)
 
