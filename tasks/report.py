@@ -1,6 +1,7 @@
 """Report: one self-contained page with the findings and their evidence."""
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -137,9 +138,13 @@ def report(
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
     gates, judged = scorecard_rows(found)
+    command = f"voirdire show {quote(facts.study)}"
+    shown = [] if examples is None else _examples(examples, command)
     return page(
         TEMPLATE,
+        drawings(estimates=estimates, findings=cells, drifts=concluded.drifts),
         facts=facts,
+        choices=_choices(estimates, findings),
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
         advice=advice(concluded.recommendations, facts.wave),
@@ -155,8 +160,9 @@ def report(
         models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),
         jury_cost=_jury_cost(concluded.jury_findings),
-        charts=drawings(estimates=estimates, findings=cells, drifts=concluded.drifts),
-        examples=[] if examples is None else _examples(examples),
+        examples=shown,
+        linked={(each.judge, each.perturbation): each for each in shown},
+        command=command,
         gates=gates,
         scorecard=judged,
         validity=validity_rows(estimates),
@@ -173,6 +179,17 @@ def report(
     )
 
 
+def _choices(
+    estimates: DataFrame[Estimates], findings: DataFrame[Findings]
+) -> dict[str, list[str]]:
+    """Return the judges and perturbations that a reader may choose; nothing without a choice."""
+    judges = sorted({*estimates["judge"], *findings["judge"]} - {*GROUPS})
+    ordered = findings.drop_nulls("perturbation").sort(pl.col("kind") != "promote", "perturbation")
+    perturbations = ordered["perturbation"].unique(maintain_order=True).to_list()
+    choices = {"Judge": judges, "Perturbation": perturbations}
+    return {name: texts for name, texts in choices.items() if len(texts) > 1}
+
+
 class Example(NamedTuple):
     """A pair whose verdict a perturbation changed."""
 
@@ -185,11 +202,14 @@ class Example(NamedTuple):
     """The target, with what the perturbation removed and added."""
     replies: list[tuple[str, str]]
     """Name of the arm and reply, verbatim but for its length."""
+    command: str
+    """What shows all of it."""
 
 
 class Examples(NamedTuple):
     """Examples of one finding."""
 
+    anchor: str
     judge: str
     simulated: bool
     perturbation: str
@@ -197,24 +217,25 @@ class Examples(NamedTuple):
     pairs: list[Example]
 
 
-def _examples(rows: pl.DataFrame) -> list[Examples]:
+def _examples(rows: pl.DataFrame, command: str) -> list[Examples]:
     """Return the examples of each judge and perturbation, in the order given."""
     cells = with_who(rows.drop("category")).partition_by(
         "who", "perturbation", maintain_order=True, as_dict=True
     )
     return [
         Examples(
+            f"examples-{place}",
             str(who),
             bool(cell["simulated"].any()),
             str(perturbation),
             cell["total"].item(0),
-            [_example(row) for row in cell.to_dicts()],
+            [_example(row, command) for row in cell.to_dicts()],
         )
-        for (who, perturbation), cell in cells.items()
+        for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
     ]
 
 
-def _example(row: Mapping[str, Any]) -> Example:
+def _example(row: Mapping[str, Any], command: str) -> Example:
     about = f"{row['criterion']}: " if row["criterion"] else ""
     before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
     replies = {"unperturbed": row["control_replies"], "perturbed": row["experimental_replies"]}
@@ -229,6 +250,7 @@ def _example(row: Mapping[str, Any]) -> Example:
             for arm, own in replies.items()
             for text in own or ()
         ],
+        f"{command} --pair {quote(row['sample'])} --judge {quote(row['judge'])}",
     )
 
 

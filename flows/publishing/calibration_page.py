@@ -15,7 +15,7 @@ from schemas.results import Annotations, Estimates
 from schemas.runs import Runs
 from tasks.agreement.compare import Comparison
 from tasks.charts import charts_of
-from tasks.drawing.canvas import pictures
+from tasks.drawing.render import picture
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
 from warehouse.private import write_private
@@ -101,11 +101,10 @@ def write_pictures(found: Calibrated, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts_of(*frames):
-        with pictures() as drawn:
-            chart(**frames)
-        for number, picture in enumerate(drawn, 1):
+        drawn = [picture(spec) for spec in chart(**frames)]
+        for number, panel in enumerate(drawn, 1):
             many = f"_{number}" if len(drawn) > 1 else ""
-            for suffix, content in (("svg", picture.svg.encode()), ("png", picture.png)):
+            for suffix, content in (("svg", panel.svg.encode()), ("png", panel.png)):
                 file = folder / f"{chart.name}{many}.{suffix}"
                 write_private(file, content)
                 written.append(file)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.drawing.spec import Spec
 from tasks.kit.catalogue import Catalogue, modules
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A pure function from frames to panels, each one SVG."""
+    """A pure function from frames to panels, each one a Vega-Lite spec: plain data."""
 
     name: str
     order: int
@@ -26,17 +27,17 @@ class Chart:
     reading: str
     """A few sentences: how to read it."""
     reads: tuple[str, ...]
-    draw: Callable[..., list[str]]
+    draw: Callable[..., list[Spec]]
 
-    def __call__(self, **frames: pl.DataFrame) -> list[str]:
+    def __call__(self, **frames: pl.DataFrame) -> list[Spec]:
         """Draw the panels, reading only the frames that the function names."""
         return self.draw(**{frame: frames[frame] for frame in self.reads})
 
 
-def chart(*, order: int, title: str, reading: str) -> Callable[[Callable[..., list[str]]], Chart]:
+def chart(*, order: int, title: str, reading: str) -> Callable[[Callable[..., list[Spec]]], Chart]:
     """Declare a chart."""
 
-    def declare(draw: Callable[..., list[str]]) -> Chart:
+    def declare(draw: Callable[..., list[Spec]]) -> Chart:
         reads = tuple(inspect.signature(draw).parameters)
         return Chart(getattr(draw, "__name__", ""), order, title, reading, reads, draw)
 

@@ -1,29 +1,41 @@
 """Chart of each judge against each annotator, and which annotators it may replace."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages
 from tasks.charts import chart
 from tasks.charts.position_plane import spread
-from tasks.drawing.canvas import BAND, BIG, BLUE, LINE, RED, SMALL, SOFT, Sheet, settings
-from tasks.drawing.marks import axis_title, dot, leader, upright_line
-from tasks.drawing.row_panels import tick_label
-from tasks.reporting.wording import clean, clip, number, with_who
+from tasks.drawing.row_panels import measured
+from tasks.drawing.spec import (
+    BAND,
+    LINE,
+    PAPER,
+    SMALL,
+    SOFT,
+    Row,
+    Spec,
+    axis,
+    by_name,
+    by_tone,
+    channel,
+    mark,
+    on,
+    panel,
+    pixel,
+)
+from tasks.reporting.wording import clean, clip, count, number, p_value, with_who
 
-LEFT, PLOT, FOOT, HEAD = 60, 320, 52, 58
+PLOT = 320
 MOST = 12
 """Maximum number of judges; those with the highest advantage probability are drawn."""
 NAMED = 8
 """Maximum number of annotators who are labelled by name."""
 CROWD = 20
 """Maximum number of annotators with intervals, which would hide the dots of more."""
-
-Row = dict[str, Any]
 
 
 @chart(
@@ -39,90 +51,135 @@ Row = dict[str, Any]
         "even if the mark lies on the shaded side."
     ),
 )
-def advantage_plane(advantages: DataFrame[Advantages]) -> list[str]:
+def advantage_plane(advantages: DataFrame[Advantages]) -> list[Spec]:
     """Draw a panel per judge, the highest advantage first."""
     tested = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
     means = tested.group_by("who").agg(mean=pl.col("advantage_probability").mean())
     best = means.sort(-pl.col("mean"), "who").head(MOST)["who"]
     return [
-        _panel(f"plane-{at}", tested.filter(pl.col("who") == who).sort("annotator").to_dicts())
-        for at, who in enumerate(best)
+        _panel(tested.filter(pl.col("who") == who).sort("annotator").to_dicts()) for who in best
     ]
 
 
-def _panel(key: str, rows: Sequence[Row]) -> str:
-    with settings(key):
-        height = HEAD + PLOT + FOOT
-        sheet = Sheet(key, height, (LEFT, FOOT, PLOT, PLOT))
-        least = _frame(sheet, rows)
-        for row in rows:
-            _point(sheet, row, crowded=len(rows) > CROWD)
-        first = rows[0]
-        title = clip(clean(first["who"]), 40) + (" (simulated)" if first["simulated"] else "")
-        sheet.write(2, height - 14, title, whole=first["who"], fontsize=BIG, fontweight="bold")
-        replaced = sum(bool(row["rejected"]) for row in rows)
-        under = f"filled: {replaced} of {len(rows)} may be replaced; "
-        under += f"{first['epsilon_kind']} epsilon {number(first['epsilon'])}"
-        style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-        sheet.write(2, height - 34, under, **style)
-        if len(rows) <= NAMED:
-            _names(sheet, rows, least)
-        return sheet.render(f"Advantage probabilities of {first['who']} and of each annotator")
+def _panel(rows: Sequence[Row]) -> Spec:
+    first, least = rows[0], _least(rows)
+    replaced = sum(bool(row["rejected"]) for row in rows)
+    under = f"filled: {replaced} of {len(rows)} may be replaced; "
+    under += f"{first['epsilon_kind']} epsilon {number(first['epsilon'])}"
+    crowd: list[Spec] = []
+    if len(rows) <= CROWD:
+        crowd.append(mark("rule", x="x", y="low", y2="high", **THIN, color=by_tone()))
+    if len(rows) <= NAMED:
+        leader: Spec = {"strokeWidth": 0.7, "color": {"value": LINE}, "x2Offset": 8}
+        beside: Spec = {"fontSize": SMALL, "color": {"value": SOFT}, "dx": 11, "align": "left"}
+        crowd += [
+            mark("rule", x="x", y="y", x2=pixel("width"), y2="label", **leader),
+            mark("text", x=pixel("width"), y="label", text="name", tooltip="tip", **beside),
+        ]
+    return panel(
+        clip(clean(first["who"]), 40) + (" (simulated)" if first["simulated"] else ""),
+        under,
+        about=f"Advantage probabilities of {first['who']} and of each annotator",
+        layers=[
+            *_frame(first, least),
+            *crowd,
+            mark(
+                "point",
+                x="x",
+                y="y",
+                filled=False,
+                strokeWidth=1.5,
+                size=44,
+                tooltip="tip",
+                color=by_tone(),
+                fill=by_tone(bad=PAPER),
+                shape=by_name("tone", {"good": "circle", "bad": "diamond", "open": "circle"}),
+            ),
+        ],
+        data={"values": _values(rows, least)},
+        width=PLOT,
+        height=PLOT,
+        usermeta={"judge": clean(first["who"])},
+    )
 
 
-def _frame(sheet: Sheet, rows: Sequence[Row]) -> float:
-    """Draw the regions and return where the axes begin."""
+THIN: Spec = {"strokeWidth": 1.1, "opacity": 0.5}
+
+
+def _least(rows: Sequence[Row]) -> float:
+    """Return where the axes begin."""
     values = [
         row[name]
         for row in rows
         for name in ("advantage_probability", "human_advantage_probability", "low")
         if row[name] is not None
     ]
-    least = max(0.0, np.floor((min(values) - 0.02) * 10) / 10)
-    epsilon, additive = rows[0]["epsilon"], rows[0]["epsilon_kind"] == "additive"
-    across = np.array([least, 1.0])
-    edge = across - epsilon if additive else (1 - epsilon) * across
-    axes = sheet.axes
-    axes.set(xlim=(least, 1), ylim=(least, 1))
-    axes.fill_between(across, edge, [1, 1], color=BAND, linewidth=0, zorder=-1)
-    axes.plot(across, edge, color=SOFT, linewidth=1.2, zorder=1)
-    axes.plot(across, across, color=LINE, linewidth=1, linestyle="--", zorder=1)
-    axes.spines["left"].set_visible(True)
+    return float(max(0.0, math.floor((min(values) - 0.02) * 10) / 10))
+
+
+def _frame(first: Row, least: float) -> list[Spec]:
+    """Draw the regions: where the judge is worse by less than epsilon, and the diagonal."""
+    epsilon, additive = first["epsilon"], first["epsilon_kind"] == "additive"
     step = 0.1 if least >= 0.5 else 0.2
-    ticks = [1 - step * at for at in range(int((1 - least) / step + 1e-9) + 1)]
-    axes.set_xticks(ticks, [tick_label(tick, 1) for tick in ticks])
-    axes.set_yticks(ticks, [tick_label(tick, 1) for tick in ticks])
-    axes.tick_params(length=3)
-    style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-    middle = LEFT + PLOT / 2
-    sheet.write(middle, 14, "the annotator aligns at least as well", ha="center", **style)
-    axis_title(sheet, 14, "the judge aligns at least as well")
-    sheet.write(LEFT + 8, FOOT + PLOT - 12, "replaceable", **style)
-    sheet.write(LEFT + PLOT - 6, FOOT + 12, "not replaceable", ha="right", **style)
-    return float(least)
+    ticks = [round(1 - step * at, 9) for at in range(int((1 - least) / step + 1e-9) + 1)]
+    x = channel("x", "x") | {"scale": on(least, 1)}
+    x["axis"] = axis(ticks, 1, "the annotator aligns at least as well", grid=False)
+    y = channel("y", "y") | {"scale": on(least, 1)}
+    y["axis"] = axis(ticks, 1, "the judge aligns at least as well", grid=False)
+    edge = [
+        {"x": end, "y": end - epsilon if additive else (1 - epsilon) * end, "top": 1}
+        for end in (least, 1.0)
+    ]
+    diagonal = [{"x": end, "y": end} for end in (least, 1.0)]
+    small: Spec = {"fontSize": SMALL, "color": {"value": SOFT}}
+    return [
+        mark("area", edge, x=x, y=y, y2="top", clip=True, color={"value": BAND}),
+        mark("line", edge, x=x, y=y, clip=True, strokeWidth=1.2, color={"value": SOFT}),
+        mark("line", diagonal, x=x, y=y, strokeDash=[4, 3], strokeWidth=1, color={"value": LINE}),
+        mark(
+            "text", [{"t": "replaceable"}], x=pixel(8), y=pixel(12), text="t", align="left", **small
+        ),
+        mark(
+            "text",
+            [{"t": "not replaceable"}],
+            x=pixel("width"),
+            y=pixel("height"),
+            dx=-6,
+            dy=-12,
+            text="t",
+            align="right",
+            **small,
+        ),
+    ]
 
 
-def _point(sheet: Sheet, row: Row, *, crowded: bool) -> None:
-    x, y = row["human_advantage_probability"], row["advantage_probability"]
-    replaced = bool(row["rejected"])
-    colour = BLUE if replaced else RED
-    if not crowded:
-        ends = row["low"], row["high"]
-        upright_line(sheet, x, ends, color=colour, linewidth=1.1, alpha=0.5, zorder=2)
-    shape: dict[str, Any] = {} if replaced else {"marker": "D", "hollow": True}
-    dot(sheet, x, y, 7 if replaced else 6, color=colour, markeredgewidth=1.5, **shape)
-
-
-def _names(sheet: Sheet, rows: Sequence[Row], least: float) -> None:
-    """Write names right of the plot, from top to bottom as the dots stand, with lines to them."""
+def _values(rows: Sequence[Row], least: float) -> list[Row]:
+    """Return a row per annotator; names stand right of the plot, as high as their dots can."""
     ordered = sorted(rows, key=lambda r: (-r["advantage_probability"], r["annotator"]))
-    wanted = [FOOT + PLOT * (row["advantage_probability"] - least) / (1 - least) for row in ordered]
-    heights = spread(wanted, 18, FOOT + 9, FOOT + PLOT - 9)
-    for row, at, height in zip(ordered, wanted, heights, strict=True):
-        x = LEFT + PLOT * (row["human_advantage_probability"] - least) / (1 - least)
-        ends = (x, at), (LEFT + PLOT + 8, height)
-        leader(sheet, *ends, color=LINE, linewidth=0.7, zorder=0.5)
-        name = clip(clean(row["annotator"]), 11)
-        sheet.write(
-            LEFT + PLOT + 11, height, name, whole=row["annotator"], fontsize=SMALL, color=SOFT
-        )
+    wanted = [PLOT * (row["advantage_probability"] - least) / (1 - least) for row in ordered]
+    gap = min(18, (PLOT - 18) / max(1, len(rows) - 1))
+    heights = spread(wanted, gap, 9, PLOT - 9)
+    return [
+        _value(r, h / PLOT * (1 - least) + least) for r, h in zip(ordered, heights, strict=True)
+    ]
+
+
+def _value(row: Row, label: float) -> Row:
+    said = "may be replaced" if row["rejected"] else "not shown to be replaceable"
+    lines = (
+        clean(row["annotator"]),
+        measured("the judge", row["advantage_probability"], row["low"], row["high"]),
+        measured("the annotator", row["human_advantage_probability"], None, None),
+        f"adjusted p {p_value(row['p_adjusted'])}; {said}",
+        f"n {count(row['n'], 'instance')}",
+    )
+    return {
+        "x": row["human_advantage_probability"],
+        "y": row["advantage_probability"],
+        "low": row["low"],
+        "high": row["high"],
+        "label": label,
+        "name": clip(clean(row["annotator"]), 11),
+        "tone": "good" if row["rejected"] else "bad",
+        "tip": "\n".join(line for line in lines if line),
+    }

@@ -5,10 +5,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages, AltTests
 from tasks.charts import chart
-from tasks.drawing.canvas import INK, LINE, SOFT, Sheet, names, settings
-from tasks.drawing.marks import dot, interval_line
-from tasks.drawing.row_panels import Row, not_estimable, row_sheet, scale, write_result
-from tasks.reporting.wording import number, with_who
+from tasks.drawing.names import names
+from tasks.drawing.row_panels import Scale, Y, interval_rule, measured, row_panel, values_of
+from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, mark
+from tasks.reporting.wording import clean, count, number, with_who
 
 
 @chart(
@@ -23,47 +23,57 @@ from tasks.reporting.wording import number, with_who
         "may replace people."
     ),
 )
-def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]) -> list[str]:
+def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]) -> list[Spec]:
     """Draw a row per judge, the highest first."""
     named = with_who(alt_tests.filter("asked"))
     if named.is_empty():
         return []
     known = names(named.to_dicts())
     each = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
-    own = each.group_by("who").agg("advantage_probability")
-    dots = dict(own.iter_rows())
     ordered = named.sort(-pl.col("advantage_probability"), "who", nulls_last=True).to_dicts()
-    rows: list[Row] = [
-        {**row, "name": known[row["who"]], "dots": dots.get(row["who"], [])} for row in ordered
+    rows: list[Row] = [{**row, "name": known[row["who"]]} for row in ordered]
+    # A judge that was not tested has no place on the scale.
+    placed = {row["who"] for row in rows if row["advantage_probability"] is not None}
+    single = [
+        {
+            "row": " ".join(known[row["who"]][:2]),
+            "who": clean(row["who"]),
+            "single": row["advantage_probability"],
+        }
+        for row in each.to_dicts()
+        if row["who"] in placed
     ]
-    shown_values = [
-        v
-        for row in rows
-        for v in (row["low"], row["human_advantage_probability"], *row["dots"])
-        if v is not None
+    shown = [row["single"] for row in single] + [
+        row[name] for row in rows for name in ("low", "human_advantage_probability")
     ]
-    low = max(-0.03, min([0.5, *shown_values]) - 0.05)
-    with settings("advantages"):
-        sheet = row_sheet("advantages", "Advantage probability", _subtitle(rows), rows)
-        scale(sheet, low, 1.02, "AP", ("aligns worse", "as well"))
-        for y, row in enumerate(rows):
-            _row(sheet, y, row)
-        return [sheet.render("Advantage probability of each judge with its interval")]
+    low = max(-0.03, min([0.5, *(value for value in shown if value is not None)]) - 0.05)
+    diamond: Spec = {"shape": "diamond", "filled": False, "fill": PAPER, "size": 40}
+    return [
+        row_panel(
+            ("Advantage probability", _subtitle(rows)),
+            [_values(row) for row in rows],
+            Scale(low, 1.02, "AP", ("aligns worse", "as well")),
+            [
+                mark("point", single, x="single", y=Y, yOffset=8, size=14, color={"value": LINE}),
+                interval_rule(),
+                mark("point", x="human", y=Y, **diamond, strokeWidth=1.4, color={"value": SOFT}),
+                mark("point", x="value", y=Y),
+            ],
+            "Advantage probability of each judge with its interval",
+        )
+    ]
 
 
 def _subtitle(rows: list[Row]) -> str:
     return f"metric {rows[0]['metric']}; diamond: AP of people against the judge; grey: each person"
 
 
-def _row(sheet: Sheet, y: int, row: Row) -> None:
-    mean, low, high = row["advantage_probability"], row["low"], row["high"]
+def _values(row: Row) -> Row:
+    mean, human = row["advantage_probability"], row["human_advantage_probability"]
+    size = f"n {count(row['n'], 'instance')}, {count(row['annotators'], 'person', 'people')}"
     if mean is None:
-        not_estimable(sheet, y)
-        return
-    for value in row["dots"]:
-        dot(sheet, value, y + 0.22, 3.5, color=LINE, alpha=0.7, zorder=2)
-    interval_line(sheet, (low, high), y)
-    human = row["human_advantage_probability"]
-    dot(sheet, human, y, 6, marker="D", color=SOFT, markeredgewidth=1.4, hollow=True)
-    dot(sheet, mean, y, zorder=4)
-    write_result(sheet, y, number(mean), f"human {number(human)}", INK)
+        return values_of(row, "", "", size, missing="not estimable")
+    beside = f"human {number(human)}"
+    ends = row["low"], row["high"]
+    places = {"value": mean, "low": ends[0], "high": ends[1], "human": human}
+    return values_of(row, number(mean), beside, measured("AP", mean, *ends), beside, size, **places)

@@ -1,15 +1,21 @@
 """Chart of attack success rates and their floors."""
 
-from typing import Any
-
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import FAINT, INK, LINE, SOFT, Sheet, settings
-from tasks.drawing.marks import dot, interval_line
-from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.drawing.row_panels import (
+    Scale,
+    Y,
+    interval_rule,
+    measured,
+    panels,
+    row_panel,
+    sizes,
+    values_of,
+)
+from tasks.drawing.spec import FAINT, INK, LINE, PAPER, SOFT, Row, Spec, mark
 from tasks.reporting.wording import CELL, number
 
 SUBTITLES = {
@@ -31,11 +37,10 @@ SUBTITLES = {
         "of its floor."
     ),
 )
-def asr_floor(estimates: DataFrame[Estimates]) -> list[str]:
+def asr_floor(estimates: DataFrame[Estimates]) -> list[Spec]:
     """Draw a panel per perturbation, a row per judge, sorted by ASR."""
     return [
-        _panel(f"asr-{index}", perturbation, kind, rows)
-        for index, perturbation, kind, rows in panels(_beside(estimates))
+        _panel(perturbation, kind, rows) for perturbation, kind, rows in panels(_beside(estimates))
     ]
 
 
@@ -53,31 +58,38 @@ def _beside(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     return rows
 
 
-def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
-    with settings(key):
-        sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
-        scale(sheet, -0.03, 1.03, "ASR", ("never", "always"))
-        for y, row in enumerate(rows):
-            _row(sheet, y, row)
-        return sheet.render(f"Attack success rate and its floor by judge, {perturbation}")
+def _panel(perturbation: str, kind: str, rows: list[Row]) -> Spec:
+    tick: Spec = {"x": "random", "y": Y, "thickness": 2, "size": 20, "orient": "vertical"}
+    hollow: Spec = {"filled": False, "fill": PAPER, "strokeWidth": 1.6, "color": {"value": SOFT}}
+    return row_panel(
+        (perturbation, SUBTITLES[kind]),
+        [_values(row) for row in rows],
+        Scale(-0.03, 1.03, "ASR", ("never", "always")),
+        [
+            mark("tick", **tick, color={"value": LINE}),
+            interval_rule("floor", "value", strokeWidth=7, color={"value": FAINT}),
+            interval_rule(strokeWidth=1.2, color={"value": INK}),
+            mark("point", x="floor", y=Y, **hollow),
+            mark("point", x="value", y=Y, size=66),
+        ],
+        f"Attack success rate and its floor by judge, {perturbation}",
+        perturbation=perturbation,
+    )
 
 
-def _row(sheet: Sheet, y: int, row: Row) -> None:
-    asr, floor = row["estimate"], row["sham_floor"]
-    if row["random_baseline"] is not None:
-        sheet.axes.plot(
-            [row["random_baseline"]] * 2, [y - 0.27, y + 0.27], color=LINE, linewidth=2, zorder=1
-        )
-    if asr is None:
-        not_estimable(sheet, y)
-    elif floor is not None:
-        sheet.axes.plot([floor, asr], [y, y], color=FAINT, linewidth=7, zorder=1.5)
-    if floor is not None:
-        dot(sheet, floor, y, markeredgewidth=1.6, color=SOFT, hollow=True, zorder=2.7)
-    if asr is None:
-        return
-    style: dict[str, Any] = {"linewidth": 1.2, "solid_capstyle": "projecting", "zorder": 2.5}
-    interval_line(sheet, (row["low"], row["high"]), y, color=INK, **style)
-    dot(sheet, asr, y, 8.5)
+def _values(row: Row) -> Row:
+    asr, floor, random = row["estimate"], row["sham_floor"], row["random_baseline"]
     below = "no floor" if floor is None else f"floor {number(floor)}"
-    write_result(sheet, y, number(asr), below)
+    places = {"value": asr, "low": row["low"], "high": row["high"], "floor": floor}
+    return values_of(
+        row,
+        "" if asr is None else number(asr),
+        "" if asr is None else below,
+        measured("ASR", asr, row["low"], row["high"]) or "ASR not estimable",
+        below,
+        measured("random judge", random, None, None),
+        sizes(row),
+        random=random,
+        missing="" if asr is not None else "not estimable",
+        **places,
+    )

@@ -8,8 +8,25 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Drifts
 from tasks.charts import chart
-from tasks.drawing.canvas import BLUE, FAINT, LINE, RED, SMALL, SOFT, Name, Sheet, settings
-from tasks.drawing.row_panels import NAMES, RIGHT, Row, row_sheet, write_result
+from tasks.drawing.names import Name
+from tasks.drawing.row_panels import PLOT, STEP, Y, measured, row_texts, sizes, tip, values_of
+from tasks.drawing.spec import (
+    BLUE,
+    FAINT,
+    LINE,
+    PAPER,
+    RED,
+    SMALL,
+    SOFT,
+    Row,
+    Spec,
+    by_name,
+    channel,
+    mark,
+    on,
+    panel,
+    pixel,
+)
 from tasks.reporting.wording import clean, clip, number, with_who
 
 NIGHTS = 30
@@ -24,19 +41,13 @@ NAMED = {
     "text_drift": "texts",
     "token_drift": "first tokens",
 }
-MARKS: dict[str, dict[str, Any]] = {
-    "quiet": {"marker": "o", "markersize": 4, "color": LINE, "markerfacecolor": "white"},
-    "suspect": {
-        "marker": "o",
-        "markersize": 7,
-        "color": BLUE,
-        "markerfacecolor": "white",
-        "markeredgewidth": 1.8,
-    },
-    "alert": {"marker": "D", "markersize": 8, "color": RED},
-    "not measured": {"marker": "_", "markersize": 5, "color": FAINT},
+LINES: dict[str, str] = {"quiet": LINE, "suspect": BLUE, "alert": RED, "not measured": FAINT}
+FILLS: dict[str, str] = {
+    state: colour if state == "alert" else PAPER for state, colour in LINES.items()
 }
-COLOURS = {"alert": RED, "suspect": BLUE}
+SHAPES = {"quiet": "circle", "suspect": "circle", "alert": "diamond", "not measured": "stroke"}
+SIZES = {"quiet": 16, "suspect": 48, "alert": 64, "not measured": 24}
+TONES = {"alert": "bad", "suspect": "good"}
 
 
 @chart(
@@ -51,31 +62,56 @@ COLOURS = {"alert": RED, "suspect": BLUE}
         "from the baseline to the last wave."
     ),
 )
-def drift_strip(drifts: DataFrame[Drifts]) -> list[str]:
+def drift_strip(drifts: DataFrame[Drifts]) -> list[Spec]:
     """Draw a panel per judge, a row per measure and perturbation, a mark per wave."""
     named = with_who(drifts.with_columns(label=pl.col("wave")).with_columns(wave=pl.lit("")))
     judges = named.sort("who").partition_by("who", maintain_order=True)
-    return [_panel(f"drift-{index}", rows) for index, rows in enumerate(judges, 1)]
+    return [_panel(rows) for rows in judges]
 
 
-def _panel(key: str, found: pl.DataFrame) -> str:
+def _panel(found: pl.DataFrame) -> Spec:
     waves = sorted(found["label"].unique())[-NIGHTS:]
     shown = found.filter(pl.col("label").is_in(waves))
     order = pl.col("measure").replace_strict({name: n for n, name in enumerate(NAMED)})
     cells = shown.sort(order, "perturbation", "label", nulls_last=True).partition_by(
         "measure", "perturbation", maintain_order=True
     )
-    rows: list[Row] = [
-        {"name": _name(cell.row(0, named=True)), "marks": cell.to_dicts()} for cell in cells
-    ]
+    rows = [_row(cell.to_dicts(), waves[-1]) for cell in cells]
     who, simulated = found["who"][0], bool(found["simulated"].any())
-    with settings(key):
-        title = clip(clean(who), 32) + (" (simulated)" if simulated else "")
-        sheet = row_sheet(key, title, _subtitle(found, waves), rows)
-        _columns(sheet, shown, waves)
-        for y, row in enumerate(rows):
-            _row(sheet, y, row["marks"], waves)
-        return sheet.render(f"Changes of {who} from wave to wave")
+    begun = shown.filter(pl.col("epoch") > 1)["base"].unique().sort()
+    bases = [{"at": waves.index(base)} for base in begun if base in waves]
+    marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
+    x = channel("x", "at") | {"scale": on(-0.7, len(waves) - 0.3)}
+    x["axis"] = {"values": list(range(len(waves))), "labels": False, "title": "wave"}
+    x["axis"] |= {"grid": False, "titlePadding": 6}
+    upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
+    return panel(
+        clip(clean(who), 32) + (" (simulated)" if simulated else ""),
+        _subtitle(found, waves),
+        about=f"Changes of {who} from wave to wave",
+        layers=[
+            mark("rule", bases, x=x, **upright, color={"value": RED}),
+            *row_texts(rows),
+            *_ends(waves),
+            mark(
+                "point",
+                marks,
+                x=x,
+                y=Y,
+                filled=False,
+                strokeWidth=1.8,
+                tooltip="tip",
+                color=by_name("state", LINES),
+                fill=by_name("state", FILLS),
+                shape=by_name("state", SHAPES),
+                size=by_name("state", SIZES),
+            ),
+        ],
+        data={"values": rows},
+        width=PLOT,
+        height={"step": STEP},
+        usermeta={"judge": clean(who)},
+    )
 
 
 def _name(row: Row) -> Name:
@@ -92,34 +128,34 @@ def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
     return f"{many}; significance level {number(level, 3)} per wave"
 
 
-def _columns(sheet: Sheet, shown: pl.DataFrame, waves: Sequence[str]) -> None:
-    """Set the limits of x, name its ends, and mark where baselines begin."""
-    sheet.axes.set_xlim(-0.7, len(waves) - 0.3)
-    sheet.axes.set_xticks(range(len(waves)), [""] * len(waves))
-    begun = shown.filter(pl.col("epoch") > 1)["base"].unique()
-    for base in begun:
-        if base in waves:
-            sheet.axes.axvline(waves.index(base), color=RED, linewidth=1, alpha=0.5, zorder=0.5)
-    style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-    sheet.write(NAMES, 26, clip(clean(waves[0]), 16), **style)
-    if len(waves) > 1:
-        sheet.write(RIGHT, 26, clip(clean(waves[-1]), 16), ha="right", **style)
-    sheet.write((NAMES + RIGHT) / 2, 10, "wave", ha="center", **style)
+def _ends(waves: Sequence[str]) -> list[Spec]:
+    """Name the first and the last wave."""
+    sides = [(pixel(0), "left", waves[0]), (pixel("width"), "right", waves[-1])]
+    style: Spec = {"y": pixel("height"), "dy": 16, "fontSize": SMALL, "color": {"value": SOFT}}
+    return [
+        mark("text", [{"wave": clip(clean(wave), 16)}], x=x, text="wave", align=side, **style)
+        for x, side, wave in sides[: len(waves)]
+    ]
 
 
-def _row(sheet: Sheet, y: int, marks: Sequence[Row], waves: Sequence[str]) -> None:
-    for mark in marks:
-        sheet.axes.plot(
-            waves.index(mark["label"]),
-            y,
-            zorder=3,
-            clip_on=False,
-            **{"linestyle": "none", **MARKS[mark["state"]]},
-        )
-    last = next((mark for mark in marks if mark["label"] == waves[-1]), None)
-    if last is None:
-        write_result(sheet, y, "", "not asked")
-        return
-    change = last["estimate"]
+def _row(marks: Sequence[Row], last_wave: str) -> Row:
+    """Return a measure with its change from the baseline to the last wave."""
+    name = _name(marks[0])
+    row = {**marks[-1], "name": name, "who": name.whole}
+    if row["label"] != last_wave:
+        return values_of(row, "", "not asked", tone="open")
+    change = row["estimate"]
     text = "none" if change is None else ("+" if change > 0 else "") + number(change)
-    write_result(sheet, y, text, last["state"], COLOURS.get(last["state"], SOFT))
+    return values_of(row, text, row["state"], *_said(row), tone=TONES.get(row["state"], "open"))
+
+
+def _mark(row: Row, waves: Sequence[str]) -> Row:
+    name = _name(row)
+    row_of, whole = f"{name.upper} {name.lower}", name.whole
+    shown = tip({**row, "who": f"{whole}, wave {row['label']}"}, *_said(row))
+    return {"row": row_of, "at": waves.index(row["label"]), "state": row["state"], "tip": shown}
+
+
+def _said(row: Row) -> tuple[str, ...]:
+    change = measured("change", row["estimate"], row["low"], row["high"])
+    return change or "change not measured", sizes(row), row["state"]

@@ -1,17 +1,35 @@
 """Forest of mean preference shifts."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Findings
+from schemas.results import Estimates, Findings
 from tasks.charts import chart
-from tasks.drawing.canvas import BAND, BLUE, LINE, RED, SOFT, Sheet, settings
-from tasks.drawing.marks import dot, interval_line
-from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.drawing.row_panels import (
+    Scale,
+    Y,
+    interval_rule,
+    measured,
+    panels,
+    row_panel,
+    sizes,
+    values_of,
+)
+from tasks.drawing.spec import (
+    LINE,
+    PAPER,
+    SOFT,
+    Row,
+    Spec,
+    by_name,
+    by_tone,
+    mark,
+    pixel,
+)
 from tasks.reporting.summary import REFUSED
-from tasks.reporting.wording import number
+from tasks.reporting.wording import CELL, number
 
 SUBTITLES = {
     "promote": "promote: a fair judge lies inside the band",
@@ -21,14 +39,14 @@ RATED = {
     "promote": "promote: a fair judge lies inside the band",
     "detract": "detract: a good judge lowers its ratings, left of the band",
 }
-ENDS = ("\N{LEFTWARDS ARROW} to the anchor", "to the target \N{RIGHTWARDS ARROW}")
-BELOW = 0.28
-"""How far below its row a judge's shift over the control is drawn, in rows."""
+ENDS = ("\N{LEFTWARDS ARROW} anchor", "target \N{RIGHTWARDS ARROW}")
+BELOW = 10
+"""How far below its row a judge's shift over the control is drawn, in pixels."""
 
 LOWER = ("\N{LEFTWARDS ARROW} lower", "higher \N{RIGHTWARDS ARROW}")
 
 
-class Scale(NamedTuple):
+class Unit(NamedTuple):
     """How shifts of one unit are drawn."""
 
     title: str
@@ -40,9 +58,9 @@ class Scale(NamedTuple):
 
 
 SCALES = {
-    "score": Scale("Mean preference shift", "MPS", ENDS, SUBTITLES, 1.03),
-    "sd": Scale("Rating shift", "rating shift, sd", LOWER, RATED, 10.0),
-    "share": Scale("Shift of the pass rate", "pass rate shift", LOWER, RATED, 1.03),
+    "score": Unit("Mean preference shift", "MPS", ENDS, SUBTITLES, 1.03),
+    "sd": Unit("Rating shift", "rating shift, sd", LOWER, RATED, 10.0),
+    "share": Unit("Shift of the pass rate", "pass rate shift", LOWER, RATED, 1.03),
 }
 """Unit of findings -> how they are drawn; each has panels of its own."""
 
@@ -62,17 +80,19 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
         "standard deviations of the judge's control ratings, or in pass rate."
     ),
 )
-def forest(findings: DataFrame[Findings]) -> list[str]:
+def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:
     """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale."""
-    shifts = findings.filter(pl.col("perturbation").is_not_null())
-    drawn: list[str] = []
+    of = [*CELL, "mode", "perturbation", "statistic"]
+    beside = estimates.filter(pl.col("subgroup") == "").select(*of, "n", "clusters").unique(of)
+    shifts = findings.filter(pl.col("perturbation").is_not_null()).join(beside, on=of, how="left")
+    drawn = []
     for unit, scale_of in SCALES.items():
         some = shifts.filter(pl.col("unit").fill_null("score") == unit)
         if some.height:
             ends = _limits(some, scale_of.end)
             drawn += [
-                _panel(f"forest-{len(drawn) + index}", perturbation, (kind, scale_of), rows, ends)
-                for index, perturbation, kind, rows in panels(some)
+                _panel(perturbation, scale_of.subtitles[kind], scale_of, rows, ends)
+                for perturbation, kind, rows in panels(some)
             ]
     return drawn
 
@@ -86,44 +106,61 @@ def _limits(findings: pl.DataFrame, end: float) -> tuple[float, float]:
 
 
 def _panel(
-    key: str,
-    perturbation: str,
-    of: tuple[str, "Scale"],
-    rows: list[Row],
-    limits: tuple[float, float],
-) -> str:
-    kind, scale_of = of
-    with settings(key):
-        sheet = row_sheet(key, perturbation, scale_of.subtitles[kind], rows)
-        scale(sheet, *limits, scale_of.note, scale_of.ends)
-        minimum = max(row["minimum"] for row in rows)
-        sheet.axes.axvspan(-minimum, minimum, color=BAND, linewidth=0, zorder=-1)
-        sheet.axes.axvline(0, color=LINE, linewidth=1, zorder=1)
-        for y, row in enumerate(rows):
-            _row(sheet, y, row)
-        return sheet.render(f"{scale_of.title} by judge, {perturbation}")
-
-
-def _row(sheet: Sheet, y: int, row: Row) -> None:
-    if row["estimate"] is None:
-        not_estimable(sheet, y)
-        return
-    if "sham" in row["statistic"]:
-        _over_control(sheet, y + BELOW, row)
-    finding = row["finding"]
-    color = RED if finding in BAD else BLUE if finding in GOOD else SOFT
-    interval_line(sheet, (row["low"], row["high"]), y, color=color)
+    perturbation: str, subtitle: str, unit: Unit, rows: list[Row], limits: tuple[float, float]
+) -> Spec:
+    minimum = max(row["minimum"] for row in rows)
+    tall: Spec = {"y": pixel(0), "y2": pixel("height")}
     # Shape says the same as colour: a diamond is bad news, a hollow dot is open.
-    shape: dict[str, Any] = {"marker": "D", "size": 7} if finding in BAD else {}
-    hollow = finding not in GOOD | BAD
-    dot(sheet, row["estimate"], y, color=color, markeredgewidth=1.6, hollow=hollow, **shape)
-    write_result(sheet, y, number(row["estimate"], 3), str(finding or REFUSED), color)
+    shape = by_name("tone", {"good": "circle", "bad": "diamond", "open": "circle"})
+    fill = by_tone(open=PAPER)
+    thin: Spec = {"color": {"value": SOFT}, "yOffset": BELOW, "y2Offset": BELOW}
+    square: Spec = {"shape": "square", "filled": False, "size": 22, "fill": PAPER}
+    return row_panel(
+        (perturbation, subtitle),
+        [_values(row, unit) for row in rows],
+        Scale(*limits, unit.note, unit.ends),
+        [
+            mark("rect", [{"from": -minimum, "to": minimum}], x="from", x2="to", **tall),
+            mark("rule", [{"at": 0}], x="at", **tall, strokeWidth=1, color={"value": LINE}),
+            interval_rule("control_low", "control_high", strokeWidth=0.8, **thin),
+            mark("point", x="control", y=Y, **square, strokeWidth=1, **thin),
+            interval_rule(color=by_tone()),
+            mark(
+                "point",
+                x="value",
+                y=Y,
+                shape=shape,
+                fill=fill,
+                color=by_tone(),
+                filled=False,
+                strokeWidth=1.6,
+            ),
+        ],
+        f"{unit.title} by judge, {perturbation}",
+        perturbation=perturbation,
+    )
 
 
-def _over_control(sheet: Sheet, y: float, row: Row) -> None:
-    """Draw the shift over the control, which *biased* also needs."""
-    if row["control"] is None:
-        return
-    ends = row["control_low"], row["control_high"]
-    interval_line(sheet, ends, y, color=SOFT, linewidth=0.8)
-    dot(sheet, row["control"], y, 4.5, marker="s", markeredgewidth=1, color=SOFT, hollow=True)
+def _values(row: Row, unit: Unit) -> Row:
+    finding, shift = row["finding"], row["estimate"]
+    said = str(finding or REFUSED)
+    if shift is None:
+        return values_of(row, "", "", said, tone="open", missing="not estimable")
+    control = {"control": None, "control_low": None, "control_high": None}
+    if "sham" in row["statistic"]:
+        # Where the control is the endpoint, its mark would be the same one twice.
+        control = {name: row[name] for name in control}
+    return values_of(
+        row,
+        number(shift, 3),
+        said,
+        measured(unit.note, shift, row["low"], row["high"]),
+        measured("over the control", *control.values()),
+        sizes(row),
+        said,
+        tone="good" if finding in GOOD else "bad" if finding in BAD else "open",
+        value=shift,
+        low=row["low"],
+        high=row["high"],
+        **control,
+    )

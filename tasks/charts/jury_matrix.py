@@ -1,7 +1,6 @@
 """Chart of the shifts of the members of the jury, and of the jury without each member."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -9,32 +8,20 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.counting.primary_endpoint import primary
-from tasks.drawing.canvas import (
-    BLUE,
-    INK,
-    LINE,
-    MIDDLE,
-    RED,
-    SMALL,
-    SOFT,
-    Name,
-    Sheet,
-    names,
-    settings,
-)
-from tasks.drawing.marks import cell_text, shaded_cell
-from tasks.drawing.row_panels import write_name
+from tasks.drawing.matrices import Cell, Column, matrix
+from tasks.drawing.names import Name, names
+from tasks.drawing.row_panels import measured, sizes
+from tasks.drawing.spec import Row, Spec
 from tasks.reporting.wording import clean, clip, number
 
 GROUP = ("dataset", "prompt", "wave", "mode")
-LEFT, CELL, ROW, HEAD, FOOT = 160, 78, 40, 74, 14
 ACROSS = 4
 """Maximum number of perturbations in a panel."""
 
 DARKEST = 0.3
 """Shifts of at least this size have the darkest colour."""
 
-Row = dict[str, Any]
+JURY = "all, as one jury"
 
 
 @chart(
@@ -48,12 +35,9 @@ Row = dict[str, Any]
         "members reduce noise, but not a shared bias."
     ),
 )
-def jury_matrix(estimates: DataFrame[Estimates]) -> list[str]:
+def jury_matrix(estimates: DataFrame[Estimates]) -> list[Spec]:
     """Draw a row per member and one for the jury, a column per perturbation."""
-    return [
-        _panel(f"jury-{index}", where, rows, juries)
-        for index, (where, rows, juries) in enumerate(_parts(estimates), 1)
-    ]
+    return [_panel(where, rows, juries) for where, rows, juries in _parts(estimates)]
 
 
 def _parts(
@@ -90,62 +74,46 @@ def _parts(
             yield where, members.filter(part).to_dicts(), found
 
 
-def _panel(key: str, where: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> str:
+def _panel(where: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> Spec:
     columns = list(dict.fromkeys(perturbation for perturbation, _ in juries))
+    kinds = {perturbation: row["kind"] for (perturbation, _), row in juries.items()}
     known = names([{**row, "who": row["judge"]} for row in rows], 19)
     members = list(dict.fromkeys(row["judge"] for row in rows))
     own = {(row["perturbation"], row["judge"]): row for row in rows}
-    up = ROW * (len(members) + 1)
-    across = CELL * len(columns)
-    with settings(key):
-        sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, across, up))
-        sheet.axes.set(xlim=(0, len(columns)), ylim=(len(members) + 1, 0))
-        sheet.axes.axis("off")
-        _head(sheet, FOOT + up, columns, juries, where)
-        for y, member in enumerate(members):
-            write_name(sheet, LEFT - 12, y + 0.5, known[member])
-            for x, perturbation in enumerate(columns):
-                without = juries.get((perturbation, member))
-                _cell(sheet, (x, y), own.get((perturbation, member)), _without(without))
-        simulated = any(row["simulated"] for row in juries.values())
-        jury = Name("all, as one jury", "(simulated)" if simulated else "", "all, as one jury")
-        write_name(sheet, LEFT - 12, len(members) + 0.5, jury)
-        sheet.axes.axhline(len(members), color=INK, linewidth=1.2)
-        for x, perturbation in enumerate(columns):
-            _cell(sheet, (x, len(members)), juries.get((perturbation, "")), "")
-        caption = "Shift of each member of the jury, and of the jury, by perturbation"
-        return sheet.render(f"{caption}, {where}" if where else caption)
-
-
-def _head(
-    sheet: Sheet,
-    top: float,
-    columns: Sequence[str],
-    juries: dict[tuple[str, str], Row],
-    where: str,
-) -> None:
-    kinds = {perturbation: row["kind"] for (perturbation, _), row in juries.items()}
-    for x, perturbation in enumerate(columns):
-        middle = LEFT + CELL * (x + 0.5)
-        name = clip(clean(perturbation), 14)
-        sheet.write(middle, top + 30, name, whole=perturbation, ha="center", fontsize=SMALL)
-        sheet.write(
-            middle, top + 14, kinds[perturbation] or "", ha="center", fontsize=SMALL, color=SOFT
-        )
+    simulated = any(row["simulated"] for row in juries.values())
+    cells = [
+        _cell(known[member], name, own.get((name, member)), juries.get((name, member)))
+        for member in members
+        for name in columns
+    ]
+    jury = Name(JURY, "(simulated)" if simulated else "", "")
+    cells += [_cell(jury, name, juries.get((name, "")), None) for name in columns]
+    caption = "Shift of each member of the jury, and of the jury, by perturbation"
     title = "member x perturbation, MPS" + (f", {clean(where)}" if where else "")
-    sheet.write(2, top + 58, clip(title, 50), whole=title, fontsize=MIDDLE, fontweight="bold")
-    sheet.axes.axhline(0, color=LINE, linewidth=1)
+    return matrix(
+        clip(title, 50),
+        "",
+        cells,
+        [Column(name, clip(clean(name), 14), kinds[name] or "") for name in columns],
+        width=78,
+        about=f"{caption}, {where}" if where else caption,
+        line_above=jury,
+    )
 
 
-def _without(row: Row | None) -> str:
-    return "" if row is None or row["estimate"] is None else f"({number(row['estimate'])})"
-
-
-def _cell(sheet: Sheet, place: tuple[int, int], row: Row | None, below: str) -> None:
-    x, y = place
+def _cell(name: Name, perturbation: str, row: Row | None, without: Row | None) -> Cell:
     shift = None if row is None else row["estimate"]
-    if shift is not None:
-        tint = min(1.0, abs(shift) / DARKEST) * 0.42
-        shaded_cell(sheet, place, RED if shift > 0 else BLUE, tint, 0.06)
-    text = "none" if shift is None else number(shift)
-    cell_text(sheet, LEFT + CELL * (x + 0.5), y, text, below)
+    left_out = None if without is None else without["estimate"]
+    lines = [perturbation, "MPS not estimable" if shift is None else ""]
+    if row is not None:
+        lines += [measured("MPS", shift, row["low"], row["high"]), sizes(row)]
+    lines.append(measured("the jury without this member", left_out, None, None))
+    return Cell(
+        name,
+        perturbation,
+        "none" if shift is None else number(shift),
+        "" if left_out is None else f"({number(left_out)})",
+        "open" if shift is None else "bad" if shift > 0 else "good",
+        0 if shift is None else min(1.0, abs(shift) / DARKEST) * 0.42,
+        tuple(lines),
+    )

@@ -1,19 +1,19 @@
 """Chart of chance-corrected agreement (kappa) for pairs of judges and people."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import BLUE, INK, LINE, RED, SMALL, SOFT, Sheet, names, settings
-from tasks.drawing.marks import CENTRED, cell_text, shaded_cell
-from tasks.drawing.row_panels import write_name
-from tasks.reporting.wording import number, short_names, with_who
+from tasks.drawing.matrices import Cell, Column, matrix
+from tasks.drawing.names import Name, names
+from tasks.drawing.row_panels import measured
+from tasks.drawing.spec import Row, Spec
+from tasks.reporting.wording import count, number, short_names, with_who
 
-LEFT, CELL, ROW, HEAD, FOOT = 168, 60, 36, 74, 10
 ACROSS = 5
 """Maximum number of people in a panel."""
 MOST_PEOPLE, MOST_JUDGES = 25, 30
@@ -24,7 +24,6 @@ KAPPAS = {
 }
 GROUPS = ("humans", "judges")
 
-Row = dict[str, Any]
 Found = dict[tuple[str, str], Row]
 
 
@@ -40,11 +39,10 @@ Found = dict[tuple[str, str], Row]
         "one label."
     ),
 )
-def kappa_matrix(agreement: DataFrame[Estimates]) -> list[str]:
+def kappa_matrix(agreement: DataFrame[Estimates]) -> list[Spec]:
     """Draw a row per judge and person, a column per person, for each dataset."""
     parts = agreement.sort("dataset").partition_by("dataset", maintain_order=True)
-    drawn = [matrix for part in parts for matrix in _parts(part)]
-    return [_panel(f"kappa-{at}", matrix) for at, matrix in enumerate(drawn, 1)]
+    return [_panel(matrix) for part in parts for matrix in _parts(part)]
 
 
 class Matrix(NamedTuple):
@@ -95,51 +93,47 @@ def _found(rows: pl.DataFrame) -> Found:
     return {**turned, **found}
 
 
-def _panel(key: str, matrix: Matrix) -> str:
-    name, rows, people, kappas, shares = matrix
-    known = names(rows, 20)
-    column_names = short_names(people, 8)
-    models = sum("statistic" in row for row in rows)
-    up, across = ROW * len(rows), CELL * len(people)
-    with settings(key):
-        sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, across, up))
-        sheet.axes.set(xlim=(0, len(people)), ylim=(len(rows), 0))
-        sheet.axes.axis("off")
-        sheet.write(2, FOOT + up + 58, KAPPAS[name], fontweight="bold")
-        sheet.write(2, FOOT + up + 40, "grey: share of equal labels", fontsize=SMALL, color=SOFT)
-        sheet.axes.axhline(0, color=LINE, linewidth=1)
-        if models:
-            sheet.axes.axhline(models, color=INK, linewidth=1.2)
-        for x, person in enumerate(people):
-            middle = LEFT + CELL * (x + 0.5)
-            sheet.write(
-                middle,
-                FOOT + up + 14,
-                column_names[person],
-                whole=person,
-                ha="center",
-                fontsize=SMALL,
-            )
-        for y, row in enumerate(rows):
-            write_name(sheet, LEFT - 12, y + 0.5, known[row["who"]])
-            for x, person in enumerate(people):
-                pair = (row["who"], person)
-                _cell(sheet, (x, y), kappas.get(pair), shares.get(pair), same=pair[0] == pair[1])
-        return sheet.render("Kappa of each judge and person with each person")
+def _panel(found: Matrix) -> Spec:
+    known = names(found.rows, 20)
+    column_names = short_names(found.people, 8)
+    cells = []
+    for row in found.rows:
+        for person in found.people:
+            pair = (row["who"], person)
+            kappa, share = found.kappas.get(pair), found.shares.get(pair)
+            if pair[0] == pair[1]:
+                kappa = None
+            cells.append(_cell(known[row["who"]], person, kappa, share))
+    models = [row["who"] for row in found.rows if "statistic" in row]
+    first = next((known[row["who"]] for row in found.rows if "statistic" not in row), None)
+    return matrix(
+        KAPPAS[found.name],
+        "grey: share of equal labels",
+        cells,
+        [Column(person, column_names[person], "") for person in found.people],
+        width=60,
+        about="Kappa of each judge and person with each person",
+        line_above=first if models else None,
+    )
 
 
-def _cell(
-    sheet: Sheet, place: tuple[int, int], row: Row | None, share: Row | None, *, same: bool
-) -> None:
-    x, y = place
-    middle = LEFT + CELL * (x + 0.5)
-    if same or row is None:
-        sheet.write(middle, y + 0.5, "\N{MIDDLE DOT}", color=SOFT, **CENTRED)
-        return
+def _cell(name: Name, person: str, row: Row | None, share: Row | None) -> Cell:
+    if row is None:
+        return Cell(name, person, "\N{MIDDLE DOT}", "", "open", 0, ())
     kappa = row["estimate"]
-    if kappa is not None:
-        tint = min(1.0, abs(kappa)) * 0.55
-        shaded_cell(sheet, place, BLUE if kappa > 0 else RED, tint, 0.05)
-    text = "none" if kappa is None else number(kappa)
-    alike = "" if share is None or share["estimate"] is None else number(share["estimate"])
-    cell_text(sheet, middle, y, text, alike, lift=0.34)
+    alike = None if share is None else share["estimate"]
+    lines = (
+        f"with {person}",
+        measured("kappa", kappa, row["low"], row["high"]) or "kappa not estimable",
+        measured("share of equal labels", alike, None, None),
+        f"n {count(row['n'], 'item')}",
+    )
+    return Cell(
+        name,
+        person,
+        "none" if kappa is None else number(kappa),
+        "" if alike is None else number(alike),
+        "open" if kappa is None else "good" if kappa > 0 else "bad",
+        0 if kappa is None else min(1.0, abs(kappa)) * 0.55,
+        lines,
+    )

@@ -9,14 +9,25 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import BAND, BLUE, LINE, SMALL, SOFT, Sheet, names, settings
-from tasks.drawing.marks import axis_title, dot, interval_line, leader, upright_line
-from tasks.drawing.row_panels import tick_label
+from tasks.drawing.names import names
+from tasks.drawing.row_panels import measured, name_texts, sizes, values_of
+from tasks.drawing.spec import (
+    BAND,
+    BLUE,
+    LINE,
+    SMALL,
+    SOFT,
+    Spec,
+    axis,
+    channel,
+    mark,
+    on,
+    panel,
+    pixel,
+)
 from tasks.reporting.wording import CELL, clean, clip, count, listing, with_who
 
-LEFT, PLOT, FOOT, HEAD = 44, 262, 62, 26
-NAMES, WIDE = 322, 20
-GAP = 32
+PLOT, WIDE, GAP = 262, 20, 32
 
 Point = dict[str, Any]
 
@@ -32,7 +43,7 @@ Point = dict[str, Any]
         "because of position bias."
     ),
 )
-def position_plane(estimates: DataFrame[Estimates]) -> list[str]:
+def position_plane(estimates: DataFrame[Estimates]) -> list[Spec]:
     """Draw each judge as a point of the plane, from its control arm."""
     points = _points(estimates)
     shown = [p for p in points if p["estimate"] is not None and p["fairness"] is not None]
@@ -40,14 +51,30 @@ def position_plane(estimates: DataFrame[Estimates]) -> list[str]:
         return []
     shown.sort(key=lambda p: (-p["fairness"], p["estimate"], p["who"]))
     up = max(PLOT, GAP * len(shown))
-    with settings("position"):
-        sheet = Sheet("position", HEAD + up + FOOT, (LEFT, FOOT, PLOT, up))
-        reach = _frame(sheet, shown)
-        for point in shown:
-            _point(sheet, point)
-        _names(sheet, shown, reach)
-        _left_out(sheet, [p["who"] for p in points if p not in shown])
-        return [sheet.render("Position consistency against preference fairness by judge")]
+    values = [abs(p[c]) for p in shown for c in ("fairness", "fair_low", "fair_high") if p[c]]
+    reach: float = min(1.0, math.ceil(max([0.25, *values]) * 21) / 20)
+    rows = _values(shown, reach, up)
+    thin: Spec = {"strokeWidth": 1.2, "opacity": 0.55}
+    names_at: Spec = {"x": pixel("width"), "dx": 22, "align": "left", "tooltip": "tip"}
+    leader: Spec = {"strokeWidth": 0.9, "color": {"value": LINE}, "x2Offset": 19}
+    return [
+        panel(
+            "",
+            _left_out([p["who"] for p in points if p not in shown]),
+            about="Position consistency against preference fairness by judge",
+            layers=[
+                *_frame(reach),
+                mark("rule", x="x", y="y", x2=pixel("width"), y2="label", **leader),
+                mark("rule", x="low", x2="high", y="y", **thin),
+                mark("rule", x="x", y="fair_low", y2="fair_high", **thin),
+                mark("point", x="x", y="y", size=56, tooltip="tip", color={"value": BLUE}),
+                *name_texts(rows, y="label", **names_at),
+            ],
+            data={"values": rows},
+            width=PLOT,
+            height=up,
+        )
+    ]
 
 
 def _points(estimates: DataFrame[Estimates]) -> list[Point]:
@@ -59,65 +86,73 @@ def _points(estimates: DataFrame[Estimates]) -> list[Point]:
     return with_who(rows.join(fairness, on=CELL, how="left")).to_dicts()
 
 
-def _frame(sheet: Sheet, points: Sequence[Point]) -> float:
-    """Draw the plane and return how far it reaches up and down."""
-    values = [abs(p[c]) for p in points for c in ("fairness", "fair_low", "fair_high") if p[c]]
-    reach: float = min(1.0, math.ceil(max([0.25, *values]) * 21) / 20)
-    axes = sheet.axes
-    axes.set(xlim=(0, 1), ylim=(-reach, reach))
-    edge = [0, 1, 1, 0]
-    for side in (1, -1):
-        axes.fill(edge, [side, 0, side, side], color=BAND, linewidth=0, zorder=-1)
-    axes.axhline(0, color=LINE, linewidth=1, zorder=0)
-    axes.spines["left"].set_visible(True)
-    across = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    axes.set_xticks(across, [tick_label(t, 1) for t in across])
-    step = 0.1 if reach <= 0.4 else 0.2 if reach <= 0.8 else 0.5
-    ticks = [t * step for t in range(-int(reach / step + 1e-9), int(reach / step + 1e-9) + 1)]
-    axes.set_yticks(ticks, [tick_label(t, 1) for t in ticks])
-    axes.tick_params(length=3)
-    style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-    sheet.write(LEFT + PLOT, FOOT - 32, "position consistency", ha="right", **style)
-    sheet.write(LEFT, FOOT + sheet.plot[3] + 12, "\N{UPWARDS ARROW} second slot wins", **style)
-    sheet.write(LEFT, FOOT - 32, "\N{DOWNWARDS ARROW} first slot wins", **style)
-    axis_title(sheet, 10, "preference fairness")
-    return reach
-
-
-def _point(sheet: Sheet, point: Point) -> None:
-    x, y = point["estimate"], point["fairness"]
-    style: dict[str, Any] = {"color": BLUE, "linewidth": 1.2, "alpha": 0.55, "zorder": 2}
-    butt = {**style, "solid_capstyle": "projecting"}
-    interval_line(sheet, (point["low"], point["high"]), y, **butt)
-    upright_line(sheet, x, (point["fair_low"], point["fair_high"]), **style)
-    dot(sheet, x, y, 7.5)
-
-
-def _names(sheet: Sheet, points: Sequence[Point], reach: float) -> None:
-    """Write the names in a column beside the plane, each joined to its point by a line."""
+def _values(points: Sequence[Point], reach: float, up: float) -> list[Point]:
+    """Return a row per judge; names stand beside the plane, apart from each other."""
     known = names(points, WIDE)
-    up = sheet.plot[3]
-    wanted = [FOOT + up * (p["fairness"] + reach) / (2 * reach) for p in points]
-    heights = spread(wanted, GAP, FOOT + GAP / 2, FOOT + up - GAP / 2)
-    for point, at, height in zip(points, wanted, heights, strict=True):
-        start = LEFT + PLOT * point["estimate"]
-        ends = (start, at), (NAMES - 4, height)
-        leader(sheet, *ends, color=LINE, linewidth=0.9, zorder=0.5)
-        name = known[point["who"]]
-        lift = 7 if name.lower else 0
-        sheet.write(NAMES, height + lift, name.upper, whole=name.whole)
-        small: dict[str, Any] = {"fontsize": SMALL, "color": SOFT} if name.marked else {}
-        if name.lower:
-            sheet.write(NAMES, height - 8, name.lower, whole=name.whole, **small)
+    wanted = [up * (p["fairness"] + reach) / (2 * reach) for p in points]
+    heights = spread(wanted, GAP, GAP / 2, up - GAP / 2)
+    return [
+        values_of(
+            {**p, "name": known[p["who"]]},
+            "",
+            "",
+            measured("position consistency", p["estimate"], p["low"], p["high"]),
+            measured("preference fairness", p["fairness"], p["fair_low"], p["fair_high"]),
+            sizes(p),
+            x=p["estimate"],
+            y=p["fairness"],
+            label=height * 2 * reach / up - reach,
+            **{name: p[name] for name in ("low", "high", "fair_low", "fair_high")},
+        )
+        for p, height in zip(points, heights, strict=True)
+    ]
 
 
-def _left_out(sheet: Sheet, missing: list[str]) -> None:
+def _frame(reach: float) -> list[Spec]:
+    """Draw the plane, and in grey where no judge can be."""
+    step = 0.1 if reach <= 0.4 else 0.2 if reach <= 0.8 else 0.5
+    most = int(reach / step + 1e-9)
+    down = [round(t * step, 9) for t in range(-most, most + 1)]
+    x = channel("x", "x") | {"scale": on(0, 1), "axis": axis((0, 0.2, 0.4, 0.6, 0.8, 1), 1)}
+    x["axis"] |= {"title": "position consistency", "titleAnchor": "end", "grid": False}
+    y = channel("y", "y") | {"scale": on(-reach, reach)}
+    y["axis"] = axis(down, 1, "preference fairness", grid=False, titlePadding=8)
+    small: Spec = {"x": pixel(0), "align": "left", "fontSize": SMALL, "color": {"value": SOFT}}
+    corners = [
+        mark(
+            "area",
+            [{"x": 0, "y": side, "y0": 0}, {"x": 1, "y": side, "y0": side}],
+            x=x,
+            y=y,
+            y2="y0",
+            clip=True,
+            color={"value": BAND},
+        )
+        for side in (1, -1)
+    ]
+    return [
+        *corners,
+        mark("rule", [{"at": 0}], y="at", color={"value": LINE}, strokeWidth=1),
+        mark(
+            "text", [{"t": "\N{UPWARDS ARROW} second slot wins"}], text="t", y=pixel(-10), **small
+        ),
+        mark(
+            "text",
+            [{"t": "\N{DOWNWARDS ARROW} first slot wins"}],
+            text="t",
+            y=pixel("height"),
+            dy=41,
+            **small,
+        ),
+    ]
+
+
+def _left_out(missing: list[str]) -> str:
     if not missing:
-        return
+        return ""
     rest = [count(len(missing) - 2, "other")] if len(missing) > 2 else []
     named = listing([*(clip(clean(who), 20) for who in missing[:2]), *rest])
-    text = f"Not estimable, so not shown: {named}"
-    sheet.write(2, 8, text, whole=", ".join(missing), fontsize=SMALL, color=SOFT)
+    return f"Not estimable, so not shown: {named}"
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -8,9 +8,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.canvas import Sheet, settings
-from tasks.drawing.marks import dot, interval_line
-from tasks.drawing.row_panels import Row, not_estimable, panels, row_sheet, scale, write_result
+from tasks.drawing.row_panels import Scale, Y, interval_rule, panels, row_panel, sizes, values_of
+from tasks.drawing.spec import Row, Spec, mark
 from tasks.panels.rankings import tiers
 from tasks.reporting.wording import CELL, clip, number
 
@@ -32,15 +31,12 @@ MOST_TICKS = 8
         "line is uncertain, and the order of judges that share a letter is noise."
     ),
 )
-def ranks(estimates: DataFrame[Estimates]) -> list[str]:
+def ranks(estimates: DataFrame[Estimates]) -> list[Spec]:
     """Draw a panel per perturbation, a row per judge, the best first."""
     found = _with_tiers(estimates)
     if found["estimate"].count() == 0:
         return []
-    return [
-        _panel(f"ranks-{index}", perturbation, kind, rows)
-        for index, perturbation, kind, rows in panels(found)
-    ]
+    return [_panel(perturbation, kind, rows) for perturbation, kind, rows in panels(found)]
 
 
 def _with_tiers(estimates: DataFrame[Estimates]) -> pl.DataFrame:
@@ -49,18 +45,18 @@ def _with_tiers(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     return ranked.join(tiers(estimates), on=[*CELL, "mode", "perturbation"], how="left")
 
 
-def _panel(key: str, perturbation: str, kind: str, rows: list[Row]) -> str:
+def _panel(perturbation: str, kind: str, rows: list[Row]) -> Spec:
     rows = sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
     last = max(2, _together(rows))
-    with settings(key):
-        sheet = row_sheet(key, perturbation, SUBTITLES[kind], rows)
-        scale(sheet, 0.6, last + 0.4, "rank", ("best", "worst"))
-        step = math.ceil(last / MOST_TICKS)
-        ticks = range(1, last + 1, step)
-        sheet.axes.set_xticks(list(ticks), [str(t) for t in ticks])
-        for y, row in enumerate(rows):
-            _row(sheet, y, row)
-        return sheet.render(f"Rank of each judge with its interval, {perturbation}")
+    ticks = tuple(range(1, last + 1, math.ceil(last / MOST_TICKS)))
+    return row_panel(
+        (perturbation, SUBTITLES[kind]),
+        [_values(row) for row in rows],
+        Scale(0.6, last + 0.4, "rank", ("best", "worst"), ticks, 0),
+        [interval_rule(), mark("point", x="value", y=Y)],
+        f"Rank of each judge with its interval, {perturbation}",
+        perturbation=perturbation,
+    )
 
 
 def _together(rows: list[Row]) -> int:
@@ -71,17 +67,17 @@ def _together(rows: list[Row]) -> int:
     return max(asked.values(), default=0)
 
 
-def _row(sheet: Sheet, y: int, row: Row) -> None:
+def _values(row: Row) -> Row:
     rank, low, high = row["estimate"], row["low"], row["high"]
     if rank is None:
-        not_estimable(sheet, y)
-        return
+        return values_of(row, "", "", "rank not estimable", missing="not estimable")
     known = low is not None and high is not None
-    interval_line(sheet, (low, high), y)
-    dot(sheet, rank, y)
     below = f"{_plain(low)} to {_plain(high)}" if known else "no interval"
     tier = f", tier {row['tier']}" if row["tier"] else ""
-    write_result(sheet, y, clip(f"{_plain(rank)}{tier}", 13), below)
+    text = f"{_plain(rank)}{tier}"
+    said = f"rank {text}; {below}"
+    places = {"value": rank, "low": low, "high": high}
+    return values_of(row, clip(text, 13), below, said, sizes(row), **places)
 
 
 def _plain(rank: float) -> str:

@@ -1,21 +1,33 @@
 """Chart of the alternative annotator test with several metrics and both kinds of epsilon."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import KINDS_OF_EPSILON, AltTests
 from tasks.charts import chart
-from tasks.drawing.canvas import BLUE, FAINT, INK, RED, SMALL, SOFT, Sheet, settings
 from tasks.drawing.metric_rows import MetricRow, metric_rows
-from tasks.reporting.wording import number, short_names
+from tasks.drawing.row_panels import measured, tip
+from tasks.drawing.spec import (
+    BLUE,
+    INK,
+    RED,
+    SMALL,
+    SOFT,
+    Row,
+    Spec,
+    axis,
+    channel,
+    mark,
+    on,
+    panel,
+    pixel,
+)
+from tasks.reporting.wording import clean, number, short_names
 
-LEFT, PLOT, HEAD, FOOT = 172, 172, 54, 40
-ROW, TITLE = 19, 1.5
-"""Height of a row in pixels, and of a metric's title in rows."""
-COLUMNS = {"additive": 370, "multiplicative": 436}
-"""Kind of epsilon -> where the column of its winning rates begins."""
+PLOT, STEP = 172, 19
+COLUMNS = {"additive": 26, "multiplicative": 92}
+"""Kind of epsilon -> where the column of its winning rates begins, right of the plot."""
 AT_ONCE = 40
 """Most rows of a panel, unless one metric has more."""
 WIDE = 23
@@ -33,7 +45,7 @@ WIDE = 23
         "where it is bold."
     ),
 )
-def several_metrics(metric_tests: DataFrame[AltTests]) -> list[str]:
+def several_metrics(metric_tests: DataFrame[AltTests]) -> list[Spec]:
     """Draw a block for each metric and a row for each judge."""
     rows = metric_rows(metric_tests)
     blocks = [
@@ -45,62 +57,92 @@ def several_metrics(metric_tests: DataFrame[AltTests]) -> list[str]:
         if not panels or sum(map(len, [*panels[-1], block])) > AT_ONCE:
             panels.append([])
         panels[-1].append(block)
-    return [_panel(f"metrics-{at}", panel) for at, panel in enumerate(panels, 1)]
+    return [_panel(each) for each in panels]
 
 
-def _panel(key: str, blocks: Sequence[Sequence[MetricRow]]) -> str:
-    rows = sum(map(len, blocks)) + TITLE * len(blocks)
-    epsilon = blocks[0][0].epsilon
+def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
     names = short_names([row.who for block in blocks for row in block], WIDE)
-    with settings(key):
-        sheet = Sheet(key, HEAD + rows * ROW + FOOT, (LEFT, FOOT, PLOT, rows * ROW))
-        axes = sheet.axes
-        axes.set(xlim=(0, 1.02), ylim=(rows, 0))
-        axes.set_yticks([])
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".50", ".75", "1"])
-        axes.tick_params(axis="x", length=3)
-        _headings(sheet, rows * ROW, epsilon)
-        _legend(sheet, simulated=any(row.simulated for block in blocks for row in block))
-        y = 0.0
-        for block in blocks:
-            axes.axhline(y + 0.25, color=FAINT, linewidth=0.6)
-            sheet.write(2, y + TITLE / 2 + 0.2, block[0].metric, rows=True, fontweight="bold")
-            y += TITLE
-            for row in block:
-                _draw(sheet, y + 0.5, row, names[row.who])
-                y += 1
-        return sheet.render("Advantage probability and winning rates of each judge by metric")
+    values: list[Row] = []
+    for block in blocks:
+        values.append({"at": len(values), "metric": clean(block[0].metric)})
+        values += [_values(row, names[row.who], len(values) + n) for n, row in enumerate(block)]
+    y: Spec = {"field": "at", "type": "ordinal", "axis": None}
+    x = channel("x", "ap") | {"scale": on(0, 1.02)}
+    x["axis"] = axis([0, 0.25, 0.5, 0.75, 1], 2, _legend(blocks), grid=False, titlePadding=6)
+    small: Spec = {"y": y, "fontSize": SMALL, "tooltip": "tip"}
+    heads = [
+        {"text": {"additive": "additive", "multiplicative": "relative"}[k], "x": p}
+        for k, p in COLUMNS.items()
+    ]
+    layers = [
+        mark(
+            "text",
+            x=pixel(-170),
+            y=y,
+            align="left",
+            fontWeight="bold",
+            text="metric",
+            where="metric",
+        ),
+        mark("text", **small, x=pixel(-10), align="right", text="name", where="name"),
+        mark("rule", x="low", x2="high", y=y, strokeWidth=1.6, opacity=0.5),
+        mark("tick", x="human", y=y, size=10, thickness=1.5, color={"value": RED}),
+        mark("point", x=x, y=y, size=26, color={"value": BLUE}, tooltip="tip"),
+        mark("text", **small, x=pixel(8), align="left", text="missing", where="missing"),
+        *(
+            mark(
+                "text",
+                [head],
+                x=pixel("width"),
+                y=pixel(-8),
+                dx=head["x"],
+                align="left",
+                text="text",
+            )
+            for head in heads
+        ),
+    ]
+    for kind, place in COLUMNS.items():
+        right: Spec = {**small, "x": pixel("width"), "dx": place, "align": "left", "text": kind}
+        layers += [
+            mark("text", **right, where=f"{kind}_passed", fontWeight="bold", color={"value": INK}),
+            mark("text", **right, where=f"{kind}_failed", color={"value": SOFT}),
+        ]
+    return panel(
+        "Advantage probability",
+        f"right: winning rate, epsilon {number(blocks[0][0].epsilon)}",
+        about="Advantage probability and winning rates of each judge by metric",
+        layers=layers,
+        data={"values": values},
+        width=PLOT,
+        height={"step": STEP},
+    )
 
 
-def _headings(sheet: Sheet, up: float, epsilon: float) -> None:
-    style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-    top = FOOT + up
-    sheet.write(2, top + 36, "Advantage probability", fontweight="bold")
-    about = f"winning rate, epsilon {number(epsilon)}"
-    sheet.write(COLUMNS["additive"] - 24, top + 36, about, **style)
-    for kind, x in COLUMNS.items():
-        sheet.write(x - 24, top + 14, {"additive": "additive", "multiplicative": "relative"}[kind])
+def _legend(blocks: Sequence[Sequence[MetricRow]]) -> str:
+    simulated = any(row.simulated for block in blocks for row in block)
+    return "dot: judge; tick: person left out" + "; *: simulated" * simulated
 
 
-def _legend(sheet: Sheet, *, simulated: bool) -> None:
-    text = "dot: judge; tick: person left out" + "; *: simulated" * simulated
-    sheet.write(LEFT + PLOT / 2, 8, text, ha="center", fontsize=SMALL, color=SOFT)
-
-
-def _draw(sheet: Sheet, y: float, row: MetricRow, name: str) -> None:
-    small: dict[str, Any] = {"fontsize": SMALL, "rows": True}
-    sheet.write(LEFT - 10, y, name + " *" * row.simulated, whole=row.who, ha="right", **small)
-    axes = sheet.axes
-    if row.advantage is None:
-        sheet.write(LEFT + 8, y, "not tested", fontstyle="italic", color=SOFT, **small)
-    else:
-        if row.low is not None and row.high is not None:
-            axes.plot([row.low, row.high], [y, y], color=BLUE, linewidth=1.6, alpha=0.5)
-        if row.human is not None:
-            axes.plot([row.human], [y], marker="|", markersize=10, color=RED, linestyle="none")
-        axes.plot([row.advantage], [y], marker="o", markersize=5, color=BLUE, linestyle="none")
+def _values(row: MetricRow, name: str, at: int) -> Row:
+    value: Row = {
+        "at": at,
+        "who": clean(row.who),
+        "name": name + " *" * row.simulated,
+        "ap": row.advantage,
+        "low": row.low,
+        "high": row.high,
+        "human": None if row.advantage is None else row.human,
+        "missing": "not tested" if row.advantage is None else "",
+    }
+    said = []
     for kind in KINDS_OF_EPSILON:
         rate, passed = row.rates.get(kind, (None, None))
-        bold = {"fontweight": "bold", "color": INK}
-        style: dict[str, Any] = {**small, **(bold if passed else {"color": SOFT})}
-        sheet.write(COLUMNS[kind], y, "-" if rate is None else number(rate), **style)
+        text = "-" if rate is None else number(rate)
+        value |= {kind: text, f"{kind}_passed": bool(passed), f"{kind}_failed": not passed}
+        said.append(f"winning rate, {kind} epsilon: {text}{' (passes)' if passed else ''}")
+    ap = measured("AP", row.advantage, row.low, row.high) or "not tested"
+    who = {"who": row.who, "simulated": row.simulated}
+    return value | {
+        "tip": tip(who, row.metric, ap, measured("human AP", row.human, None, None), *said)
+    }

@@ -1,7 +1,6 @@
 """Chart of winning rates by epsilon."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -9,20 +8,36 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import AltTests
 from tasks.charts import chart
 from tasks.charts.position_plane import spread
-from tasks.drawing.canvas import BAND, FAINT, INK, LINE, SMALL, SOFT, Sheet, settings
-from tasks.drawing.marks import leader
-from tasks.drawing.row_panels import tick_label
+from tasks.drawing.row_panels import tip
+from tasks.drawing.spec import (
+    BAND,
+    BLUE,
+    FAINT,
+    GREEN,
+    LINE,
+    OLIVE,
+    PURPLE,
+    RED,
+    SMALL,
+    SOFT,
+    Row,
+    Spec,
+    axis,
+    by_name,
+    channel,
+    mark,
+    on,
+    panel,
+    pixel,
+)
 from tasks.kit.defaults import calibration_limits
-from tasks.reporting.wording import clean, number, short_names, with_who
+from tasks.reporting.wording import clean, count, number, short_names, with_who
 
-LEFT, PLOT, FOOT, HEAD = 44, 246, 44, 52
-NAMES, WIDE, GAP = 304, 18, 46
+PLOT, WIDE, GAP = 246, 18, 46
 AT_ONCE = 6
 """Maximum number of lines in a panel."""
-COLOURS = ("#0072b2", "#b64a00", "#007a5a", "#a0528a", "#5b6670", "#8a6d00")
-MARKERS = "osD^vP"
-
-Row = dict[str, Any]
+COLOURS = (BLUE, RED, GREEN, PURPLE, SOFT, OLIVE)
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 
 @chart(
@@ -36,7 +51,7 @@ Row = dict[str, Any]
         "least as well as a person, and the person's; neither depends on epsilon."
     ),
 )
-def winning_rates(alt_tests: DataFrame[AltTests]) -> list[str]:
+def winning_rates(alt_tests: DataFrame[AltTests]) -> list[Spec]:
     """Draw a line per judge, the best first, so many in a panel."""
     tested = with_who(alt_tests.filter(pl.col("winning_rate").is_not_null()))
     judges = tested.filter("asked").sort(-pl.col("advantage_probability"), "who").to_dicts()
@@ -44,85 +59,127 @@ def winning_rates(alt_tests: DataFrame[AltTests]) -> list[str]:
     known = short_names([row["who"] for row in judges], WIDE)
     return [
         _panel(
-            f"winning-{start // AT_ONCE}",
             [
-                {**row, "name": known[row["who"]], "points": points[row["who"],]}
+                {**row, "name": known[row["who"]], "points": points[row["who"],].to_dicts()}
                 for row in judges[start : start + AT_ONCE]
-            ],
+            ]
         )
         for start in range(0, len(judges), AT_ONCE)
     ]
 
 
-def _panel(key: str, judges: Sequence[Row]) -> str:
+def _panel(judges: Sequence[Row]) -> Spec:
     up = max(210, GAP * len(judges))
-    with settings(key):
-        sheet = Sheet(key, HEAD + up + FOOT, (LEFT, FOOT, PLOT, up))
-        _frame(sheet, judges)
-        for place, row in enumerate(judges):
-            # Lines that coincide lie beside each other.
-            aside = (place - (len(judges) - 1) / 2) * 0.007
-            sheet.axes.plot(
-                row["points"]["epsilon"].to_list(),
-                [rate + aside for rate in row["points"]["winning_rate"]],
-                color=COLOURS[place],
-                marker=MARKERS[place],
-                markersize=5,
-                linewidth=1.6,
-                clip_on=False,
-                zorder=3,
-            )
-        _names(sheet, judges)
-        return sheet.render("Winning rate of each judge over epsilon")
-
-
-def _frame(sheet: Sheet, judges: Sequence[Row]) -> None:
-    axes = sheet.axes
-    widest = max(0.3, *(row["points"]["epsilon"].max() for row in judges))
-    axes.set(xlim=(-0.004, widest + 0.004), ylim=(-0.03, 1.03))
     least = calibration_limits().least_winning_rate
-    axes.axhspan(least, 1.03, color=BAND, linewidth=0, zorder=-1)
-    axes.axhline(least, color=LINE, linewidth=1, zorder=1)
-    axes.axvline(judges[0]["epsilon"], color=SOFT, linewidth=1, linestyle=":", zorder=1)
-    axes.spines["left"].set_visible(True)
+    widest = max(0.3, *(point["epsilon"] for row in judges for point in row["points"]))
+    values = [value for place, row in enumerate(judges) for value in _points(place, row, judges)]
+    heads = _names(judges, up)
+    own = {clean(row["who"]): colour for row, colour in zip(judges, COLOURS, strict=False)}
+    color = by_name("who", dict(own))
+    shape = by_name("who", {clean(row["who"]): s for row, s in zip(judges, SHAPES, strict=False)})
+    x = channel("x", "epsilon") | {"scale": on(-0.004, widest + 0.004)}
     step = 0.1 if widest <= 0.6 else 0.2
-    across = [tick * step for tick in range(int(widest / step + 1e-9) + 1)]
-    axes.set_xticks(across, [tick_label(tick, 1) for tick in across])
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".50", ".75", "1"])
-    axes.grid(visible=True, axis="x", color=FAINT, linewidth=0.5, zorder=0)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=3)
-    style: dict[str, Any] = {"fontsize": SMALL, "color": SOFT}
-    sheet.write(LEFT + PLOT / 2, 10, f"{judges[0]['epsilon_kind']} epsilon", ha="center", **style)
-    sheet.write(2, FOOT + sheet.plot[3] + 36, "Winning rate", fontweight="bold")
-    sheet.write(
-        2,
-        FOOT + sheet.plot[3] + 18,
-        f"passes at {tick_label(least, 1)}; dotted: chosen epsilon",
-        **style,
+    across = [round(tick * step, 9) for tick in range(int(widest / step + 1e-9) + 1)]
+    about = f"{judges[0]['epsilon_kind']} epsilon"
+    x["axis"] = axis(across, 1, about, grid=True, gridColor=FAINT, titlePadding=6)
+    y = channel("y", "rate") | {"scale": on(-0.03, 1.03)}
+    y["axis"] = axis([0, 0.25, 0.5, 0.75, 1], 2, grid=False)
+    wide: Spec = {"x": pixel(0), "x2": pixel("width")}
+    beside: Spec = {"x": pixel("width"), "tooltip": "tip", "align": "left", "y": "label"}
+    small: Spec = {**beside, "fontSize": SMALL, "color": {"value": SOFT}}
+    dotted: Spec = {"strokeWidth": 1, "strokeDash": [2, 3], "color": {"value": SOFT}}
+    leader: Spec = {"strokeWidth": 0.9, "opacity": 0.6, "color": color}
+    return panel(
+        "Winning rate",
+        f"passes at {number(least, 1)}; dotted: chosen epsilon",
+        about="Winning rate of each judge over epsilon",
+        layers=[
+            mark(
+                "rect",
+                [{"from": least, "to": 1.03}],
+                **wide,
+                y="from",
+                y2="to",
+                color={"value": BAND},
+            ),
+            mark("rule", [{"at": least}], **wide, y="at", strokeWidth=1, color={"value": LINE}),
+            mark("rule", [{"at": judges[0]["epsilon"]}], x="at", **dotted),
+            mark("line", x=x, y=y, color=color, strokeWidth=1.6),
+            mark("point", x=x, y=y, color=color, shape=shape, size=30, tooltip="tip"),
+            mark(
+                "rule",
+                heads,
+                x=pixel("width"),
+                x2=pixel("width"),
+                xOffset=3,
+                x2Offset=44,
+                y="end",
+                y2="label",
+                **leader,
+            ),
+            mark(
+                "point",
+                heads,
+                x=pixel("width"),
+                y="label",
+                xOffset=52,
+                yOffset=-9,
+                color=color,
+                shape=shape,
+            ),
+            mark("text", heads, **beside, dx=62, dy=-9, text="name"),
+            mark("text", heads, **small, dx=47, dy=7, text="below"),
+        ],
+        data={"values": values},
+        width=PLOT,
+        height=up,
     )
 
 
-def _names(sheet: Sheet, judges: Sequence[Row]) -> None:
-    """Write names and advantage probabilities beside the ends of the lines."""
-    up = sheet.plot[3]
-    ends = [float(row["points"]["winning_rate"][-1]) for row in judges]
+def _points(place: int, row: Row, judges: Sequence[Row]) -> list[Row]:
+    # Lines that coincide lie beside each other.
+    aside = (place - (len(judges) - 1) / 2) * 0.007
+    return [
+        {
+            "who": clean(row["who"]),
+            "epsilon": point["epsilon"],
+            "rate": point["winning_rate"] + aside,
+            "tip": tip(
+                row,
+                f"epsilon {number(point['epsilon'])}",
+                f"winning rate {number(point['winning_rate'])}",
+                f"n {count(point['n'], 'instance')}",
+                count(point["annotators"], "person", "people"),
+            ),
+        }
+        for point in row["points"]
+    ]
+
+
+def _names(judges: Sequence[Row], up: float) -> list[Row]:
+    """Return names and advantage probabilities, apart from each other beside the lines' ends."""
+    ends = [float(row["points"][-1]["winning_rate"]) for row in judges]
     order = sorted(range(len(judges)), key=lambda at: -ends[at])
-    wanted = [FOOT + up * (ends[at] + 0.03) / 1.06 for at in order]
-    heights = spread(wanted, GAP, FOOT + GAP / 2, FOOT + up - GAP / 2)
-    for at, end, height in zip(order, wanted, heights, strict=True):
-        row, colour = judges[at], COLOURS[at]
-        ends_at = (LEFT + PLOT + 3, end), (NAMES - 5, height)
-        leader(sheet, *ends_at, color=colour, linewidth=0.9, alpha=0.6)
-        # Lines may coincide: the name bears its line's mark.
-        mark_at = NAMES + 4, height + 9
-        mark: dict[str, Any] = {"marker": MARKERS[at], "markersize": 6, "linestyle": "none"}
-        leader(sheet, mark_at, color=colour, **mark)
-        sheet.write(NAMES + 14, height + 9, row["name"], whole=row["who"], color=INK)
+    wanted = [up * (ends[at] + 0.03) / 1.06 for at in order]
+    heights = spread(wanted, GAP, GAP / 2, up - GAP / 2)
+    heads = []
+    for at, height in zip(order, heights, strict=True):
+        row = judges[at]
+        ap, human = row["advantage_probability"], row["human_advantage_probability"]
         suffix = ", simulated" if row["simulated"] else ""
-        below = f"AP {_rate(row['advantage_probability'])}, "
-        below += f"human {_rate(row['human_advantage_probability'])}{suffix}"
-        sheet.write(NAMES, height - 7, clean(below), fontsize=SMALL, color=SOFT)
+        below = f"AP {_rate(ap)}, human {_rate(human)}"
+        label = height * 1.06 / up - 0.03
+        heads.append(
+            {
+                "who": clean(row["who"]),
+                "name": row["name"],
+                "below": below + suffix,
+                "end": ends[at],
+                "label": label,
+                "tip": tip(row, below),
+            }
+        )
+    return heads
 
 
 def _rate(value: float | None) -> str:

@@ -1,1 +1,1 @@
-"""What charts are drawn with."""
+"""What charts are made of: parts of Vega-Lite specs, and what draws them."""

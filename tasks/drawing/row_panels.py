@@ -1,90 +1,198 @@
 """Panels with one row per judge: names on the left, a plot, values on the right."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from tasks.drawing.canvas import BIG, FAINT, INK, SMALL, SOFT, Name, Sheet, names
-from tasks.reporting.wording import clean, clip, in_report_order, number
+from tasks.drawing.names import Name, names
+from tasks.drawing.spec import (
+    INK,
+    SMALL,
+    SOFT,
+    Row,
+    Spec,
+    axis,
+    by_tone,
+    channel,
+    mark,
+    on,
+    panel,
+    pixel,
+)
+from tasks.reporting.wording import clean, clip, count, in_report_order, interval, number
 
-NAMES, RIGHT = 186, 386
-HEAD, ROW, FOOT = 56, 36, 46
+PLOT, STEP = 200, 36
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+Y: Spec = {
+    "field": "row",
+    "type": "nominal",
+    "sort": None,
+    "axis": {
+        **dict.fromkeys(("labels", "ticks", "domain"), False),
+        "title": None,
+        "grid": True,
+        "tickBand": "extent",
+        "gridOpacity": 0.6,
+    },
+}
+"""Rows in the order of the data."""
 
-Row = dict[str, Any]
+
+class Scale(NamedTuple):
+    """The horizontal scale of a row panel."""
+
+    low: float
+    high: float
+    note: str
+    ends: tuple[str, str]
+    """What its ends mean."""
+    ticks: tuple[float, ...] = ()
+    """Round numbers if there are none."""
+    digits: int | None = None
 
 
-def panels(frame: pl.DataFrame) -> Iterator[tuple[int, str, str, list[Row]]]:
-    """Yield number, perturbation, kind and rows of each perturbation, promote before detract.
+def panels(frame: pl.DataFrame) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield perturbation, kind and rows of each perturbation, promote before detract.
 
     Rows have a ``name``; the largest estimate comes first, those without one last.
     """
     ordered = in_report_order(frame)
     known = names(ordered.to_dicts())
     groups = ordered.partition_by("kind", "perturbation", maintain_order=True, as_dict=True)
-    for index, ((kind, perturbation), group) in enumerate(groups.items(), 1):
+    for (kind, perturbation), group in groups.items():
         rows = [{**row, "name": known[row["who"]]} for row in group.to_dicts()]
-        yield index, str(perturbation), str(kind), rows
+        yield str(perturbation), str(kind), rows
 
 
-def row_sheet(key: str, title: str, subtitle: str, rows: Sequence[Row]) -> Sheet:
-    """Return a sheet with a heading and the judges' names; row ``i`` of the plot is at y = i."""
-    up = ROW * len(rows)
-    height = HEAD + up + FOOT
-    sheet = Sheet(key, height, (NAMES, FOOT, RIGHT - NAMES, up))
-    sheet.write(
-        2, height - 14, clip(clean(title), 46), whole=title, fontsize=BIG, fontweight="bold"
+def values_of(row: Row, text: str, below: str, *lines: str, **more: Any) -> Row:
+    """Return the values of a row: its name, what stands beside it, and what hovering shows."""
+    name: Name = row["name"]
+    return {
+        "row": f"{name.upper} {name.lower}",
+        "who": clean(row["who"]),
+        "name": name.upper,
+        "under": name.lower,
+        "marked": name.marked,
+        "text": text,
+        "below": clean(below),
+        "tip": tip(row, *lines),
+        **more,
+    }
+
+
+def tip(row: Row, *lines: str) -> str:
+    """Return what hovering shows: who it is, and lines about it."""
+    mark_of = " (simulated)" if row["simulated"] else ""
+    return "\n".join([clean(row["who"]) + mark_of, *(clean(line) for line in lines if line)])
+
+
+def sizes(row: Row) -> str:
+    """Say how many samples and questions a number rests on."""
+    return f"n {count(row.get('n'), 'sample')}, {count(row.get('clusters'), 'question')}"
+
+
+def measured(what: str, value: float | None, low: float | None, high: float | None) -> str:
+    """Write a number with its name and interval; empty without one."""
+    if value is None:
+        return ""
+    ends = f" {interval(low, high)}" if low is not None and high is not None else ""
+    return f"{what} {number(value)}{ends}"
+
+
+def row_panel(
+    title: tuple[str, str],
+    values: Sequence[Row],
+    scale: Scale,
+    layers: Sequence[Spec],
+    about: str,
+    **usermeta: str,
+) -> Spec:
+    """Return the panel of these rows, with a heading and the judges' names.
+
+    ``usermeta`` says what the whole panel is about, so that a page can hide it.
+    """
+    return panel(
+        clip(clean(title[0]), 46),
+        title[1],
+        about=about,
+        layers=[_frame(scale), *layers, *row_texts(values), *_ends(scale)],
+        data={"values": list(values)},
+        width=PLOT,
+        height={"step": STEP},
+        usermeta=usermeta,
     )
-    sheet.write(2, height - 34, subtitle, fontsize=SMALL, color=SOFT)
-    sheet.axes.set_ylim(len(rows) - 0.5, -0.5)
-    sheet.axes.set_yticks([])
-    for y, row in enumerate(rows):
-        write_name(sheet, NAMES - 12, y, row["name"])
-    for y in range(1, len(rows)):
-        sheet.axes.axhline(y - 0.5, color=FAINT, linewidth=0.5, alpha=0.6, zorder=0)
-    return sheet
 
 
-def write_name(sheet: Sheet, x: float, y: float, name: Name) -> None:
-    """Write a name on one or two lines that end at ``x``."""
-    lift = 0.2 if name.lower else 0.0
-    sheet.write(x, y - lift, name.upper, whole=name.whole, rows=True, ha="right")
-    small: dict[str, Any] = {"fontsize": SMALL, "color": SOFT} if name.marked else {}
-    if name.lower:
-        sheet.write(x, y + 0.22, name.lower, whole=name.whole, rows=True, ha="right", **small)
+def row_texts(values: Sequence[Row], *, left: float = -12) -> list[Spec]:
+    """Return names, results and what hovering over a row shows."""
+    beside: Spec = {"y": Y, "tooltip": "tip"}
+    name: Spec = {**beside, "x": pixel(left), "align": "right"}
+    below = by_tone() if "tone" in values[0] else {"value": SOFT}
+    result: Spec = {**beside, "x": pixel("width"), "dx": 10, "align": "left"}
+    layers = [
+        mark("rect", **beside, x=pixel(0), x2=pixel("width"), fillOpacity={"value": 0}),
+        *name_texts(values, **name),
+        mark("text", **result, text="text", dy=-7),
+        mark("text", **result, text="below", dy=8, fontSize=SMALL, color=below),
+    ]
+    if any(value.get("missing") for value in values):
+        middle = {"value": {"expr": "width / 2"}}
+        style: Spec = {"fontSize": SMALL, "fontStyle": "italic", "color": {"value": SOFT}}
+        layers.append(mark("text", x=middle, y=Y, text="missing", where="missing", **style))
+    return layers
 
 
-def write_result(sheet: Sheet, y: float, text: str, below: str, color: str = SOFT) -> None:
-    """Write a number and a few words at the right of row ``y``."""
-    x = RIGHT + 10
-    sheet.write(x, y - 0.18, text, rows=True, color=INK)
-    sheet.write(x, y + 0.24, below, rows=True, fontsize=SMALL, color=color)
+UNDER: Spec = {"condition": {"test": "datum.marked", "value": SOFT}, "value": INK}
+"""Colour of the lower line of a name: a mark is grey."""
 
 
-def not_estimable(sheet: Sheet, y: float) -> None:
-    """Say in the plot that a row has no estimate."""
-    middle = (NAMES + RIGHT) / 2
-    style: dict[str, Any] = {"fontsize": SMALL, "fontstyle": "italic", "color": SOFT}
-    sheet.write(middle, y, "not estimable", rows=True, ha="center", **style)
+def name_texts(values: Sequence[Row], **place: Any) -> list[Spec]:
+    """Return names on one line, and those on two."""
+    layers = []
+    if any(not value["under"] for value in values):
+        layers.append(mark("text", **place, text="name", where="!under"))
+    if any(value["under"] for value in values):
+        small: Spec = {**place, "fontSize": SMALL, "color": UNDER}
+        layers += [
+            mark("text", **place, text="name", where="under", dy=-7),
+            mark("text", **small, text="under", where="under", dy=8),
+        ]
+    return layers
 
 
-def scale(sheet: Sheet, low: float, high: float, note: str, ends: tuple[str, str]) -> None:
-    """Set the limits of x, with round ticks, and write what x is and what its ends mean."""
+def _frame(scale: Scale) -> Spec:
+    """Draw the scale, which an invisible point at its lower end stands on."""
+    low, high = scale.low, scale.high
     step = next((s for s in STEPS if (high - low) / s <= 6), STEPS[-1])
     first = -int(-low / step + 1e-9) if low < 0 else int(low / step + 1 - 1e-9)
-    ticks = [t * step for t in range(first, int(high / step + 1e-9) + 1)]
-    digits = 2 if step < 0.1 else 1
-    sheet.axes.set_xlim(low, high)
-    sheet.axes.set_xticks(ticks, [tick_label(t, digits) for t in ticks])
-    sheet.axes.grid(visible=True, axis="x", color=FAINT, linewidth=0.5, zorder=0)
-    sheet.axes.set_axisbelow(True)
-    sheet.axes.tick_params(axis="x", length=3)
-    places = ((NAMES, "left"), ((NAMES + RIGHT) / 2, "center"), (RIGHT, "right"))
-    for (x, side), text in zip(places, (ends[0], note, ends[1]), strict=True):
-        sheet.write(x, 12, text, fontsize=SMALL, color=SOFT, ha=side)
+    ticks = scale.ticks or [round(t * step, 9) for t in range(first, int(high / step + 1e-9) + 1)]
+    digits = scale.digits if scale.digits is not None else 2 if step < 0.1 else 1
+    x = channel("x", "low") | {
+        "scale": on(low, high),
+        "axis": axis(ticks, digits, scale.note, grid=True, titlePadding=6),
+    }
+    return mark("point", [{"low": low}], x=x, opacity=0, size=1)
 
 
-def tick_label(value: float, digits: int) -> str:
-    """Write a tick; nought is plain ``0``."""
-    return number(value, digits) if round(value, digits) else "0"
+def _ends(scale: Scale) -> list[Spec]:
+    sides = ((pixel(0), "left"), (pixel("width"), "right"))
+    return [
+        mark(
+            "text",
+            [{"end": end}],
+            x=place,
+            y=pixel("height"),
+            dy=27,
+            align=side,
+            text="end",
+            fontSize=SMALL,
+            color={"value": SOFT},
+        )
+        for (place, side), end in zip(sides, scale.ends, strict=True)
+    ]
+
+
+def interval_rule(low: str = "low", high: str = "high", **more: Any) -> Spec:
+    """Return the intervals along the rows."""
+    return mark("rule", x=low, x2=high, y=Y, **more)

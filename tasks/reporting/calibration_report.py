@@ -94,9 +94,12 @@ def calibration_report(
         -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
     )
     judges = asked.to_dicts()
+    names = asked["judge"].unique().sort().to_list()
     return page(
         TEMPLATE,
+        drawings(**frames),
         facts=facts,
+        choices={"Judge": names} if len(names) > 1 else {},
         views=views,
         slice_columns=columns_of,
         overviews=_overviews(views, comparison),
@@ -107,7 +110,6 @@ def calibration_report(
         lead=_lead(judges) if judges else _compared(views),
         judges=[_judge(row) for row in judges],
         metrics=[_metric(row) for row in metric_rows(several)],
-        charts=drawings(**frames),
         people=about_people(agreement),
         sets="mean_jaccard" in agreement["statistic"],
         agreement=judge_rows(agreement),

@@ -1,21 +1,47 @@
-"""Report pages: one base template, one environment, and the charts."""
+"""Report pages: one base template, one environment, the charts, and the scripts they hold."""
 
-from collections.abc import Iterable, Mapping
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tasks.charts import charts_of
+from tasks.charts import Chart, charts_of
+from tasks.drawing.render import inline_svg
+from tasks.drawing.spec import LOOK, Spec, with_variables
 from tasks.progress import step
 from tasks.reporting.wording import clean
 
+TEMPLATES = Path(__file__).with_name("templates")
+RUNTIME = Path(__file__).parents[1] / "drawing" / "vendor" / "vega.js"
 
-def page(template: str, **values: Any) -> str:
-    """Write a page that loads nothing from elsewhere; every text in it is escaped."""
+
+def page(template: str, charts: list[dict[str, Any]], **values: Any) -> str:
+    """Write a page that loads nothing from elsewhere; every text in it is escaped.
+
+    Its scripts are the runtime of the charts, if there are any, and our own; the page names their
+    digests, so that a browser runs nothing else.
+    """
     step("writing the report")
-    rendered: str = environment().get_template(template).render(values)
+    scripts = [_script(RUNTIME)] if charts else []
+    scripts.append(_script(TEMPLATES / "report.js"))
+    rendered: str = (
+        environment()
+        .get_template(template)
+        .render(
+            values,
+            charts=charts,
+            contents=[],
+            look=_data(with_variables(LOOK)),
+            scripts=[text for text, _ in scripts],
+            hashes=" ".join(digest for _, digest in scripts),
+        )
+    )
     return rendered
 
 
@@ -24,37 +50,74 @@ def environment() -> Any:
     """Return the environment of all templates, which keeps those that are compiled."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_harmless,
     )
+    made.filters["anchor"] = anchor
+    return made
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
     """Draw every chart of these frames that has something to show."""
-    from markupsafe import Markup
-
     drawn = [
         {
             "name": chart.name,
             "title": chart.title,
             "reading": chart.reading,
-            # The drawing escapes its texts itself.
-            "panels": [Markup(p) for p in _panels(chart, frames)],  # noqa: S704
+            "panels": _panels(chart, frames),
         }
         for chart in charts_of(*frames)
     ]
     return [chart for chart in drawn if chart["panels"]]
 
 
-def _panels(chart: Any, frames: Mapping[str, pl.DataFrame]) -> Iterable[str]:
+def _panels(chart: Chart, frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     step(f"drawing: {chart.name}")
-    drawn: Iterable[str] = chart(**frames)
-    return drawn
+    return [_panel(spec) for spec in chart(**frames)]
+
+
+def _panel(spec: Spec) -> dict[str, Any]:
+    """Return heading, picture and data of a panel; a page writes its heading as text."""
+    from markupsafe import Markup
+
+    bare = {name: part for name, part in spec.items() if name != "title"}
+    return {
+        "title": spec["title"]["text"],
+        "notes": spec["title"].get("subtitle", []),
+        # The drawing escapes its texts itself.
+        "picture": Markup(inline_svg(bare)),  # noqa: S704
+        "data": _data(with_variables(bare)),
+    }
+
+
+def anchor(title: str) -> str:
+    """Return the name of a section's anchor: ``how-to-read`` of ``How to read?``."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+def _data(value: Any) -> Any:
+    """Write a value as JSON within a script element, which no text in it can end."""
+    from markupsafe import Markup
+
+    written = json.dumps(value, separators=(",", ":"))
+    for character in "<>&":
+        written = written.replace(character, f"\\u{ord(character):04x}")
+    return Markup(written)  # noqa: S704
+
+
+@cache
+def _script(file: Path) -> tuple[Any, str]:
+    """Return a script of ours, and its digest as a content security policy has it."""
+    from markupsafe import Markup
+
+    text = file.read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Markup(text), f"'sha256-{digest}'"  # noqa: S704
 
 
 def _harmless(value: object) -> object:

@@ -1,0 +1,118 @@
+"""Matrices: a number in each cell, whose tint says how large it is."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tasks.drawing.names import Name
+from tasks.drawing.row_panels import name_texts, tip
+from tasks.drawing.spec import INK, LINE, SMALL, SOFT, Spec, by_tone, mark, panel, pixel
+from tasks.reporting.wording import clean
+
+STEP = 38
+
+
+class Column(NamedTuple):
+    """The head of a column."""
+
+    key: str
+    name: str
+    under: str
+
+
+class Cell(NamedTuple):
+    """A number, and a smaller one below it."""
+
+    name: Name
+    """Of its row; a row whose whole name is empty is about all judges."""
+    column: str
+    text: str
+    below: str
+    tone: str
+    tint: float
+    lines: tuple[str, ...]
+    """What hovering shows."""
+
+
+def matrix(
+    title: str,
+    subtitle: str,
+    cells: Sequence[Cell],
+    columns: Sequence[Column],
+    *,
+    width: int,
+    about: str,
+    line_above: Name | None,
+) -> Spec:
+    """Return a matrix; ``line_above`` is the row that a line parts from those before it."""
+    values = [
+        {
+            "row": f"{cell.name.upper} {cell.name.lower}",
+            "who": clean(cell.name.whole),
+            "perturbation": clean(cell.column),
+            "text": cell.text,
+            "below": cell.below,
+            "tone": cell.tone,
+            "tint": round(cell.tint, 3),
+            "tip": tip(
+                {"who": cell.name.whole or cell.name.upper, "simulated": cell.name.marked},
+                *cell.lines,
+            ),
+        }
+        for cell in cells
+    ]
+    rows = [
+        {
+            "row": f"{n.upper} {n.lower}",
+            "who": clean(n.whole),
+            "name": n.upper,
+            "under": n.lower,
+            "marked": n.marked,
+        }
+        for n in dict.fromkeys(cell.name for cell in cells)
+    ]
+    heads = [{"perturbation": clean(c.key), "head": c.name, "under": c.under} for c in columns]
+    y: Spec = {"field": "row", "type": "nominal", "sort": None, "axis": None}
+    x: Spec = {"field": "perturbation", "type": "nominal", "sort": None, "axis": None}
+    tight: Spec = {"scale": {"paddingInner": 0.08, "paddingOuter": 0.04}}
+    at: Spec = {"x": x | tight, "y": y | tight}
+    head: Spec = {"x": x, "fontSize": SMALL}
+    top = any(row["under"] for row in heads)
+    layers = [
+        mark(
+            "rect",
+            **at,
+            color=by_tone(),
+            fillOpacity={"field": "tint", "type": "quantitative", "scale": None},
+            tooltip="tip",
+        ),
+        mark("text", heads, **head, y=pixel(-24 if top else -10), text="head"),
+        *(
+            layer | {"data": {"values": rows}}
+            for layer in name_texts(rows, y=y, x=pixel(-12), align="right")
+        ),
+        mark("text", **at, text="text", where="!below", tooltip="tip"),
+        mark("text", **at, text="text", where="below", dy=-6, tooltip="tip"),
+        mark(
+            "text", **at, text="below", where="below", dy=9, fontSize=SMALL, color={"value": SOFT}
+        ),
+        mark("rule", [{}], y=pixel(0), color={"value": LINE}, strokeWidth=1),
+    ]
+    if top:
+        layers.append(
+            mark("text", heads, **head, y=pixel(-10), text="under", color={"value": SOFT})
+        )
+    if line_above is not None:
+        edge = y | {"bandPosition": 0}
+        line = {"color": {"value": INK}, "strokeWidth": 1.2}
+        layers.append(
+            mark("rule", [{"row": f"{line_above.upper} {line_above.lower}"}], y=edge, **line)
+        )
+    return panel(
+        title,
+        subtitle,
+        about=about,
+        layers=layers,
+        data={"values": values},
+        width={"step": width},
+        height={"step": STEP},
+    )

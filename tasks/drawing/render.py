@@ -1,0 +1,42 @@
+"""Specs drawn: as SVG for a page, and as pictures that stand alone."""
+
+import html
+import re
+from typing import NamedTuple
+
+from tasks.drawing.spec import LOOK, Spec, with_variables
+
+VEGA_LITE = "6.4"
+"""Version that draws the pictures; the runtime of the page has the same."""
+PNG_SCALE = 3
+
+
+class Picture(NamedTuple):
+    """A panel as files."""
+
+    svg: str
+    png: bytes
+
+
+def inline_svg(spec: Spec) -> str:
+    """Draw a panel for a page, whose style gives it colours and its width."""
+    drawn = _svg(with_variables(spec | {"config": LOOK}))
+    size = re.search(r'viewBox="[^"]*"', drawn)
+    about = html.escape(spec["description"])
+    head = f'<svg role="img" aria-label="{about}" {size[0] if size else ""}>'
+    return head + drawn.partition(">")[2]
+
+
+def picture(spec: Spec) -> Picture:
+    """Draw a panel as SVG and PNG on a white ground."""
+    import vl_convert
+
+    whole = spec | {"config": LOOK | {"background": "white"}}
+    png = vl_convert.vegalite_to_png(whole, vl_version=VEGA_LITE, scale=PNG_SCALE)
+    return Picture(_svg(whole), png)
+
+
+def _svg(spec: Spec) -> str:
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
