@@ -59,7 +59,7 @@ def position_plane(estimates: DataFrame[Estimates]) -> list[Spec]:
     leader: Spec = {"strokeWidth": 0.9, "color": {"value": LINE}, "x2Offset": 19}
     return [
         panel(
-            "",
+            "Position by judge",
             _left_out([p["who"] for p in points if p not in shown]),
             about="Position consistency against preference fairness by judge",
             layers=[

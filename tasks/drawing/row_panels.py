@@ -120,7 +120,7 @@ def row_panel(
         data={"values": list(values)},
         width=PLOT,
         height={"step": STEP},
-        usermeta=usermeta,
+        usermeta={name: clean(text) for name, text in usermeta.items()},
     )
 
 

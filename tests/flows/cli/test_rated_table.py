@@ -13,6 +13,7 @@ from flows.cli.printing.terminal import legend, result_table
 from schemas.judging import VoteLog
 from schemas.results import Drifts
 from tasks.charts.forest import forest
+from tasks.drawing.render import inline_svg
 from tasks.inference.bootstrap import formulas_only
 from tasks.reporting.rows import rated_groups
 from tasks.results import Conclusions, results_of
@@ -74,11 +75,10 @@ def test_the_terminal_shows_shifts_with_their_unit(bias: list[dict[str, Any]]) -
 
 
 def test_the_chart_has_panels_for_each_unit(concluded: Conclusions) -> None:
-    drawn = forest.draw(findings=concluded.findings)
-    assert len(drawn) == 2
-    text = "".join(drawn)
-    assert "rating shift, sd" in text or "Rating shift by judge" in text
-    assert "Shift of the pass rate by judge" in text
+    drawn = forest.draw(findings=concluded.findings, estimates=concluded.estimates)
+    about = {panel["description"].partition(",")[0]: panel for panel in drawn}
+    assert {*about} == {"Rating shift by judge", "Shift of the pass rate by judge"}
+    assert "rating shift, sd" in inline_svg(about["Rating shift by judge"])
 
 
 def test_every_estimate_is_among_the_numbers(

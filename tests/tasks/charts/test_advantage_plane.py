@@ -6,15 +6,14 @@ import polars as pl
 import pytest
 
 from tasks.charts import CHARTS
-from tasks.charts import advantage_plane as module
-from tasks.drawing.canvas import Sheet, settings
+from tasks.drawing.render import inline_svg
 
 advantage_plane = CHARTS["advantage_plane"]
 Make = Callable[..., pl.DataFrame]
 
 
-def texts(svg: str) -> list[str]:
-    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+def texts(panel: dict[str, Any]) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(inline_svg(panel)).iter("text")]
 
 
 def test_a_panel_per_judge_says_how_many_may_be_replaced(make_advantages: Make) -> None:
@@ -45,13 +44,13 @@ def test_the_boundary_is_that_of_epsilon(
     make_advantages: Make, kind: str, edge: list[float]
 ) -> None:
     row: dict[str, Any] = {"epsilon": 0.2, "epsilon_kind": kind, "low": 0.55}
-    rows = make_advantages([row]).to_dicts()
-    with settings("x"):
-        sheet = Sheet("x", 430, (60, 52, 320, 320))
-        assert module._frame(sheet, rows) == 0.5
-        boundary, diagonal = sheet.axes.lines
-        assert list(boundary.get_ydata()) == pytest.approx(edge)
-        assert list(diagonal.get_ydata()) == [0.5, 1]
+    (panel,) = advantage_plane(advantages=make_advantages([row]))
+    boundary, diagonal = (
+        layer["data"]["values"] for layer in panel["layer"] if layer["mark"]["type"] == "line"
+    )
+    assert [end["y"] for end in boundary] == pytest.approx(edge)
+    assert [end["y"] for end in diagonal] == [0.5, 1]
+    assert panel["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0.5, 1]
 
 
 def test_only_the_best_judges_are_drawn_and_crowds_have_no_names(make_advantages: Make) -> None:
@@ -69,8 +68,8 @@ def test_only_the_best_judges_are_drawn_and_crowds_have_no_names(make_advantages
 def test_hostile_names_are_texts(make_advantages: Make) -> None:
     name = "<script>$x$\u202e" + "y" * 200
     (panel,) = advantage_plane(advantages=make_advantages([{"judge": name, "annotator": name}]))
-    assert "<script" not in panel
-    assert "\u202e" not in panel
+    assert "<script" not in inline_svg(panel)
+    assert "\u202e" not in inline_svg(panel)
 
 
 def test_nobody_tested_draws_nothing(make_advantages: Make) -> None:

@@ -6,13 +6,14 @@ import polars as pl
 import pytest
 
 from tasks.charts import CHARTS
+from tasks.drawing.render import inline_svg
 
 asr_floor = CHARTS["asr_floor"]
 Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
 
 
-def texts(svg: str) -> list[str]:
-    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+def texts(panel: dict[str, Any]) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(inline_svg(panel)).iter("text")]
 
 
 def test_floor_and_asr_stand_beside_each_other(make_estimates: Make) -> None:

@@ -5,14 +5,28 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
+from schemas.results import Estimates
 from tasks.charts import CHARTS
+from tasks.drawing.render import inline_svg
 
 forest = CHARTS["forest"]
 Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
 
 
-def texts(svg: str) -> list[str]:
-    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+def texts(panel: dict[str, Any]) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(inline_svg(panel)).iter("text")]
+
+
+def marks(panel: dict[str, Any]) -> int:
+    """Count squares, dots and diamonds: they are closed paths, whose size is drawn."""
+    svg = ET.fromstring(inline_svg(panel))
+    groups = [g for g in svg.iter("g") if "role-mark" in g.get("class", "")]
+    symbols = [g for g in groups if "mark-symbol" in g.get("class", "")]
+    return sum(len(list(g.iter("path"))) for g in symbols)
+
+
+def drawn(findings: pl.DataFrame) -> list[dict[str, Any]]:
+    return forest(findings=findings, estimates=Estimates.empty())
 
 
 def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
@@ -29,7 +43,7 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
             "finding": None,
         },
     ]
-    (panel,) = forest(findings=make_findings(rows))
+    (panel,) = drawn(make_findings(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c"}] == ["b", "a", "c"]
     assert {".300", "\N{MINUS SIGN}.200", "not estimable", "padding"} <= set(shown)
@@ -42,7 +56,7 @@ def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
         {"judge": "b", "finding": "no relevant bias"},
         {"judge": "c", "finding": None, "reason": "too few"},
     ]
-    promote, detract = forest(findings=make_findings(rows))
+    promote, detract = drawn(make_findings(rows))
     assert "promote: a fair judge lies inside the band" in texts(promote)
     assert "detract: a good judge moves away from the target, left of the band" in texts(detract)
     assert {"biased", "no relevant bias", "no finding"} <= set(texts(promote))
@@ -52,19 +66,21 @@ def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
 def test_a_shift_over_the_sham_has_that_over_the_control_below_it(make_findings: Make) -> None:
     beside = {"control": 0.4, "control_low": 0.3, "control_high": 0.7}
     over_sham, over_control = (
-        forest(findings=make_findings([{"judge": "a", "statistic": name, **beside}]))[0]
+        drawn(make_findings([{"judge": "a", "statistic": name, **beside}]))[0]
         for name in ("mps_sham", "mps")
     )
     # Where the control is the endpoint, its mark would be the same one twice.
-    assert over_sham.count("<use") == over_control.count("<use") + 1
+    assert [row["control"] for row in over_sham["data"]["values"]] == [0.4]
+    assert [row["control"] for row in over_control["data"]["values"]] == [None]
+    assert marks(over_sham) == marks(over_control) + 1
     # Both scales reach as far as the interval over the control, and no mark needs an interval.
     assert {".6", "a"} <= set(texts(over_sham))
     bare = beside | {"control_low": None, "control_high": None}
     marked, unmarked = (
-        forest(findings=make_findings([{"judge": "a", "statistic": name, **bare}]))[0]
+        drawn(make_findings([{"judge": "a", "statistic": name, **bare}]))[0]
         for name in ("mps_sham", "mps")
     )
-    assert marked.count("<use") == unmarked.count("<use") + 1
+    assert marks(marked) == marks(unmarked) + 1
     assert "over the control" in forest.reading
 
 
@@ -75,15 +91,15 @@ def test_panels_share_their_scale(make_findings: Make) -> None:
     ]
     ticks = [
         [t for t in texts(panel) if t in {"0", ".2", ".4", ".6", ".8"}]
-        for panel in forest(findings=make_findings(rows))
+        for panel in drawn(make_findings(rows))
     ]
     assert ticks == [["0", ".2", ".4", ".6", ".8"]] * 2
 
 
 def test_a_simulated_judge_is_marked(make_findings: Make) -> None:
-    (panel,) = forest(findings=make_findings([{"judge": "a", "simulated": True}]))
+    (panel,) = drawn(make_findings([{"judge": "a", "simulated": True}]))
     assert "(simulated)" in texts(panel)
-    (panel,) = forest(findings=make_findings([{"judge": "a", "simulated": None}]))
+    (panel,) = drawn(make_findings([{"judge": "a", "simulated": None}]))
     assert "(simulated)" not in texts(panel)
 
 
@@ -97,10 +113,10 @@ def test_any_number_of_cells_can_be_drawn(
         for j in range(judges)
         for p in range(perturbations)
     ]
-    panels = forest(findings=make_findings(rows))
+    panels = drawn(make_findings(rows))
     assert len(panels) == perturbations
     assert all(texts(panel).count(".100") == judges for panel in panels)
 
 
 def test_no_findings_give_no_panel(make_findings: Make) -> None:
-    assert forest(findings=make_findings([{"judge": "a"}]).clear()) == []
+    assert drawn(make_findings([{"judge": "a"}]).clear()) == []

@@ -5,13 +5,14 @@ from xml.etree import ElementTree as ET
 import polars as pl
 
 from tasks.charts import CHARTS
+from tasks.drawing.render import inline_svg
 
 jury_matrix = CHARTS["jury_matrix"]
 Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
 
 
-def texts(svg: str) -> list[str]:
-    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+def texts(panel: dict[str, Any]) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(inline_svg(panel)).iter("text")]
 
 
 def member(judge: str, shift: float | None, without: float | None, **more: Any) -> Any:

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from tasks.charts import CHARTS
 from tasks.charts.position_plane import spread
+from tasks.drawing.render import inline_svg
 
 position_plane = CHARTS["position_plane"]
 Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
 OVERALL = {"perturbation": None, "kind": None}
 
 
-def texts(svg: str) -> list[str]:
-    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+def texts(panel: dict[str, Any]) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(inline_svg(panel)).iter("text")]
 
 
 def judge(name: str, consistency: float | None, fairness: float | None) -> list[dict[str, Any]]:

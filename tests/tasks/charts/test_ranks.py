@@ -6,13 +6,14 @@ import polars as pl
 import pytest
 
 from tasks.charts import CHARTS
+from tasks.drawing.render import inline_svg
 
 ranks = CHARTS["ranks"]
 Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
 
 
-def texts(svg: str) -> list[str]:
-    return [e.text or "" for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+def texts(panel: dict[str, Any]) -> list[str]:
+    return [e.text or "" for e in ET.fromstring(inline_svg(panel)).iter("text")]
 
 
 def ranked(judge: str, rank: float | None, low: Any, high: Any, tiers: str, **more: Any) -> Any:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.drawing.canvas import CHARACTERS, names
+from tasks.drawing.names import CHARACTERS, names
 from tasks.reporting.wording import columns
 
 
