@@ -126,15 +126,16 @@ def _frame(first: Row, least: float) -> list[Spec]:
     x["axis"] = axis(ticks, 1, "the annotator aligns at least as well", grid=False)
     y = channel("y", "y") | {"scale": on(least, 1)}
     y["axis"] = axis(ticks, 1, "the judge aligns at least as well", grid=False)
-    edge = [
-        {"x": end, "y": end - epsilon if additive else (1 - epsilon) * end, "top": 1}
-        for end in (least, 1.0)
-    ]
+    # The edge enters the plot at its lower side.
+    start = least + epsilon if additive else least / max(1 - epsilon, 1e-9)
+    edge = [(start, least), (1.0, 1 - epsilon)] if start < 1 else [(1.0, least)]
+    corner = [{"x": end, "y": y, "top": 1} for end, y in [(least, least), *edge]]
+    line = [{"x": end, "y": y} for end, y in edge]
     diagonal = [{"x": end, "y": end} for end in (least, 1.0)]
     small: Spec = {"fontSize": SMALL, "color": {"value": SOFT}}
     return [
-        mark("area", edge, x=x, y=y, y2="top", clip=True, color={"value": BAND}),
-        mark("line", edge, x=x, y=y, clip=True, strokeWidth=1.2, color={"value": SOFT}),
+        mark("area", corner, x=x, y=y, y2="top", color={"value": BAND}),
+        mark("line", line, x=x, y=y, strokeWidth=1.2, color={"value": SOFT}),
         mark("line", diagonal, x=x, y=y, strokeDash=[4, 3], strokeWidth=1, color={"value": LINE}),
         mark(
             "text", [{"t": "replaceable"}], x=pixel(8), y=pixel(12), text="t", align="left", **small

@@ -121,14 +121,13 @@ def _frame(reach: float) -> list[Spec]:
     corners = [
         mark(
             "area",
-            [{"x": 0, "y": side, "y0": 0}, {"x": 1, "y": side, "y0": side}],
+            [{"x": 0, "y": side, "y0": 0}, {"x": reach, "y": side, "y0": side}],
             x=x,
             y=y,
             y2="y0",
-            clip=True,
             color={"value": BAND},
         )
-        for side in (1, -1)
+        for side in (reach, -reach)
     ]
     return [
         *corners,

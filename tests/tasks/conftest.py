@@ -139,22 +139,35 @@ def concluded_report(
 
 
 class Page(HTMLParser):
-    """Texts, tags and attributes as a browser would see them."""
+    """Texts, tags and attributes as a browser would see them, and the scripts that it runs."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str]] = []
         self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self.data: list[str] = []
+        """Contents of the script elements that are data."""
+        self._within: list[str] | None = None
         self.feed(source)
         self.text = " ".join(" ".join(self.texts).split(" "))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        if tag in {"script", "style"}:
+            self._within = [] if tag == "style" else self.data if attrs else self.scripts
         self.attributes += [(name, value or "") for name, value in attrs]
 
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"script", "style"}:
+            self._within = None
+
     def handle_data(self, data: str) -> None:
-        self.texts += data.split()
+        if self._within is None:
+            self.texts += data.split()
+        else:
+            self._within.append(data)
 
 
 @pytest.fixture(scope="session")

@@ -36,19 +36,19 @@ def test_a_panel_per_judge_says_how_many_may_be_replaced(make_advantages: Make) 
 @pytest.mark.parametrize(
     ("kind", "edge"),
     [
-        ("additive", [0.3, 0.8]),  # parallel to the diagonal, .2 below
-        ("multiplicative", [0.4, 0.8]),  # a ray through 0: .8 times
+        ("additive", [(0.7, 0.5), (1, 0.8)]),  # parallel to the diagonal, .2 below
+        ("multiplicative", [(0.625, 0.5), (1, 0.8)]),  # a ray through 0: .8 times
     ],
 )
 def test_the_boundary_is_that_of_epsilon(
-    make_advantages: Make, kind: str, edge: list[float]
+    make_advantages: Make, kind: str, edge: list[tuple[float, float]]
 ) -> None:
     row: dict[str, Any] = {"epsilon": 0.2, "epsilon_kind": kind, "low": 0.55}
     (panel,) = advantage_plane(advantages=make_advantages([row]))
     boundary, diagonal = (
         layer["data"]["values"] for layer in panel["layer"] if layer["mark"]["type"] == "line"
     )
-    assert [end["y"] for end in boundary] == pytest.approx(edge)
+    assert [(end["x"], end["y"]) for end in boundary] == [pytest.approx(end) for end in edge]
     assert [end["y"] for end in diagonal] == [0.5, 1]
     assert panel["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0.5, 1]
 
