@@ -33,6 +33,8 @@ from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, wareh
 @click.version_option(package_name="voirdire")
 def main() -> None:
     """Measure the biases of LLM judges, with confidence intervals."""
+    # The matrices are small: threads that wait for the next product would double the CPU time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 for command in (export, gate, report, show, snapshot, sql):

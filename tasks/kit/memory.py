@@ -22,11 +22,9 @@ def share_one_heap() -> None:
 def prepare_for_millions() -> None:
     """Do not return memory to the system: that takes a third of the time of sums over many rows.
 
-    Memory freed by one thread is reused by others. Statistics run concurrently, so matrix products
-    need no threads of their own. Call this before importing Polars and numpy, which read their
-    settings only once.
+    Memory freed by one thread is reused by others. Call this before importing Polars, which reads
+    its settings only once.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault(
         "_RJEM_MALLOC_CONF", "narenas:1,dirty_decay_ms:20000,muzzy_decay_ms:20000"
     )

@@ -118,7 +118,7 @@ def test_a_missing_key_costs_its_judge_only(
     (last,) = [line for line in done.stdout.splitlines() if line.startswith("Completed")]
     assert last.startswith(f"Completed with gaps: {partial}")
     assert why in last
-    assert "Not asked, which leaves gaps where there is no earlier vote: emu/one: " in done.stdout
+    assert "Not asked, which leaves gaps where there is no earlier vote: emu/one: " in done.stderr
     state, asked, failed, error = warehouse.query(
         "select state, asked, failed, error from runs order by started_at"
     ).row(1)
