@@ -66,7 +66,7 @@ def test_a_narrow_terminal_gets_two_lines_per_judge(
     show_ranked("quick", warehouse.path)
     lines = capsys.readouterr().out.splitlines()
     at = lines.index("-  people/ann (person, n 30): inconclusive")
-    assert lines[at + 1].startswith("    shift .00 (")
+    assert lines[at + 1].startswith("    shift .00 [")
     assert lines[lines.index("at random (6)") + 1] == "    ASR .40"
 
 
