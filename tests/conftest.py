@@ -85,8 +85,24 @@ def built_warehouse(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.fixture(scope="session")
+def copy_warehouse() -> Callable[[Path, bytes], None]:
+    """Return a function that writes a copy of a warehouse of this session's, already examined."""
+
+    def copy(path: Path, content: bytes) -> None:
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        _schema._examined.add(_schema._identity(path))
+
+    return copy
+
+
 @pytest.fixture
-def copied_warehouses(built_warehouse: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def copied_warehouses(
+    built_warehouse: bytes,
+    copy_warehouse: Callable[[Path, bytes], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Copy each new warehouse from one that was built, which takes a hundredth of the time.
 
     A copy whose schema or marts a test has changed is migrated like any other file.
@@ -97,9 +113,7 @@ def copied_warehouses(built_warehouse: bytes, monkeypatch: pytest.MonkeyPatch) -
         if not options["read_only"] and self.path.parent.is_dir() and not self.path.exists():
             # Where nothing can be written the error is that of the product.
             with suppress(OSError):
-                self.path.touch(mode=0o600)
-                self.path.write_bytes(built_warehouse)
-                _schema._examined.add(_schema._identity(self.path))
+                copy_warehouse(self.path, built_warehouse)
         return connect(self, **options)
 
     monkeypatch.setattr(Warehouse, "_connect", copied)

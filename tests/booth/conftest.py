@@ -119,7 +119,12 @@ def built() -> dict[Any, bytes]:
 
 
 @pytest.fixture
-def audited(tmp_path: Path, build: Make, built: dict[Any, bytes]) -> Callable[..., Warehouse]:
+def audited(
+    tmp_path: Path,
+    build: Make,
+    built: dict[Any, bytes],
+    copy_warehouse: Callable[[Path, bytes], None],
+) -> Callable[..., Warehouse]:
     """Return what gives a test its own audited study; ``texts`` are those of the targets."""
 
     def give(count: int = 4, texts: dict[int, str] | None = None) -> Warehouse:
@@ -127,7 +132,7 @@ def audited(tmp_path: Path, build: Make, built: dict[Any, bytes]) -> Callable[..
         if key not in built:
             build(count, texts or {}, path)
             built[key] = path.read_bytes()
-        path.write_bytes(built[key])
+        copy_warehouse(path, built[key])
         return Warehouse(path)
 
     return give

@@ -17,6 +17,9 @@ from tasks.inference.linearised_errors import too_few
 from tasks.results import conclusions_of
 from warehouse.store import Saving, Warehouse
 
+MAKING = {"test_ddl.py", "test_store_busy.py", "test_store_places.py"}
+"""Files of tests of how a warehouse is made."""
+
 ROWS: dict[type[Frame], dict[str, Any]] = {
     Questions: {"question_id": "d/1", "dataset": "d", "question": "What is 2 + 2?"},
     Answers: {"answer_id": "d/1/a1", "question_id": "d/1", "slot": 1, "answer": "Four."},
@@ -274,6 +277,13 @@ def concluded() -> Callable[..., list[Saving]]:
         return [*savings, *(Saving(*each) for each in tables if each[0] not in frames)]
 
     return add
+
+
+@pytest.fixture(autouse=True)
+def _light(request: pytest.FixtureRequest) -> None:
+    """Copy new warehouses, except where tests are about how they are made."""
+    if request.path.name not in MAKING:
+        request.getfixturevalue("copied_warehouses")
 
 
 @pytest.fixture

@@ -43,6 +43,30 @@ def place(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "w.duckdb")
 
 
+@pytest.fixture(scope="module")
+def measured() -> dict[str, bytes]:
+    """Keep the warehouse in which votes were measured: to copy it is quicker."""
+    return {}
+
+
+@pytest.fixture
+def votes(
+    measured: dict[str, bytes],
+    copy_warehouse: Callable[[Path, bytes], None],
+    call: Callable[..., Result],
+    place: Warehouse,
+    tmp_path: Path,
+) -> Path:
+    """Return a file of votes of people and judges, which were measured and saved."""
+    file = vote_file(tmp_path, "votes", people=True)
+    if "votes" not in measured:
+        assert call("measure", str(file)).exit_code == 0
+        measured["votes"] = place.path.read_bytes()
+    else:
+        copy_warehouse(place.path, measured["votes"])
+    return file
+
+
 @pytest.fixture
 def call(place: Warehouse) -> Callable[..., Result]:
     def run(*words: str) -> Result:
@@ -224,16 +248,15 @@ def test_people_from_a_file_and_judges_from_votes(
 
 @pytest.mark.parametrize("option", ["--humans", "--judges"])
 def test_a_file_may_hold_items_that_the_study_lacks(
-    call: Callable[..., Result], write: Callable[..., str], tmp_path: Path, option: str
+    call: Callable[..., Result], write: Callable[..., str], votes: Path, option: str
 ) -> None:
     """An item that no vote is on is a cluster of its own, and counts only if others share it."""
-    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
     names = ("Ann", "Bob", "Cid") if option == "--humans" else ("mine",)
     labels = {
         who: {f"s{i}": ("anchor", "tie", "target")[(i + at) % 3] for i in range(61)}
         for at, who in enumerate(names)
     }
-    done = call("calibrate", "votes", option, write("own", labels), "--format", "json")
+    done = call("calibrate", votes.stem, option, write("own", labels), "--format", "json")
     assert done.exit_code == 0, done.output
     assert {(row["instances"], row["dropped"]) for row in json.loads(done.stdout)} == {(60, 1)}
     far = {who: {f"x{i}": "tie" for i in range(40)} for who in names}
@@ -258,7 +281,8 @@ def test_labels_that_nobody_else_gives_are_doubted(
     doubt = "the judge uses no label that people use"
     for form, doubted in ((str.upper, len(JUDGES)), (str, 0)):
         judges = write("judges", told(JUDGES, form))
-        done = call("calibrate", "--humans", people, "--judges", judges, "--metric", metric)
+        files = ("--humans", people, "--judges", judges)
+        done = call("calibrate", *files, "--metric", metric, "--no-save")
         assert done.output.count(doubt) == doubted, done.output
 
 
@@ -292,22 +316,18 @@ def test_errors_say_what_to_do(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_an_audits_name_is_taken(call: Callable[..., Result], tmp_path: Path) -> None:
-    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+def test_an_audits_name_is_taken(call: Callable[..., Result], votes: Path) -> None:
     done = call("calibrate", "votes", "--name", "votes")
     assert done.exit_code == 2
     assert "already has results of a study named 'votes'" in done.stderr
     assert call("calibrate", "votes", "--name", "other").exit_code == 0
     assert call("calibrate", "votes", "--name", "other", "--epsilon", ".2").exit_code == 0
-    other = tmp_path / "other.jsonl"
-    (tmp_path / "votes.jsonl").rename(other)
+    other = votes.rename(votes.with_stem("other"))
     assert "already has another study named 'other'" in call("measure", str(other)).stderr
 
 
-def test_an_unknown_study_is_named_with_those_there_are(
-    call: Callable[..., Result], tmp_path: Path
-) -> None:
-    assert call("measure", str(vote_file(tmp_path, "votes", people=True))).exit_code == 0
+@pytest.mark.usefixtures("votes")
+def test_an_unknown_study_is_named_with_those_there_are(call: Callable[..., Result]) -> None:
     done = call("calibrate", "voted")
     assert "no votes of study 'voted'" in done.stderr
     assert "It has votes of: votes." in done.stderr

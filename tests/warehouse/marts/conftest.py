@@ -20,11 +20,6 @@ REPLIES = {
 PLANTED = {"arm": "experimental", "perturbation": "boast", "kind": "promote"}
 
 
-@pytest.fixture(autouse=True)
-def _light(copied_warehouses: None) -> None:
-    """Copy new warehouses: these tests are about what marts show, not about how they are made."""
-
-
 @pytest.fixture
 def judged(warehouse: Warehouse, make: Make, make_vote_log: Make, make_shifts: Make) -> Warehouse:
     """Return a warehouse with one sample, whose verdict the perturbation turned."""
