@@ -12,6 +12,7 @@ from tasks.kit.printable import JOINERS, LOST, is_unseen
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 CELL = ("dataset", "judge", "prompt", "wave")
+NO_BREAK = dict.fromkeys(map(ord, "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"), " ")
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """Names of groups of judges."""
 
@@ -61,7 +62,12 @@ def listing(parts: Sequence[str]) -> str:
 
 def clean(text: str) -> str:
     """Return text on one line without characters that are unseen or reorder others."""
+    # Nearly all texts: a report has tens of thousands.
+    if text.isprintable() and "  " not in text:
+        return text.strip()
     line = re.sub(r"[^\S\xa0\u202f]+", " ", text).strip()  # but keep our no-break spaces
+    if line.translate(NO_BREAK).isprintable():
+        return line
     return "".join(LOST if is_unseen(c) else c for c in line)
 
 
