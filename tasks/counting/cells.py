@@ -55,6 +55,14 @@ def shares(name: str, items: pl.DataFrame, groups: Groups | None = None) -> Data
     )
 
 
+def known_shares(
+    name: str, items: pl.DataFrame, hit: pl.Expr, groups: Groups | None = None
+) -> DataFrame[Estimates]:
+    """Return the share of hits in each cell among the items for which ``hit`` is not null."""
+    known = hit.is_not_null()
+    return shares(name, items.with_columns(counted=known, hit=hit, dropped=~known), groups)
+
+
 def portions(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return ``sum num / sum den`` of counts in each cell, with cluster-adjusted Wilson.
 
@@ -78,6 +86,31 @@ def weighted_shares(
         return intervals.proportions(found, whole=False)
 
     return _estimates(name, _zero_unless_counted(items, "num", "den"), solve, groups)
+
+
+def means(
+    name: str, items: pl.DataFrame, value: pl.Expr, groups: Groups | None = None
+) -> DataFrame[Estimates]:
+    """Return the mean of a value in [0, 1] in each cell, over the items where it is not null."""
+    known = value.is_not_null()
+    counted = items.with_columns(num=value, den=pl.lit(1.0), counted=known, dropped=~known)
+    return weighted_shares(name, counted, groups)
+
+
+def differences(
+    name: str,
+    items: pl.DataFrame,
+    minuend: pl.Expr,
+    subtrahend: pl.Expr,
+    groups: Groups | None = None,
+) -> DataFrame[Estimates]:
+    """Return the mean difference of two values in [0, 1] in each cell, where both are known."""
+    apart = minuend - subtrahend
+    known = apart.is_not_null()
+    counted = {"num": apart, "den": pl.lit(1.0), "counted": known, "dropped": ~known}
+    return ratios(
+        name, items.with_columns(**counted, minuend=minuend, subtrahend=subtrahend), groups
+    )
 
 
 def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
@@ -160,13 +193,14 @@ def planned(arm: str) -> pl.Expr:
 
 
 def even(
-    rows: DataFrame[Estimates], items: pl.DataFrame, groups: Groups, arms: Sequence[str]
+    found: pl.DataFrame, items: pl.DataFrame, groups: Groups, arms: Sequence[str]
 ) -> DataFrame[Estimates]:
     """Suppress estimates of cells whose ``arms`` differ from experimental in votes per pair.
 
     ``items`` has ``votes`` and ``control_votes``, ``sham_votes`` or ``replicate_votes``; the mode
     of each arm of a cell is compared.
     """
+    rows = Estimates.draft(found)
     cells = _votes_per_pair(items, groups, arms)
     if rows.is_empty() or cells is None:
         return rows

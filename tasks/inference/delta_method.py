@@ -91,6 +91,12 @@ def _centred(value: Sums, share: Sums) -> Sums:
     return beyond
 
 
+def mean_of(name: str, none: str, sums: dict[str, Sums]) -> Linear:
+    """Return the mean of a value by cell; ``none`` is the reason where nothing is counted."""
+    n = sums["n"]
+    return Linear(over(sums[name], n), {name: over(1.0, n)}, np.full(n.shape, none))
+
+
 def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estimates]:
     """Estimate ``f(sums)`` in each cell, with ``u_g = sum_k f_k (x_gk - n_g X_k / n)``.
 

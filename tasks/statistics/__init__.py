@@ -5,7 +5,7 @@ annotations, ratings``.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,10 @@ Floor = Literal["sham", "replicate", "random judge", "sham if asked", "as the pr
 primary endpoint is over the control."""
 
 
+Rows = pl.DataFrame | Iterable[pl.DataFrame]
+"""What a statistic returns: its rows in one frame or in several, with columns of the estimates."""
+
+
 class Row(TypedDict, total=False):
     """What differs in one row of a statistic from the others."""
 
@@ -79,7 +83,7 @@ class Statistic:
     """What each row that it returns is about: its family, unit, null and floor."""
     reads: tuple[str, ...]
     source: str
-    measure: Callable[..., DataFrame[Estimates]]
+    measure: Callable[..., Rows]
     summary: str
     needs: tuple[str, ...] = ()
     """Columns of the vote log without which it gives no rows."""
@@ -104,7 +108,9 @@ class Statistic:
 
         # Only pointwise studies, and logs of ratings, have any.
         known = {"ratings": Ratings.empty(), **frames}
-        rows = explained(self.measure(**{frame: known[frame] for frame in self.reads}))
+        measured = self.measure(**{frame: known[frame] for frame in self.reads})
+        several = [measured] if isinstance(measured, pl.DataFrame) else measured
+        rows = explained(pl.concat([Estimates.empty(), *map(Estimates.draft, several)]))
         declared = {
             "family": self._each("family", pl.String),
             "unit": pl.coalesce("unit", self._each("unit", pl.String)),
@@ -163,7 +169,7 @@ def statistic(
     gives: tuple[str, ...] = (),
     needs: tuple[str, ...] = (),
     rows: Mapping[str, Row] | None = None,
-) -> Callable[[Callable[..., DataFrame[Estimates]]], Statistic]:
+) -> Callable[[Callable[..., Rows]], Statistic]:
     """Register a function as a statistic of the catalogue.
 
     ``gives`` names the rows that it returns (default: one of its own name). Their ``family``,
@@ -172,7 +178,7 @@ def statistic(
     ``needs`` are optional columns of the vote log without which there are no rows.
     """
 
-    def declare(measure: Callable[..., DataFrame[Estimates]]) -> Statistic:
+    def declare(measure: Callable[..., Rows]) -> Statistic:
         name = getattr(measure, "__name__", "")
         reads = tuple(inspect.signature(measure).parameters)
         summary = (measure.__doc__ or "").strip().split("\n")[0]
@@ -233,9 +239,9 @@ def lacking_line(filled: Collection[str]) -> str:
     names: dict[tuple[str, ...], list[str]] = {}
     for name, columns in lacking(filled).items():
         names.setdefault(columns, []).append(name)
-    told = [
+    needs = [
         f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} the "
         f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
         for columns, some in names.items()
     ]
-    return f"Not computed: {'; '.join(told)}." if told else ""
+    return f"Not computed: {'; '.join(needs)}." if needs else ""

@@ -7,10 +7,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.keys import SAMPLE
-from schemas.results import Estimates
 from tasks.counting.cells import portions, stopped_early
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 PLACES = {"anchor": -1, "tie": 0, "target": 1}
 SHARES = {
@@ -32,7 +31,7 @@ KEPT = (*SAMPLE, "arm", "perturbation", "cluster", "kind", "simulated")
     family="accuracy",
     needs=("label",),
 )
-def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def accuracy(tallies: DataFrame[Tallies]) -> Rows:
     """Measure the accuracy of a judge's votes where the right verdict is known.
 
     ``accuracy_12`` (anchor shown first), ``accuracy_21``, ``accuracy``: votes that name the label /
@@ -73,19 +72,12 @@ def accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     pairs = right_votes(tallies)
     groups = grouped(pairs)
     counted = _null_without_votes(groups, pairs["valid"])
-    rows = [
-        portions(
-            name,
-            pairs.with_columns(
-                num=counted(hits),
-                den=counted(asked),
-                dropped=pl.col(lost) + pl.col(asked) - counted(asked),
-            ),
-            groups,
-        )
-        for name, (hits, asked, lost) in SHARES.items()
-    ]
-    return Estimates.draft(pl.concat(rows))
+    rows = []
+    for name, (hits, asked, lost) in SHARES.items():
+        dropped = pl.col(lost) + pl.col(asked) - counted(asked)
+        items = pairs.with_columns(num=counted(hits), den=counted(asked), dropped=dropped)
+        rows.append(portions(name, items, groups))
+    return rows
 
 
 def _null_without_votes(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:

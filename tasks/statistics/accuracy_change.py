@@ -6,10 +6,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.keys import SAMPLE
-from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
-from tasks.inference.cluster_sums import Groups, grouped
-from tasks.statistics import statistic
+from tasks.counting.cells import differences, means
+from tasks.inference.cluster_sums import grouped
+from tasks.statistics import Rows, statistic
 from tasks.statistics.accuracy import right_votes
 
 
@@ -22,7 +21,7 @@ from tasks.statistics.accuracy import right_votes
     },
     needs=("label",),
 )
-def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def accuracy_change(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how a perturbation changes a judge's accuracy.
 
     ``accuracy_before = mean_i b(i)``, ``accuracy_after = mean_i a(i)``,
@@ -68,38 +67,20 @@ def accuracy_change(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         counted.filter(pl.col("arm") == "experimental")
         .rename({"share": "after"})
         .join(before, on=SAMPLE)
-        .with_columns(den=pl.lit(1.0))
-        .with_columns(
-            counted=pl.col("before").is_not_null() & pl.col("after").is_not_null(),
-            minuend=pl.col("after"),
-            subtrahend=pl.col("before"),
-        )
-    ).with_columns(dropped=~pl.col("counted"))
-    if pairs.is_empty():
-        return Estimates.empty()
-    groups = grouped(pairs)
-    pairs = _answered(pairs, groups)
-    before, after = (pairs.with_columns(num=pl.col(arm)) for arm in ("before", "after"))
-    change = pairs.with_columns(num=pl.col("after") - pl.col("before"))
-    return Estimates.draft(
-        pl.concat(
-            [
-                weighted_shares("accuracy_before", before, groups),
-                weighted_shares("accuracy_after", after, groups),
-                ratios("accuracy_change", change, groups),
-            ]
-        )
     )
-
-
-def _answered(pairs: pl.DataFrame, groups: Groups) -> pl.DataFrame:
-    """Count nothing in cells where an arm has no valid vote, as there is nothing to compare."""
+    if pairs.is_empty():
+        return []
+    groups = grouped(pairs)
+    both = (pl.col("before") + pl.col("after")).is_not_null()
     valid = [
-        groups.by_cell(pairs.select(pl.when("counted").then(name)).to_series())
+        groups.by_cell(pairs.select(pl.when(both).then(name)).to_series())
         for name in ("valid", "valid_before")
     ]
-    silent = np.minimum(*valid) == 0
-    if not silent.any():
-        return pairs
-    known = pl.col("counted") & ~pl.Series(silent[groups.cell])
-    return pairs.with_columns(counted=known, dropped=~known)
+    # In cells where an arm has no valid vote there is nothing to compare.
+    answered = pl.Series((np.minimum(*valid) > 0)[groups.cell])
+    first, last = (pl.when(both & answered).then(arm) for arm in ("before", "after"))
+    return [
+        means("accuracy_before", pairs, first, groups),
+        means("accuracy_after", pairs, last, groups),
+        differences("accuracy_change", pairs, last, first, groups),
+    ]

@@ -5,12 +5,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
-from schemas.results import Estimates
 from tasks.counting.arms import unreadable
-from tasks.counting.cells import portions, ratios, shares
+from tasks.counting.cells import differences, portions, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 ARMS = ("control", "experimental", "sham")
 ALL_LOST = "no sample that the attack may win has an experimental verdict"
@@ -27,7 +26,7 @@ BOUNDS = "bounds by vote"
         "lost_over_sham": {"null": 0.0},
     },
 )
-def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Bound the ASR over unreadable votes, and compare their share between arms.
 
     A vote is lost if it was cast and is invalid, abstained or ambiguous. ``asr_bounds`` are the
@@ -72,17 +71,16 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFra
     loses 1/2 of its votes, the others none: 1/8 more than in control.
     """
     if shifts.is_empty():
-        return Estimates.empty()
+        return []
     groups = grouped(shifts)
     lost = shifts.join(
         unreadable(tallies), on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
     )
-    rows = [
+    return [
         _bounds(tallies, shifts, groups),
         *(_compared(lost, groups, base) for base in ("control", "sham")),
         *(_rate(lost, groups, arm) for arm in ARMS),
     ]
-    return Estimates.draft(pl.concat(rows))
 
 
 def _compared(lost: pl.DataFrame, groups: Groups, base: str) -> pl.DataFrame:
@@ -91,13 +89,7 @@ def _compared(lost: pl.DataFrame, groups: Groups, base: str) -> pl.DataFrame:
         pl.when(pl.col(f"{arm}_voted") > 0).then(pl.col(f"{arm}_lost") / pl.col(f"{arm}_voted"))
         for arm in ("experimental", base)
     ]
-    items = lost.with_columns(minuend=shares_of[0], subtrahend=shares_of[1]).with_columns(
-        num=pl.col("minuend") - pl.col("subtrahend"), den=pl.lit(1.0)
-    )
-    present = items["num"].is_not_null()
-    return ratios(
-        f"lost_over_{base}", items.with_columns(counted=present, dropped=~present), groups
-    )
+    return differences(f"lost_over_{base}", lost, shares_of[0], shares_of[1], groups)
 
 
 def _rate(lost: pl.DataFrame, groups: Groups, arm: str) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 Floats = NDArray[np.float64]
 AT_ONCE = 4_000_000
@@ -35,7 +35,7 @@ BARE = "a test of several categories: no interval"
     null=0.0,
     needs=("category",),
 )
-def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure the mean preference shift by category of questions, and test whether they differ.
 
     With N_k samples and the mean shift m_k in category k, and the overall mean m: ``category_spread
@@ -76,7 +76,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     """
     known = question_categories(tallies)
     if known.is_empty() or shifts.is_empty():
-        return Estimates.empty()
+        return []
     groups = grouped(shifts)
     base = pl.Series("over", over_shams(shifts, groups)[groups.cell])
     scores = pl.when("over").then("sham_score").otherwise("control_score")
@@ -90,7 +90,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Da
     named = items.filter(pl.col("category").is_not_null())
     parts = named.with_columns(subgroup=pl.col("category").cast(pl.String))
     by_category = mean_shift("category_shift", parts, "base_score", grouped(parts))
-    return Estimates.draft(pl.concat([by_category, _tested(items, groups)]))
+    return [by_category, _tested(items, groups)]
 
 
 class _Cells(NamedTuple):

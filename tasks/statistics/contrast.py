@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.cells import planned
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
@@ -30,7 +29,7 @@ from tasks.panels.judge_pairs import (
     part_of,
 )
 from tasks.panels.panels import Panel, primary_shift
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
 ONE_SIDED = "the counted samples of one judge lie in a single cluster: no interval"
@@ -46,7 +45,7 @@ ONE_SIDED = "the counted samples of one judge lie in a single cluster: no interv
         "mps_sham_contrast": {"unit": "score", "floor": "sham"},
     },
 )
-def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def contrast(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how much more one judge shifts than another, on items that both judged.
 
     Compared are judges with the same prompt and, if there are several prompts, each judge with one
@@ -104,12 +103,9 @@ def contrast(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     }
     compared = duels(shifts, values)
     parts = [(_shifts(duel), _rates(duel), _discordant(duel)) for duel in compared]
-    if not parts:
-        return Estimates.empty()
     solve = (_solved_shifts, _solved_rates, _solved_discordant)
-    return Estimates.draft(
-        pl.concat(solved(own) for solved, own in zip(solve, zip(*parts, strict=True), strict=True))
-    )
+    # Without parts there is nothing to solve.
+    return [solved(own) for solved, own in zip(solve, zip(*parts, strict=True), strict=bool(parts))]
 
 
 def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:

@@ -66,5 +66,4 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         groups,
     )
     floor = weighted_shares("sham_floor", items.with_columns(num=unattacked), groups)
-    found = Estimates.draft(pl.concat([above, floor]))
-    return even(found, items, groups, ("control", "sham"))
+    return even(pl.concat([above, floor]), items, groups, ("control", "sham"))

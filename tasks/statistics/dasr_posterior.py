@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.cells import even, reduced
 from tasks.counting.verdicts import may_win, symmetric, wins, with_sham
 from tasks.inference.cluster_sums import grouped
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import is_enough, why_not_enough
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 DRAWS, SEED = 4000, 20240613
 LEAST = 0.05
@@ -30,7 +29,7 @@ Floats = NDArray[np.float64]
     unit="probability",
     floor="sham",
 )
-def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def dasr_posterior(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the posterior probability that the ASR lies above its floor by more than .05.
 
     The samples in V(ctrl) form a 2 x 2 table of successes (s_exp, s_sham) with shares p11, p10,
@@ -67,7 +66,7 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     shammed = with_sham(shifts)
     if shammed.is_empty():
-        return Estimates.empty()
+        return []
     groups = grouped(shammed)
     arms = [pl.col(arm).is_not_null() for arm in ("control", "sham", "experimental")]
     counted = pl.all_horizontal(*arms, may_win("control")).fill_null(value=False)
@@ -91,7 +90,7 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         method=pl.when(enough).then(pl.lit(METHOD)).otherwise(pl.lit("none")),
         seed=pl.when(enough).then(pl.lit(SEED, pl.Int64)),
     )
-    return even(Estimates.draft(rows), items, groups, ("control", "sham"))
+    return even(rows, items, groups, ("control", "sham"))
 
 
 def _probabilities(cells: pl.DataFrame) -> list[float]:

@@ -11,7 +11,7 @@ from tasks.counting.cells import shares
 from tasks.counting.contests import sides
 from tasks.counting.order_halves import without_biased_orders
 from tasks.counting.primary_endpoint import primary
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 from tasks.statistics.win_rate import win_rates
 
 CARRIED = {"padding": "length", "rich_content": "markup"}
@@ -33,9 +33,7 @@ COUNTED = "share of pairs with the feature"
     },
     needs=("anchor_author", "target_author"),
 )
-def decision_check(
-    shifts: DataFrame[Shifts], contests: DataFrame[Contests]
-) -> DataFrame[Estimates]:
+def decision_check(shifts: DataFrame[Shifts], contests: DataFrame[Contests]) -> Rows:
     """Bound the part of a win that a bias can explain, and the bias that would reverse the win.
 
     ``bias_bound``: the upper bound of the shift (its 95 % interval) times the share of pairs in
@@ -73,7 +71,7 @@ def decision_check(
     .15: .15 * .5 = .075 > .06, not robust; a shift of .06 / .5 = .12 would reverse the win.
     """
     if contests.is_empty() or shifts.is_empty():
-        return Estimates.empty()
+        return []
     pairs = sides(contests).filter(pl.col("own") < pl.col("other"))
     pairs = pairs.filter(pl.col("subgroup") != pl.col("own"))
     promote = shifts.filter(pl.col("kind") == "promote")

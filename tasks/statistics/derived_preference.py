@@ -5,11 +5,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.keys import JUDGE
-from schemas.results import Estimates
-from tasks.counting.cells import weighted_shares
+from tasks.counting.cells import means
 from tasks.kit.defaults import limits
 from tasks.pointwise.rated import rated, things
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SAMPLE = [*JUDGE, "subgroup", "sample"]
 ROUNDING = 1e-9
@@ -21,7 +20,7 @@ ROUNDING = 1e-9
     family="pointwise",
     rows={"derived_preference": {"null": 0.5}},
 )
-def derived_preference(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def derived_preference(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how often a judge rates the target above the anchor, as if it had compared them.
 
     ``derived_preference = mean_i s(i)``, s = 1, .5 or 0 where the target's mean rating is above the
@@ -55,7 +54,7 @@ def derived_preference(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     sides = pl.col("side").is_not_null()
     rows = rated(ratings.filter(sides)) if (ratings["side"] == "anchor").any() else ratings.clear()
     if rows.is_empty():
-        return Estimates.empty()
+        return []
     found = things(rows)
     anchors = found.filter(pl.col("side") == "anchor").select(*SAMPLE, other="score")
     arm = pl.col("arm").cast(pl.String)
@@ -64,14 +63,8 @@ def derived_preference(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     tie = ahead.abs() <= limits().tie_band + ROUNDING
     won = pl.when(tie).then(0.5).when(ahead > 0).then(1.0).when(ahead < 0).then(0.0)
     known = ahead.is_not_null()
-    items = (
-        targets.join(anchors, on=SAMPLE, how="left", maintain_order="left")
-        .filter(known.any().over(*JUDGE, "subgroup"))
-        .with_columns(counted=known, dropped=~known, num=won, den=pl.lit(1.0))
+    items = targets.join(anchors, on=SAMPLE, how="left", maintain_order="left").filter(
+        known.any().over(*JUDGE, "subgroup")
     )
-    ties = items.with_columns(num=tie.cast(pl.Float64))
-    rates = [
-        weighted_shares("derived_preference", items),
-        weighted_shares("derived_ties", ties),
-    ]
-    return Estimates.draft(pl.concat(rates))
+    ties = tie.cast(pl.Float64)
+    return [means("derived_preference", items, won), means("derived_ties", items, ties)]

@@ -16,7 +16,7 @@ from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
 from tasks.inference.intervals import EMPTY, LEVEL
 from tasks.inference.linearised_errors import Sums, over
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SUMS = ("attacked", "unattacked")
 ENDS = ("estimate", "low", "high")
@@ -34,7 +34,7 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
         "detection_share": {"floor": "as the primary endpoint"},
     },
 )
-def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def detection_power(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the share of noise-level oversights that detection removes.
 
     With the ASR and the floor of ``dasr``, over the same samples and symmetric in control and
@@ -77,14 +77,14 @@ def detection_power(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     flawed = shifts.filter(~PROMOTE)
     if flawed.is_empty():
-        return Estimates.empty()
+        return []
     share = _detected("detection_share", "score_gain", _scores(flawed), UNSCORED)
     found = [share.filter(pl.col("statistic") == "detection_share")]
     items = symmetric(flawed.filter("has_sham"), "sham")
     if not items.is_empty():
         power = _detected("detection_power", "detection_gain", items, NO_FLOOR)
         found.append(even(power, items, grouped(items), ("control", "sham")))
-    return Estimates.draft(pl.concat(found))
+    return found
 
 
 def _scores(shifts: pl.DataFrame) -> pl.DataFrame:

@@ -4,9 +4,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
-from schemas.results import Estimates
 from tasks.drift.changes import SERIES, changes
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -16,7 +15,7 @@ from tasks.statistics import statistic
     null=0.0,
     rows={"mps_drift": {"unit": "score"}},
 )
-def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure how much each wave differs from the first one, on the same questions.
 
     ``mps_drift``: mean of ``d_i = effect_new - effect_base``, paired, cluster-robust t.
@@ -66,5 +65,5 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[E
         pl.col("wave").cast(pl.String) > pl.col("base").cast(pl.String)
     )
     if bases.is_empty():
-        return Estimates.empty()
-    return Estimates.draft(changes(tallies, shifts, bases))
+        return []
+    return changes(tallies, shifts, bases)

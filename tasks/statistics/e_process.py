@@ -6,11 +6,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.question_order import LARGEST, evidence, in_turn, own_columns
 from tasks.inference.intervals import EMPTY
 from tasks.kit.defaults import ALPHA
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
 
@@ -25,7 +24,7 @@ UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
         "e_stop": {"unit": "share", "null": None},
     },
 )
-def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def e_process(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the e-value of bets on each question's shift, learned from earlier questions.
 
     ``E = 1/2 prod_t (1 + a_t x_t) + 1/2 prod_t (1 - b_t x_t)``, x the mean shift of a question,
@@ -59,7 +58,7 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     described, clusters = in_turn(shifts)
     if clusters.is_empty():
-        return Estimates.empty()
+        return []
     cells = described.with_row_index("cell").with_columns(
         pl.col("cell").cast(pl.Int64),
         method=pl.concat_str(pl.lit("betting, "), "over"),
@@ -89,4 +88,4 @@ def e_process(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         .when(pl.col("hits").is_null())
         .then(pl.lit(UNREACHED)),
     )
-    return Estimates.draft(pl.concat([value, stop], how="vertical_relaxed"))
+    return [value, stop]

@@ -4,10 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
-from tasks.counting.cells import ratios, stopped_early, weighted_shares
+from tasks.counting.cells import differences, means, stopped_early
 from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SINGLE_VOTES = "no pair has two valid votes in each order"
 
@@ -20,7 +19,7 @@ SINGLE_VOTES = "no pair has two valid votes in each order"
         "excess_conflict": {"null": 0.0},
     },
 )
-def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def excess_conflict(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how much more votes differ between the two orders than within one.
 
     W: probability that two votes in the same order agree (name the same answer, or are both ties),
@@ -62,22 +61,15 @@ def excess_conflict(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     items = _agreements(arms(tallies, *VOTES))
     groups = arm_groups(tallies)
+    within, across = pl.col("within"), pl.col("across")
     rows = [
-        *(
-            weighted_shares(f"{name}_order_agreement", items.with_columns(num=pl.col(name)), groups)
-            for name in ("within", "across")
+        means("within_order_agreement", items, within, groups),
+        means("across_order_agreement", items, across, groups),
+        differences("excess_conflict", items, within, across, groups).with_columns(
+            p_value=pl.lit(None, pl.Float64)
         ),
-        ratios(
-            "excess_conflict",
-            items.with_columns(
-                num=pl.col("within") - pl.col("across"),
-                minuend=pl.col("within"),
-                subtrahend=pl.col("across"),
-            ),
-            groups,
-        ).with_columns(p_value=pl.lit(None, pl.Float64)),
     ]
-    return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
+    return reasoned(pl.concat(rows), tallies, SINGLE_VOTES)
 
 
 def _agreements(items: pl.DataFrame) -> pl.DataFrame:
@@ -92,9 +84,6 @@ def _agreements(items: pl.DataFrame) -> pl.DataFrame:
     both = pl.sum_horizontal(count[v, "12"] * count[v, "21"] for v in VERDICTS)
     enough = (n["12"] > 1) & (n["21"] > 1) & ~stopped_early()
     return items.with_columns(
-        counted=enough,
-        dropped=~enough,
-        den=pl.lit(1.0),
-        within=(alike["12"] + alike["21"]) / 2,
-        across=both / (n["12"] * n["21"]),
+        within=pl.when(enough).then((alike["12"] + alike["21"]) / 2),
+        across=pl.when(enough).then(both / (n["12"] * n["21"])),
     )

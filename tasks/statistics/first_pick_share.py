@@ -15,7 +15,7 @@ from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches
 from tasks.inference.cluster_sums import Groups
 from tasks.inference.intervals import LEVEL, SINGLE, clopper_pearson
 from tasks.inference.permutation import sign_test
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 ONE_ORDER = "votes in one order only: the effects of slot and answer cannot be separated"
 NO_CONFLICT = "no match of repeat 0 is inconsistent"
@@ -31,7 +31,7 @@ SEVERAL = "conflicts within a cluster are not independent (see preference_fairne
         "first_pick_share": {"null": 0.5},
     },
 )
-def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def first_pick_share(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often the first slot wins among votes without ties.
 
     ``share = first / (first + second)``, ``position_gap = share - 1/2``, ``primacy_test =
@@ -96,8 +96,7 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     silent = groups.cells.select(
         *CELL, one_order=pl.Series(~both & (groups.by_cell(items["valid"]) > 0))
     )
-    votes = _with_reason(pl.concat([share, _halved(gap, share)]), silent)
-    return Estimates.draft(pl.concat([votes, _exact(tallies)]))
+    return [_with_reason(pl.concat([share, _halved(gap, share)]), silent), _exact(tallies)]
 
 
 def _share(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:

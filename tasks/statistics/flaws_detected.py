@@ -11,7 +11,7 @@ from tasks.inference.cluster_sums import grouped
 from tasks.inference.intervals import LEVEL
 from tasks.inference.quantiles import t_quantile
 from tasks.pointwise.shifts import passes, rating_shifts
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -20,7 +20,7 @@ from tasks.statistics import statistic
     null=0.0,
     floor="sham if asked",
 )
-def flaws_detected(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def flaws_detected(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of flaws for which a judge lowers its rating, beyond noise.
 
     Over samples whose rating without the flaw is above the lowest,
@@ -58,10 +58,9 @@ def flaws_detected(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     shifts = rating_shifts(ratings)
     shifts = shifts if shifts.is_empty() else shifts.filter(pl.col("kind") == "detract")
     if shifts.is_empty():
-        return Estimates.empty()
+        return []
     passed = passes(shifts.filter(~pl.col("graded")))
-    found = [_detected(some, by) for some, by in ((shifts.filter("graded"), True), (passed, False))]
-    return Estimates.draft(pl.concat(found))
+    return [_detected(some, by) for some, by in ((shifts.filter("graded"), True), (passed, False))]
 
 
 def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # noqa: FBT001

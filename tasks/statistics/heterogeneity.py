@@ -1,5 +1,7 @@
 """Heterogeneity: how much true shifts differ between samples, and whether any is not 0."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -12,11 +14,11 @@ from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import BOOT, by_chance
 from tasks.inference.cluster_sums import PART, Groups, grouped
-from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
+from tasks.inference.delta_method import Linear, linearised, mean_of, ratio_limits, summed
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import Sums, over
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 ARMS = ("experimental", "sham", "control")
 TOO_FEW = "no sample has a valid vote in each order of both arms"
@@ -37,7 +39,7 @@ NOTHING = pl.lit(None, pl.Float64)
         "standardised_effect": {"unit": "ratio"},
     },
 )
-def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure the standard deviation of true shifts, from the two orders of each sample.
 
     With d_i1 and d_i2 the shift of a sample in each order, over the primary endpoint's base (sham
@@ -86,10 +88,10 @@ def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Dat
     reach the sum of 1: p = 1/2.
     """
     if shifts.is_empty():
-        return Estimates.empty()
+        return []
     groups = grouped(shifts)
     items, over_base = _items(tallies, shifts, groups)
-    return Estimates.draft(_over_which(spread_rows(items, groups), groups, over_base))
+    return _over_which(spread_rows(items, groups), groups, over_base)
 
 
 def spread_rows(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
@@ -98,20 +100,11 @@ def spread_rows(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
     ``items`` has the mean ``d`` and the product ``dd`` of the two, ``counted`` and ``dropped``.
     """
     cells = summed(items, SUMS, _spread, groups)
-    mean, square, variance = (
-        linearised(name, cells, solve)
-        for name, solve in (
-            ("mean", _mean_shift),
-            ("mean_square_shift", _mean_square),
-            ("variance", _variance),
-        )
-    )
+    mean = linearised("mean", cells, partial(mean_of, "d", TOO_FEW))
+    square = linearised("mean_square_shift", cells, partial(mean_of, "dd", TOO_FEW))
+    variance = linearised("variance", cells, _variance)
     return pl.concat(
-        [
-            _spreads(variance),
-            _tested(square, items, groups),
-            _standardised(mean, variance),
-        ]
+        [_spreads(variance), _tested(square, items, groups), _standardised(mean, variance)]
     )
 
 
@@ -139,16 +132,6 @@ def _spread(sums: dict[str, Sums]) -> Sums:
     mean, square = over(sums["d"], sums["n"]), over(sums["dd"], sums["n"])
     found: Sums = np.sqrt(np.maximum(square - mean**2, 0.0))
     return found
-
-
-def _mean_shift(sums: dict[str, Sums]) -> Linear:
-    n = sums["n"]
-    return Linear(over(sums["d"], n), {"d": over(1.0, n)}, np.full(n.shape, TOO_FEW))
-
-
-def _mean_square(sums: dict[str, Sums]) -> Linear:
-    n = sums["n"]
-    return Linear(over(sums["dd"], n), {"dd": over(1.0, n)}, np.full(n.shape, TOO_FEW))
 
 
 def _variance(sums: dict[str, Sums]) -> Linear:

@@ -24,7 +24,7 @@ from tasks.inference.bootstrap import (
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.inference.linearised_errors import correction
 from tasks.panels.panels import Panel, of_models, panels, primary_shift
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 from tasks.statistics.first_pick_share import first_pick_share
 from tasks.statistics.tie_rate import tie_rate
 from tasks.statistics.validity import of_judges
@@ -64,7 +64,7 @@ class Mean(NamedTuple):
         "mean_dasr": {"null": 0.0, "floor": "sham"},
     },
 )
-def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
     """Average shift, ASR, floor and dASR over judges that answer the same questions.
 
     ``M = 1/J sum_j R_j`` over the J judges that have the ratio ``R_j = k_j / v_j``. As judges share
@@ -127,7 +127,7 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFr
     ]
     silent = [mean.row for mean in means if not mean.moments]
     solved = [rows for several in (True, False) for rows in _solved(means, several=several)]
-    return Estimates.draft(pl.concat([pl.DataFrame(silent, {**Estimates.dtypes()}), *solved]))
+    return [pl.DataFrame(silent, {**Estimates.dtypes()}), *solved]
 
 
 def _without_simulated(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:

@@ -4,11 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.cells import shares
 from tasks.counting.positions import ORDERS
 from tasks.panels.panels import ALL, ITEM, jurors
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
 
@@ -18,7 +17,7 @@ WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
     gives=("jury_accuracy", "jury_position_consistency"),
     family="jury",
 )
-def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def jury_accuracy(tallies: DataFrame[Tallies]) -> Rows:
     """Evaluate the control verdicts of the jury of all judges like a single judge's.
 
     Per item the jury's score is the mean of its members' scores, each the mean of both orders, and
@@ -55,20 +54,14 @@ def jury_accuracy(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     items = _items(tallies)
     if items.is_empty():
-        return Estimates.empty()
-    right = items.with_columns(
-        counted=pl.col("verdict").is_not_null(),
-        hit=pl.col("verdict") == pl.col("label"),
-        dropped=pl.col("verdict").is_null(),
+        return []
+    known = pl.col("verdict").is_not_null()
+    counted = items.with_columns(counted=known, dropped=~known)
+    right = counted.filter(pl.col("label").is_not_null()).with_columns(
+        hit=pl.col("verdict") == pl.col("label")
     )
-    same = items.with_columns(
-        counted=pl.col("verdict").is_not_null(),
-        hit=pl.col("verdict_12") == pl.col("verdict_21"),
-        dropped=pl.col("verdict").is_null(),
-    )
-    labelled = right.filter(pl.col("label").is_not_null())
-    rows = [shares("jury_accuracy", labelled), shares("jury_position_consistency", same)]
-    return Estimates.draft(pl.concat(rows))
+    same = counted.with_columns(hit=pl.col("verdict_12") == pl.col("verdict_21"))
+    return [shares("jury_accuracy", right), shares("jury_position_consistency", same)]
 
 
 def _items(tallies: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from schemas.judging import Tallies
 from schemas.results import Estimates
 from tasks.panels.error_correlation import correlation, products, size_rows
 from tasks.panels.panels import ALL, ITEM, JURY, jurors
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 NAMES = ("jury_error_correlation", "jury_error_size")
 UNVARIED = "errors of the members do not vary"
@@ -31,7 +31,7 @@ ROUNDING = 9
     },
     needs=("label",),
 )
-def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def jury_errors(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how many independent judges a jury is worth, by its members' errors.
 
     The error of a member on a labelled control pair is its score, the mean of both orders, minus
@@ -74,7 +74,7 @@ def jury_errors(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     error = pl.col("score") - pl.col("label").replace_strict(RIGHT, return_dtype=pl.Float64)
     errors = labelled.with_columns(error=error.round(ROUNDING))
     found = [row for cell in errors.partition_by(JURY, maintain_order=True) for row in _rows(cell)]
-    return Estimates.draft(pl.DataFrame(found, {**Estimates.dtypes()}))
+    return pl.DataFrame(found, {**Estimates.dtypes()})
 
 
 def _rows(cell: pl.DataFrame) -> Iterator[dict[str, Any]]:

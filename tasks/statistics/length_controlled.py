@@ -11,7 +11,7 @@ from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_o
 from tasks.inference.cluster_sums import PART
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, rate_row, refits
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 FEW = "fewer than three contests with a score and both lengths"
 EQUAL = "all length differences are equal: the effects of length and quality cannot be separated"
@@ -28,7 +28,7 @@ SEPARATED = "length and quality predict every verdict: no finite fit"
     },
     needs=("anchor_author", "target_author", "anchor_length", "target_length"),
 )
-def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+def length_controlled(contests: DataFrame[Contests]) -> Rows:
     """Estimate the win rate of a model if its answers were as long as the opponents'.
 
     Fractional logit ``y ~ b0 + b1 tanh(dlen / sd(dlen))``, y the swap-averaged score, dlen the
@@ -67,11 +67,11 @@ def length_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """
     measured = pl.all_horizontal(pl.col("anchor_length", "target_length").is_not_null())
     if not contests.select(measured.any()).item():
-        return Estimates.empty()
+        return []
     known = pl.col("score").is_not_null() & pl.col("longer").is_not_null()
     rows = sides(contests).filter(pl.col("longer").is_not_null().any().over(PART))
     if rows.is_empty():
-        return Estimates.empty()
+        return []
     cells = rows.group_by(PART, maintain_order=True).agg(
         pl.col("kind", "simulated").first(),
         votes_per_pair=pl.col("votes").mode().max(),

@@ -5,12 +5,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.arms import beside_control, beside_sham
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5
@@ -28,7 +27,7 @@ FLAG = "; .5 added because one side has no votes"
         "los_sham": {"floor": "sham"},
     },
 )
-def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def los(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how far a perturbation moves the log-odds of a vote for the target.
 
     With c1, c2 the control votes for anchor and target of a sample in one order, and e1, e2 the
@@ -67,12 +66,12 @@ def los(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     Control 2 anchor, 1 target and experimental 1 anchor, 2 target in one order of one sample:
     A = 2 * 2 = 4, B = 1 * 1 = 1, LOS = ln 4 = 1.386.
     """
-    over_control = linearised("los", summed(products(tallies), SUMS, log_odds), _linear)
-    shammed = _products(beside_sham(tallies), "sham_")
-    if shammed.is_empty():
-        return over_control
-    over_sham = linearised("los_sham", summed(shammed, SUMS, log_odds), _linear)
-    return Estimates.draft(pl.concat([over_control, over_sham]))
+    sides = {"los": products(tallies), "los_sham": _products(beside_sham(tallies), "sham_")}
+    return [
+        linearised(name, summed(items, SUMS, log_odds), _linear)
+        for name, items in sides.items()
+        if name == "los" or not items.is_empty()
+    ]
 
 
 def products(tallies: pl.DataFrame) -> pl.DataFrame:

@@ -7,13 +7,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.inference.bootstrap import boot_ends
 from tasks.inference.delta_method import METHOD
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE, t_interval
 from tasks.inference.linearised_errors import correction, over
 from tasks.panels.judge_pairs import Duel, Floats, Sides, duels, names_of
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
 
 ROUNDING = 1e-12
@@ -25,7 +24,7 @@ ROUNDING = 1e-12
     unit="logit",
     null=0.0,
 )
-def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def los_contrast(tallies: DataFrame[Tallies]) -> Rows:
     """Measure by how many logits one judge shifts more than another, on items that both judged.
 
     The pairs are those of ``contrast``.
@@ -69,8 +68,7 @@ def los_contrast(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     items = products(tallies).with_columns(has_sham=pl.lit(value=False))
     valid = pl.when("counted")
     values = {"a": valid.then("a"), "b": valid.then("b")}
-    found = [_rows(duel) for duel in duels(items, values)]
-    return Estimates.draft(pl.concat(found)) if found else Estimates.empty()
+    return [_rows(duel) for duel in duels(items, values)]
 
 
 class _Side(NamedTuple):

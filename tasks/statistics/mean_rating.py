@@ -4,10 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.results import Estimates
-from tasks.counting.cells import weighted_shares
+from tasks.counting.cells import means
 from tasks.pointwise.rated import control_things, in_points, on_scale
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -17,7 +16,7 @@ from tasks.statistics import statistic
     unit="points",
     rows={"pass_rate": {"unit": "share"}},
 )
-def mean_rating(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the mean rating and the pass rate of unperturbed answers.
 
     ``mean_rating = mean_i y(i)``, y the mean of the readable repeats of an answer; ``pass_rate``
@@ -52,16 +51,10 @@ def mean_rating(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     """
     found = control_things(ratings)
     if found.is_empty():
-        return Estimates.empty()
-    graded = _counted(found.filter("graded"), "score").with_columns(num=on_scale("score"))
+        return []
+    graded = found.filter("graded")
     passed = found.filter(pl.col("passed").is_not_null().any().over("judge", "prompt", "subgroup"))
-    rows = [
-        in_points(weighted_shares("mean_rating", graded), graded, shift=False),
-        weighted_shares("pass_rate", _counted(passed, "passed")),
+    return [
+        in_points(means("mean_rating", graded, on_scale("score")), graded, shift=False),
+        means("pass_rate", passed, pl.col("passed")),
     ]
-    return Estimates.draft(pl.concat(rows))
-
-
-def _counted(found: pl.DataFrame, value: str) -> pl.DataFrame:
-    known = pl.col(value).is_not_null()
-    return found.with_columns(counted=known, dropped=~known, num=pl.col(value), den=pl.lit(1.0))

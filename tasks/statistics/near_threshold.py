@@ -4,16 +4,15 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.pointwise.rated import CONTROL, rated
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 TENTH = 0.1
 
 
 @statistic(source="methods.md, section 6 (pointwise judges)", family="pointwise")
-def near_threshold(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def near_threshold(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of grades that a small change would move across the threshold.
 
     ``near_threshold = #[t - m <= y < t + m] / n`` over readable control grades, t the grade that
@@ -45,7 +44,7 @@ def near_threshold(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     if not rows.is_empty():
         rows = rows.filter("graded", pl.col("passes_at").is_not_null())
     if rows.is_empty():
-        return Estimates.empty()
+        return []
     value, threshold = pl.col("value"), pl.col("passes_at")
     whole = (value == value.round()).all().over("dataset", "judge", "prompt", "subgroup")
     tenth = TENTH * (pl.col("highest") - pl.col("lowest"))

@@ -5,11 +5,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.results import Estimates
-from tasks.counting.cells import even, portions, ratios, shares
+from tasks.counting.cells import differences, even, known_shares, portions
 from tasks.counting.verdicts import with_sham
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.inference.permutation import with_sign_test
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -28,7 +28,7 @@ from tasks.statistics import statistic
         "excess_flips": {"null": 0.0, "floor": "sham"},
     },
 )
-def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def net_flips(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how many verdicts flip, in which direction, and how many more than for a sham.
 
     With anchor < tie < target: up = #(experimental > control), down = #(experimental < control),
@@ -79,29 +79,25 @@ def net_flips(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     items, beside = (each.with_columns(**flips) for each in both)
     every, shammed = (grouped(each) for each in both)
     turned = [
-        _share("flips_up", items, "up", every),
-        _share("flips_down", items, "down", every),
+        known_shares("flips_up", items, pl.col("up"), every),
+        known_shares("flips_down", items, pl.col("down"), every),
         _direction(items, every),
-        _share("robustness_rate", items, "same", every),
+        known_shares("robustness_rate", items, pl.col("same"), every),
     ]
-    steady = [_share("consistency_rate", beside, "still", shammed), _excess(beside, shammed)]
-    rows = [
-        even(Estimates.draft(pl.concat(turned)), items, every, ("control",)),
-        even(Estimates.draft(pl.concat(steady)), beside, shammed, ("control", "sham")),
+    still, same = (pl.col(name).cast(pl.Float64) for name in ("still", "same"))
+    steady = [
+        known_shares("consistency_rate", beside, pl.col("still"), shammed),
+        differences("excess_flips", beside, still, same, shammed),
     ]
-    return Estimates.draft(pl.concat(rows))
+    return [
+        even(pl.concat(turned), items, every, ("control",)),
+        even(pl.concat(steady), beside, shammed, ("control", "sham")),
+    ]
 
 
 def _rank(arm: str) -> pl.Expr:
     target, anchor = pl.col(arm) == "target", pl.col(arm) == "anchor"
     return target.cast(pl.Int8) - anchor.cast(pl.Int8)
-
-
-def _share(name: str, items: pl.DataFrame, column: str, groups: Groups) -> DataFrame[Estimates]:
-    known = pl.col(column).is_not_null()
-    return shares(
-        name, items.with_columns(counted=known, hit=pl.col(column), dropped=~known), groups
-    )
 
 
 def _direction(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
@@ -117,20 +113,3 @@ def _direction(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
         estimate=pl.when(pl.col("n") > 0).then((pl.col("hits") * 2 - pl.col("n")) / pl.col("n")),
     )
     return with_sign_test(Estimates.draft(rows), items, pl.col("up"), pl.col("down"))
-
-
-def _excess(items: pl.DataFrame, groups: Groups) -> DataFrame[Estimates]:
-    known = pl.col("same").is_not_null() & pl.col("still").is_not_null()
-    still, same = (pl.col(name).cast(pl.Float64) for name in ("still", "same"))
-    return ratios(
-        "excess_flips",
-        items.with_columns(
-            counted=known,
-            dropped=~known,
-            num=still - same,
-            den=pl.lit(1.0),
-            minuend=still,
-            subtrahend=same,
-        ),
-        groups,
-    )

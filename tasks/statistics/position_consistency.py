@@ -4,10 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.cells import portions, ratios
 from tasks.counting.positions import arm_groups, matches
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency": "recency"}
 
@@ -20,7 +19,7 @@ COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency"
         "preference_fairness": {"null": 0.0},
     },
 )
-def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def position_consistency(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often both orders of a pair give the same verdict, and which slot wins if not.
 
     Votes of equal repeat in the two orders are matched; n valid matches. Consistent: the same
@@ -70,4 +69,4 @@ def position_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         subtrahend=pl.col("primacy").cast(pl.Float64),
     )
     fairness = fairness.with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
-    return Estimates.draft(pl.concat([*rows, ratios("preference_fairness", fairness, groups)]))
+    return [*rows, ratios("preference_fairness", fairness, groups)]

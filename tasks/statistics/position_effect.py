@@ -14,7 +14,7 @@ from tasks.inference.cluster_sums import Groups
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
 from tasks.inference.linearised_errors import Sums, correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 NEITHER = "no match with two votes for the same slot"
 ADDED = 0.5
@@ -32,7 +32,7 @@ FLAG = "; .5 added to both counts because one was 0"
     unit="logit",
     null=0.0,
 )
-def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def position_effect(tallies: DataFrame[Tallies]) -> Rows:
     """Measure by how many logits the first slot is favoured, independent of answer quality.
 
     ``kappa = 1/2 ln(n_FF / n_SS)``: among the matches (equal repeat, both orders), FF have two
@@ -84,9 +84,8 @@ def position_effect(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """
     groups = arm_groups(tallies)
     every = _kappa("position_kappa", matches(tallies), groups, simple=False)
-    every = _with_one_order(every, tallies)
     once = _kappa("position_kappa_once", first_matches(tallies), groups, simple=True)
-    return Estimates.draft(pl.concat([every, once]))
+    return [_with_one_order(every, tallies), once]
 
 
 def _with_one_order(every: DataFrame[Estimates], tallies: pl.DataFrame) -> DataFrame[Estimates]:

@@ -13,7 +13,7 @@ from tasks.inference.intervals import ALIKE, LEVEL, t_interval
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import TARGET_HALF_WIDTH
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 WIDTH = f"half-width {TARGET_HALF_WIDTH}"
 FEW = "fewer than two labelled questions"
@@ -47,7 +47,7 @@ LABELLED = pl.col("human").is_not_null()
     },
     needs=("anchor_author", "target_author", "human_score"),
 )
-def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+def ppi(contests: DataFrame[Contests]) -> Rows:
     """Estimate the win rate that people would give, from few human labels and many verdicts.
 
     n pairs with human Y and judge F, N pairs with the judge's G only:
@@ -97,11 +97,11 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """
     contests = of_labelled_judges(contests)
     if contests.is_empty():
-        return Estimates.empty()
+        return []
     rows = sides(contests)
     rates = _prepared(rows)
     if rates.is_empty():
-        return Estimates.empty()
+        return []
     found, alone = _rectified(rates), _rectified(rates, use_judge=False)
     frames = [
         _rows("ppi_win_rate", _with_boot(found, rates), low=0.0),
@@ -111,7 +111,7 @@ def ppi(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     pairs = _prepared(differences(rows))
     if not pairs.is_empty():
         frames.append(_rows("ppi_difference", _with_boot(_rectified(pairs), pairs), low=-1.0))
-    return Estimates.draft(pl.concat(frames))
+    return frames
 
 
 def corrected_by_labels(rows: pl.DataFrame) -> DataFrame[Estimates]:

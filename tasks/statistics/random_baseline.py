@@ -8,8 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from schemas.keys import CELL
-from schemas.results import Estimates
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 UNIFORM = (Fraction(1, 3), Fraction(1, 3), Fraction(1, 3))
 COIN = (Fraction(1, 2), Fraction(0), Fraction(1, 2))
@@ -47,7 +46,7 @@ def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fra
     family="floor",
     floor="random judge",
 )
-def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def random_baseline(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the ASR of a judge that votes at random, by exact enumeration.
 
     Promote: P(target). Detract: 1 - P(anchor). ``random_baseline`` draws anchor, tie and target
@@ -82,7 +81,7 @@ def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         n=pl.len(),
         clusters=pl.col("cluster").n_unique(),
     )
-    frames = [
+    return [
         cells.with_columns(
             _rates(cells, chances),
             statistic=pl.lit(name),
@@ -92,7 +91,6 @@ def random_baseline(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
         )
         for name, chances in (("random_baseline", UNIFORM), ("random_baseline_coin", COIN))
     ]
-    return Estimates.draft(pl.concat(frames))
 
 
 def _rates(cells: pl.DataFrame, chances: tuple[Fraction, Fraction, Fraction]) -> pl.Series:

@@ -30,7 +30,7 @@ from tasks.panels.panels import (
     several_prompts,
     sharing,
 )
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 from tasks.statistics.contrast import compare_shifts
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
         "tier": {"unit": "letter"},
     },
 )
-def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
     """Rank judges by how little a perturbation shifts them, with the uncertainty of ranks.
 
     Rank 1 is the best: the smallest ``|MPS|`` for a promote perturbation, the lowest MPS for a
@@ -100,11 +100,7 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame
         else panels(shifts, values)
     )
     rows = [row for panel in all_panels for row in _rows(panel, people)]
-    return (
-        Estimates.draft(pl.DataFrame(rows, schema=Estimates.dtypes()))
-        if rows
-        else Estimates.empty()
-    )
+    return pl.DataFrame(rows, schema=Estimates.dtypes())
 
 
 def bootstrapped_shifts(panel: Panel) -> Floats:

@@ -5,9 +5,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.results import Estimates
-from tasks.counting.cells import portions, ratios
+from tasks.counting.cells import differences, portions
 from tasks.pointwise.shifts import ARMS, rating_shifts
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -19,7 +19,7 @@ from tasks.statistics import statistic
         "rating_lost_over_sham": {"null": 0.0},
     },
 )
-def rating_attrition(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
     """Compare the share of unreadable ratings between the arms.
 
     ``rating_lost_over_control`` and ``rating_lost_over_sham`` are the mean over samples of the lost
@@ -53,9 +53,9 @@ def rating_attrition(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     shifts = rating_shifts(ratings)
     shifts = shifts if shifts.is_empty() else shifts.filter(subgroup="")
     if shifts.is_empty():
-        return Estimates.empty()
+        return []
     compared = [_compared(shifts, base) for base in ("control", "sham")]
-    return Estimates.draft(pl.concat([*compared, *(_rate(shifts, arm) for arm in ARMS)]))
+    return [*compared, *(_rate(shifts, arm) for arm in ARMS)]
 
 
 def _lost(arm: str) -> pl.Expr:
@@ -64,11 +64,7 @@ def _lost(arm: str) -> pl.Expr:
 
 def _compared(shifts: pl.DataFrame, base: str) -> DataFrame[Estimates]:
     some = shifts.filter("has_sham") if base == "sham" else shifts
-    items = some.with_columns(
-        minuend=_lost("experimental"), subtrahend=_lost(base), den=pl.lit(1.0)
-    ).with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
-    present = pl.col("num").is_not_null()
-    return ratios(f"rating_lost_over_{base}", items.with_columns(counted=present, dropped=~present))
+    return differences(f"rating_lost_over_{base}", some, _lost("experimental"), _lost(base))
 
 
 def _rate(shifts: pl.DataFrame, arm: str) -> pl.DataFrame:

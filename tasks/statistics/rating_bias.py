@@ -4,10 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.results import Estimates
-from tasks.counting.cells import ratios
+from tasks.counting.cells import differences
 from tasks.pointwise.rated import control_things, in_points, in_unit, on_scale
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -16,7 +15,7 @@ from tasks.statistics import statistic
     unit="points",
     null=0.0,
 )
-def rating_bias(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much higher a judge rates unperturbed answers than people do.
 
     ``rating_bias = mean_i (y(i) - h(i))``, h people's mean grade of the answer; for pass and fail
@@ -47,22 +46,15 @@ def rating_bias(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     The judge's grades 7, 8 and 4, people's 6, 8 and 3: 2/3.
     """
     if not ratings["human_value"].is_not_null().any():
-        return Estimates.empty()
+        return []
     found = control_things(ratings)
     if found.is_empty():
-        return Estimates.empty()
+        return []
     people = pl.col("human_value")
     inside = people.is_between("lowest", "highest")
     found = found.filter(inside.fill_null(value=False).any().over("dataset", "judge", "subgroup"))
     if found.is_empty():
-        return Estimates.empty()
-    known = (pl.col("score").is_not_null() & inside).fill_null(value=False)
-    items = found.with_columns(
-        counted=known,
-        dropped=~known,
-        den=pl.lit(1.0),
-        minuend=on_scale("score"),
-        subtrahend=on_scale("human_value"),
-    ).with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
-    rows = in_points(ratios("rating_bias", items), items, shift=True)
-    return Estimates.draft(in_unit(rows, items))
+        return []
+    theirs = pl.when(inside).then(on_scale("human_value"))
+    rows = differences("rating_bias", found, on_scale("score"), theirs)
+    return in_unit(in_points(rows, found, shift=True), found)

@@ -4,14 +4,13 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.cluster_sums import grouped
 from tasks.pointwise.rated import in_points, in_unit
 from tasks.pointwise.shifts import rating_shifts
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -20,7 +19,7 @@ from tasks.statistics import statistic
     unit="points",
     null=0.0,
 )
-def rating_category_shift(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a perturbation moves ratings, or passes, by category of questions.
 
     ``mean_i (y_exp(i) - y_base(i))`` over the samples of a category. The base is that of the
@@ -53,7 +52,7 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     shifts = rating_shifts(ratings)
     known = question_categories(ratings)
     if shifts.is_empty() or known.is_empty():
-        return Estimates.empty()
+        return []
     whole = shifts.filter(pl.col("subgroup") == "")
     groups = grouped(whole)
     over = pl.Series("over", over_shams(whole, groups)[groups.cell])
@@ -64,4 +63,4 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
         .with_columns(base_score=base, subgroup=pl.col("category").cast(pl.String))
     )
     rows = mean_shift("rating_category_shift", parts, "base_score")
-    return Estimates.draft(in_unit(in_points(rows, parts, shift=True), parts))
+    return in_unit(in_points(rows, parts, shift=True), parts)

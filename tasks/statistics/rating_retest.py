@@ -5,12 +5,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.results import Estimates
 from tasks.counting.cells import weighted_shares
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.linearised_errors import Sums, over
 from tasks.pointwise.rated import control_things
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SUMS = ("k", "kk", "ky", "kyy", "within")
 ONCE = "no answer has two readable ratings"
@@ -27,7 +26,7 @@ STEP = 1e-6
         "rating_icc": {"unit": "coefficient"},
     },
 )
-def rating_retest(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_retest(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a judge repeats its ratings of the same unperturbed answers.
 
     With k_i ratings y_ij of answer i: ``within_item_variance = sum_ij (y_ij - y_i)^2 / sum_i (k_i -
@@ -63,14 +62,14 @@ def rating_retest(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     ICC = 8 / 10 = .8. Passing at 5, the first answer flips surely: (1 + 0) / 2.
     """
     if not (ratings["repeat"].max() or (ratings["arm"] == "replicate").any()):
-        return Estimates.empty()
+        return []
     found = control_things(ratings, repeats=True)
     if found.is_empty():
-        return Estimates.empty()
+        return []
     twice = pl.col("readable") > 1
     found = found.filter(twice.any().over("dataset", "judge", "prompt", "wave", "subgroup"))
     if found.is_empty():
-        return Estimates.empty()
+        return []
     k, y = pl.col("readable").cast(pl.Float64), pl.col("score")
     # The difference of squares is 0 up to rounding for equal ratings.
     within = (k * (pl.col("square") - y**2)).clip(lower_bound=0.0)
@@ -89,7 +88,7 @@ def rating_retest(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     ]
     if graded is not None:
         rows.append(_at_least(linearised("within_item_variance", graded, _within), 0.0, None))
-    return Estimates.draft(pl.concat(rows))
+    return rows
 
 
 def _at_least(rows: pl.DataFrame, low: float, high: float | None) -> pl.DataFrame:

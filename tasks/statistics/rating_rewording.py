@@ -5,11 +5,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.keys import JUDGE
-from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
-from tasks.counting.cells import ratios, weighted_shares
+from tasks.counting.cells import differences, means
 from tasks.pointwise.rated import in_points, in_unit, on_scale, rated, things
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 ARMS = ("control", "replicate", "reworded")
 ANSWER = (*JUDGE, "item")
@@ -30,7 +29,7 @@ ANSWER = (*JUDGE, "item")
         "rating_rewording_excess": {"null": 0.0, "floor": "replicate"},
     },
 )
-def rating_rewording(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_rewording(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far ratings move under other words of the same meaning.
 
     With y_i the rating of answer i in control (a mean of its repeats), y_iv that under variant v of
@@ -70,7 +69,7 @@ def rating_rewording(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     """
     rows = _asked(ratings)
     if rows.is_empty():
-        return Estimates.empty()
+        return []
     reworded, again = (_beside_control(rows, arm) for arm in ("reworded", "replicate"))
     again = again.join(reworded.select(ANSWER).unique(), on=ANSWER, how="semi")
     each = reworded.with_columns(subgroup="variant")
@@ -78,8 +77,7 @@ def rating_rewording(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     for some in (reworded, each):
         shifts = mean_shift("rating_rewording_shift", some, "control_score", arm="arm_score")
         found += [_in_unit(shifts, some), _change("rating_rewording_change", some)]
-    found += [_change("rating_repeat_change", again), _excess(reworded, again)]
-    return Estimates.draft(pl.concat(found))
+    return [*found, _change("rating_repeat_change", again), _excess(reworded, again)]
 
 
 def _asked(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -109,25 +107,14 @@ def _beside_control(rows: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 
 def _change(name: str, items: pl.DataFrame) -> pl.DataFrame:
-    change = pl.col("change")
-    counted = items.with_columns(
-        counted=change.is_not_null(), dropped=change.is_null(), num=change, den=pl.lit(1.0)
-    )
-    return _in_unit(weighted_shares(name, counted), items)
+    return _in_unit(means(name, items, pl.col("change")), items)
 
 
 def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
-    mean = reworded.group_by(ANSWER).agg(minuend=pl.col("change").mean())
+    mean = reworded.group_by(ANSWER).agg(mean=pl.col("change").mean())
     both = again.join(mean, on=ANSWER, how="left", maintain_order="left")
-    known = pl.col("minuend").is_not_null() & pl.col("change").is_not_null()
-    items = both.with_columns(
-        counted=known,
-        dropped=~known,
-        subtrahend="change",
-        num=pl.col("minuend") - pl.col("change"),
-        den=pl.lit(1.0),
-    )
-    return _in_unit(ratios("rating_rewording_excess", items), again)
+    rows = differences("rating_rewording_excess", both, pl.col("mean"), pl.col("change"))
+    return _in_unit(rows, again)
 
 
 def _in_unit(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
-from tasks.counting.cells import weighted_shares
+from tasks.counting.cells import means
 from tasks.inference.cluster_sums import PART
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import LEVEL
@@ -15,7 +15,7 @@ from tasks.inference.linearised_errors import Sums, over
 from tasks.inference.quantiles import t_quantile
 from tasks.pointwise.rated import in_points
 from tasks.pointwise.shifts import passes, rating_shifts
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 COMPARED = (
     ("{}_shift", "experimental", "control"),
@@ -60,7 +60,7 @@ ENDS = ("low", "high", "p_value", "level")
         "pass_flips_sham": {"unit": "share", "null": None},
     },
 )
-def rating_shift(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a perturbation moves the ratings of an answer, and its passes.
 
     ``rating_shift = mean_i (y_exp(i) - y_ctrl(i))``, ``rating_shift_sham`` the same over the sham,
@@ -105,7 +105,7 @@ def rating_shift(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     """
     shifts = rating_shifts(ratings)
     if shifts.is_empty():
-        return Estimates.empty()
+        return []
     graded, passed = shifts.filter("graded"), passes(shifts)
     found = []
     for name, arm, base in COMPARED:
@@ -125,7 +125,7 @@ def rating_shift(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
         ]
     flips = _flips("pass_flips", passed, "experimental")
     floor = _flips("pass_flips_sham", passed.filter("has_sham"), "sham")
-    return Estimates.draft(pl.concat([*found, flips, floor]))
+    return [*found, flips, floor]
 
 
 def _with_more_flips(rows: pl.DataFrame) -> pl.DataFrame:
@@ -224,8 +224,4 @@ NOBODY = "no sample has readable ratings in the arms that are compared and in co
 
 def _flips(name: str, passed: pl.DataFrame, arm: str) -> pl.DataFrame:
     one, other = pl.col(f"{arm}_score"), pl.col("control_score")
-    flips = one * (1 - other) + other * (1 - one)
-    known = flips.is_not_null()
-    return weighted_shares(
-        name, passed.with_columns(counted=known, dropped=~known, num=flips, den=pl.lit(1.0))
-    )
+    return means(name, passed, one * (1 - other) + other * (1 - one))

@@ -1,21 +1,22 @@
 """Heterogeneity of rating shifts: between questions, from repeats, and between criteria."""
 
-import numpy as np
+from functools import partial
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.bootstrap import BOOT
 from tasks.inference.cluster_sums import PART, grouped
-from tasks.inference.delta_method import Linear, linearised, summed
+from tasks.inference.delta_method import linearised, mean_of, summed
 from tasks.inference.intervals import EMPTY
-from tasks.inference.linearised_errors import Sums, over
 from tasks.inference.multiplicity import holm
 from tasks.pointwise.rated import in_unit, rated, things
 from tasks.pointwise.shifts import arms_beside
-from tasks.statistics import statistic
-from tasks.statistics.heterogeneity import spread_rows
+from tasks.statistics import Rows, statistic
+from tasks.statistics.heterogeneity import NOTHING, spread_rows
 
 HALF = ["dataset", "judge", "prompt", "wave", "mode", "subgroup", "perturbation", "sample"]
 
@@ -27,7 +28,7 @@ HALF = ["dataset", "judge", "prompt", "wave", "mode", "subgroup", "perturbation"
     unit="sd",
     null=0.0,
 )
-def rating_spread(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def rating_spread(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much true rating shifts differ between answers, and between criteria.
 
     With d_i1 and d_i2 the shifts of an answer in its repeats of even and of odd number, over the
@@ -64,19 +65,19 @@ def rating_spread(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     mean square 1/2, mean 1/2, spread sqrt(1/2 - 1/4) = 1/2.
     """
     if not (ratings["arm"] == "experimental").any():
-        return Estimates.empty()
+        return []
     target = pl.col("side").is_null() | (pl.col("side") == "target")
     rows = rated(ratings.filter(target))
     if rows.is_empty():
-        return Estimates.empty()
+        return []
     effects = _effects(rows)
     if effects.is_empty():
-        return Estimates.empty()
+        return []
     found = [in_unit(_criteria(effects), effects)]
     if (rows["repeat"] > 0).any():
         halves = [_effects(rows.filter(pl.col("repeat") % 2 == odd)) for odd in (0, 1)]
         found.append(in_unit(_spreads(effects, *halves), effects))
-    return Estimates.draft(pl.concat(found))
+    return found
 
 
 def _effects(rows: pl.DataFrame) -> pl.DataFrame:
@@ -142,12 +143,7 @@ def _criteria(effects: pl.DataFrame) -> pl.DataFrame:
         .unique([k for k in PART if k != "subgroup"], keep="first", maintain_order=True)
         .with_columns(
             subgroup=pl.lit(""),
-            low=pl.lit(None, pl.Float64),
-            high=pl.lit(None, pl.Float64),
-            boot_low=pl.lit(None, pl.Float64),
-            boot_high=pl.lit(None, pl.Float64),
-            standard_error=pl.lit(None, pl.Float64),
-            level=pl.lit(None, pl.Float64),
+            **dict.fromkeys(("low", "high", *BOOT, "standard_error", "level"), NOTHING),
             method=pl.lit("smallest of paired t tests of the criteria, Holm"),
         )
     )
@@ -156,9 +152,5 @@ def _criteria(effects: pl.DataFrame) -> pl.DataFrame:
 
 def _unclipped(name: str, items: pl.DataFrame) -> pl.DataFrame:
     """Return means by cluster linearisation of differences that may be beyond 1."""
-    return linearised(name, summed(items.with_columns(x="num"), ("x",)), _mean)
-
-
-def _mean(sums: dict[str, Sums]) -> Linear:
-    n = sums["n"]
-    return Linear(over(sums["x"], n), {"x": over(1.0, n)}, np.full(n.shape, EMPTY))
+    cells = summed(items.with_columns(x="num"), ("x",))
+    return linearised(name, cells, partial(mean_of, "x", EMPTY))

@@ -4,11 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.cells import stopped_early, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
 from tasks.inference.cluster_sums import Groups
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SINGLE_VOTES = "no pair has two valid votes in the same order"
 
@@ -18,7 +17,7 @@ SINGLE_VOTES = "no pair has two valid votes in the same order"
     gives=("repetition_stability", "repetition_stability_asked"),
     family="position",
 )
-def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def repetition_stability(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often the repeats of a prompt agree with their most frequent verdict.
 
     Mean over pairs and orders of the largest verdict count divided by the valid votes in that
@@ -62,7 +61,7 @@ def repetition_stability(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
             ("repetition_stability_asked", "stable_asked"),
         )
     ]
-    return Estimates.draft(reasoned(pl.concat(rows), tallies, SINGLE_VOTES))
+    return reasoned(pl.concat(rows), tallies, SINGLE_VOTES)
 
 
 def _by_pair(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:

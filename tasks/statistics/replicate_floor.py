@@ -13,7 +13,7 @@ from tasks.inference.cluster_sums import grouped
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 FLOORS = ("sham", "replicate")
 FIXED = "; replies never vary, so this floor means nothing"
@@ -28,7 +28,7 @@ FIXED = "; replies never vary, so this floor means nothing"
         "prompt_sensitivity": {"null": 0.0, "floor": "sham"},
     },
 )
-def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def replicate_floor(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the ASR of repeating the control, and the additional effect of a meaning-free edit.
 
     ``replicate_floor`` is the ``sham_floor`` with the replicate, control shown again, in place of
@@ -67,7 +67,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     asked = shifts if shifts["has_replicate"].all() else shifts.filter(pl.col("has_replicate"))
     if asked.is_empty():
-        return Estimates.empty()
+        return []
     items = symmetric(asked, "replicate")
     groups = grouped(asked)
     floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")), groups)
@@ -75,10 +75,11 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     fixed = groups.cells.select(*CELL, fixed=pl.Series(groups.by_cell(varied) == 0))
     rows = floor.join(fixed, on=CELL, how="left", nulls_equal=True, maintain_order="left")
     flag = pl.when("fixed", pl.col("n") > 0).then(pl.lit(FIXED)).otherwise(pl.lit(""))
-    floor = Estimates.draft(rows.with_columns(method=pl.col("method") + flag))
-    floor = even(floor, items, groups, ("control", "replicate"))
-    sensitivity = _sensitivity(with_sham(asked))
-    return Estimates.draft(pl.concat([floor, sensitivity]))
+    flagged = rows.with_columns(method=pl.col("method") + flag)
+    return [
+        even(flagged, items, groups, ("control", "replicate")),
+        _sensitivity(with_sham(asked)),
+    ]
 
 
 def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
@@ -95,7 +96,7 @@ def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:
     groups = grouped(shifts)
     cells = summed(items, sums, _gap, groups)
     rows = linearised("prompt_sensitivity", cells, _difference)
-    found = Estimates.draft(rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0)))
+    found = rows.with_columns(pl.col("low", "high").clip(-1.0, 1.0))
     return even(found, items, groups, ("control", *FLOORS))
 
 

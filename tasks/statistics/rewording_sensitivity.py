@@ -6,9 +6,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, shares, weighted_shares
+from tasks.counting.cells import differences, known_shares, means
 from tasks.counting.verdicts import tally_votes
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 ARMS = ("control", "replicate", "reworded")
 CELL = (*SAMPLE, "cluster", "simulated", "mode", "votes")
@@ -30,9 +30,7 @@ CELL = (*SAMPLE, "cluster", "simulated", "mode", "votes")
         "rewording_excess": {"null": 0.0, "floor": "replicate"},
     },
 )
-def rewording_sensitivity(
-    tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]
-) -> DataFrame[Estimates]:
+def rewording_sensitivity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure how many verdicts on control pairs change under other words of the same meaning.
 
     ``rewording_sensitivity`` is the share of (pair, variant) with another verdict than control,
@@ -74,7 +72,7 @@ def rewording_sensitivity(
     """
     asked = tallies.filter(pl.col("arm").cast(pl.String).is_in(ARMS))
     if not (asked["arm"].cast(pl.String) == "reworded").any():
-        return Estimates.empty()
+        return []
     mode = str(shifts["mode"][0]) if shifts.height else "balanced"
     verdicts = tally_votes(asked, mode).with_columns(
         pl.col("arm", "verdict", "perturbation").cast(pl.String)
@@ -84,13 +82,12 @@ def rewording_sensitivity(
         reworded.select(SAMPLE).unique(), on=SAMPLE, how="semi", maintain_order="left"
     )
     each = reworded.with_columns(subgroup=pl.col("variant"))
-    rows = [
+    return [
         *_changes(reworded, "rewording_sensitivity", "rewording_score_change"),
         *_changes(each, "rewording_sensitivity", "rewording_score_change"),
         *_changes(again, "repeat_sensitivity", "repeat_score_change"),
         _excess(reworded, again),
     ]
-    return Estimates.draft(pl.concat(rows))
 
 
 def _beside_control(verdicts: pl.DataFrame, arm: str) -> pl.DataFrame:
@@ -112,27 +109,13 @@ def _beside_control(verdicts: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 def _changes(items: pl.DataFrame, verdict: str, score: str) -> list[DataFrame[Estimates]]:
     changed, change = pl.col("changed"), pl.col("change")
-    verdicts = items.with_columns(
-        counted=changed.is_not_null(), hit=changed, dropped=changed.is_null()
-    )
-    scores = items.with_columns(
-        counted=change.is_not_null(), num=change, den=pl.lit(1.0), dropped=change.is_null()
-    )
-    return [shares(verdict, verdicts), weighted_shares(score, scores)]
+    return [known_shares(verdict, items, changed), means(score, items, change)]
 
 
 def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> DataFrame[Estimates]:
     share = reworded.group_by(SAMPLE, maintain_order=True).agg(
-        minuend=pl.col("changed").cast(pl.Float64).mean()
+        share=pl.col("changed").cast(pl.Float64).mean()
     )
-    both = again.join(share, on=SAMPLE, how="left", maintain_order="left").with_columns(
-        subtrahend=pl.col("changed").cast(pl.Float64)
-    )
-    known = pl.col("minuend").is_not_null() & pl.col("subtrahend").is_not_null()
-    items = both.with_columns(
-        counted=known,
-        dropped=~known,
-        num=pl.col("minuend") - pl.col("subtrahend"),
-        den=pl.lit(1.0),
-    )
-    return ratios("rewording_excess", items)
+    both = again.join(share, on=SAMPLE, how="left", maintain_order="left")
+    changed = pl.col("changed").cast(pl.Float64)
+    return differences("rewording_excess", both, pl.col("share"), changed)

@@ -14,7 +14,7 @@ from tasks.inference.intervals import LEVEL, moments
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 EMPTY = "no contest without a label: nothing to correct"
 ONE_SIDED = "fewer than two questions labelled as wins, or as losses or ties: no error rates"
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
     null=0.5,
     needs=("anchor_author", "target_author", "human_score"),
 )
-def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+def rogan_gladen(contests: DataFrame[Contests]) -> Rows:
     """Estimate how often people would prefer a model, from the judge's known error rates.
 
     ``theta = (p + sp - 1) / (se + sp - 1)``, p the share of unlabelled contests with a score above
@@ -81,7 +81,7 @@ def rogan_gladen(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     """
     contests = of_labelled_judges(contests)
     if contests.is_empty():
-        return Estimates.empty()
+        return []
     return corrected_by_error_rates(sides(contests))
 
 

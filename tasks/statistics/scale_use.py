@@ -8,7 +8,7 @@ from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.inference.cluster_sums import PART
 from tasks.pointwise.rated import CONTROL, rated
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -16,7 +16,7 @@ from tasks.statistics import statistic
     gives=("modal_share", "ceiling_share", "floor_share"),
     family="pointwise",
 )
-def scale_use(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def scale_use(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the shares of grades that are the most frequent one, the highest and the lowest.
 
     ``modal_share = max_v #[y = v] / n`` over all readable control ratings; ``ceiling_share`` and
@@ -50,7 +50,7 @@ def scale_use(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
     rows = rated(ratings.filter(CONTROL))
     graded = rows if rows.is_empty() else rows.filter("graded")
     if graded.is_empty():
-        return Estimates.empty()
+        return []
     key = list(PART)
     # The ends that rated() sees in the data are no declaration.
     declared = _declared(ratings)
@@ -70,7 +70,7 @@ def scale_use(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
         .with_columns(dropped=1 - pl.col("den"))
     )
     ends = items.filter("declared")
-    found = [
+    return [
         _at(name, some, pl.col(grade))
         for name, some, grade in (
             ("modal_share", items, "modal"),
@@ -78,7 +78,6 @@ def scale_use(ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
             ("floor_share", ends, "lowest"),
         )
     ]
-    return Estimates.draft(pl.concat(found))
 
 
 def _declared(ratings: pl.DataFrame) -> pl.DataFrame:

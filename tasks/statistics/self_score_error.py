@@ -4,12 +4,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
-from schemas.results import Estimates
 from tasks.counting.cells import reduced
 from tasks.counting.contests import sides
 from tasks.inference import intervals
 from tasks.inference.intervals import LEVEL
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
@@ -21,7 +20,7 @@ ITEM = ("dataset", "prompt", "wave", "sample", "own")
     null=0.0,
     needs=("anchor_author", "target_author"),
 )
-def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+def self_score_error(contests: DataFrame[Contests]) -> Rows:
     """Measure by what share a judge scores its own answers higher than other judges do.
 
     ``sum_i y_self(i) / sum_i y_other(i) - 1`` over the contests of the judge's own model, y its
@@ -60,7 +59,7 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     judge = pl.col("judge").cast(pl.String)
     authors = pl.col("anchor_author", "target_author").cast(pl.String)
     if contests.filter(pl.any_horizontal(authors == judge)).is_empty():
-        return Estimates.empty()
+        return []
     rows = sides(contests).filter(pl.col("subgroup") == pl.col("own"))
     others = (
         rows.filter(pl.col("judge") != pl.col("own"), ~pl.col("simulated").fill_null(value=False))
@@ -69,7 +68,7 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     )
     own = rows.filter(pl.col("judge") == pl.col("own")).join(others, on=ITEM, how="left")
     if own.is_empty():
-        return Estimates.empty()
+        return []
     known = pl.col("score").is_not_null() & pl.col("others").is_not_null()
     items = own.with_columns(counted=known, dropped=~known).with_columns(
         num=pl.when("counted").then(pl.col("score") - pl.col("others")).otherwise(0.0),
@@ -77,11 +76,9 @@ def self_score_error(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     )
     cells = reduced(items, bounded=True)
     found = pl.concat([cells, intervals.ratios(cells)], how="horizontal")
-    return Estimates.draft(
-        found.with_columns(
-            pl.col("low").clip(lower_bound=-1.0),
-            statistic=pl.lit("self_score_error"),
-            level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
-            n=pl.col("counted"),
-        )
+    return found.with_columns(
+        pl.col("low").clip(lower_bound=-1.0),
+        statistic=pl.lit("self_score_error"),
+        level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
+        n=pl.col("counted"),
     )

@@ -14,7 +14,7 @@ from tasks.inference.cluster_sums import totals
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, moments, ratios
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.quantiles import normal_tail, t_quantile
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 LOOKS = ("1/3", "2/3", "3/3")
 BOUNDS = (3.471, 2.454, 2.004)
@@ -31,7 +31,7 @@ UNCROSSED = "no look crosses its bound"
         "sequential_shift": {"unit": "score", "null": 0.0},
     },
 )
-def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def sequential_looks(shifts: DataFrame[Shifts]) -> Rows:
     """Test the mean preference shift after a third, two thirds and all of the questions.
 
     A look stops if ``|z| >= 3.471, 2.454, 2.004``, where z has the two-sided p-value of the
@@ -67,7 +67,7 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """
     turns = in_turn(shifts)
     if turns.clusters.is_empty():
-        return Estimates.empty()
+        return []
     cells = pl.concat(_seen(turns, look) for look in range(1, len(LOOKS) + 1))
     nominal = pl.col("subgroup").replace_strict(
         dict(zip(LOOKS, (float(normal_tail(bound)) for bound in BOUNDS), strict=True)),
@@ -90,7 +90,7 @@ def sequential_looks(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
             ),
         )
     )
-    return Estimates.draft(pl.concat([Estimates.draft(rows), _stops(rows)]))
+    return [rows, _stops(rows)]
 
 
 def _seen(turns: Turns, look: int) -> pl.DataFrame:

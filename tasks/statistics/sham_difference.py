@@ -4,11 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.inference.cluster_sums import grouped
 from tasks.perturbations import SECOND
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 
@@ -16,7 +15,7 @@ SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 @statistic(
     source="methods.md, section 16 (two sham recipes)", family="floor", unit="score", null=0.0
 )
-def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def sham_difference(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how much MPS over the sham depends on the choice between two shams.
 
     ``mean_i (s_second(i) - s_first(i))``, the MPS over the first sham minus the MPS over the
@@ -47,7 +46,7 @@ def sham_difference(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     name = pl.col("perturbation").cast(pl.String)
     second = shifts.filter(name.str.ends_with(SECOND))
     if second.is_empty():
-        return Estimates.empty()
+        return []
     scores = second.select(
         *SAMPLE[:-1], base=name.str.strip_suffix(SECOND), second_score="sham_score"
     )

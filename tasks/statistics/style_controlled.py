@@ -14,7 +14,7 @@ from tasks.counting.contests import TEXTS, all_excess, excess
 from tasks.counting.order_halves import ONE_ORDER_NOTE
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, refits
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 APART = "models are not connected by contests with a score"
 SEPARATED = "a model wins or loses everything, or style predicts every verdict: no finite fit"
@@ -31,7 +31,7 @@ STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE)
     null=0.0,
     needs=("anchor_author", "target_author"),
 )
-def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+def style_controlled(contests: DataFrame[Contests]) -> Rows:
     """Estimate each model's strength from all contests (Bradley-Terry) at equal style.
 
     ``logit P = theta_target - theta_anchor + kappa o + sum_k b_k tanh(d_k / sd(d_k))``, P the
@@ -74,12 +74,12 @@ def style_controlled(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     ``bt_strength`` is .549 and -.549.
     """
     if contests.is_empty():
-        return Estimates.empty()
+        return []
     texts = contests.with_columns(pl.col(*TEXTS, "anchor_author", "target_author").cast(pl.String))
     cells = texts.partition_by(JUDGE, as_dict=True)
     found = [row for judge in sorted(cells, key=str) for row in _strengths(cells[judge])]
     nullable = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
-    return Estimates.draft(pl.DataFrame(found, schema_overrides=nullable, infer_schema_length=None))
+    return pl.DataFrame(found, schema_overrides=nullable, infer_schema_length=None)
 
 
 def _strengths(cell: pl.DataFrame) -> list[Row]:

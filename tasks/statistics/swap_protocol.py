@@ -4,10 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.cells import portions, weighted_shares
 from tasks.counting.positions import arm_groups, matches
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -15,7 +14,7 @@ from tasks.statistics import statistic
     gives=("swap_win_rate", "swap_tie_rate", "swap_inconsistent_rate"),
     family="position",
 )
-def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def swap_protocol(tallies: DataFrame[Tallies]) -> Rows:
     """Measure the target's win rate if a win needs both orders and everything else is a tie.
 
     Over matches of votes of equal repeat, n of them with two valid votes: ``swap_win_rate = (wins
@@ -58,12 +57,8 @@ def swap_protocol(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
         den=pl.col("valid").cast(pl.Float64), num=pl.col("both_target") + pl.col("ties") / 2
     )
     groups = arm_groups(tallies)
-    return Estimates.draft(
-        pl.concat(
-            [
-                weighted_shares("swap_win_rate", wins, groups),
-                portions("swap_tie_rate", items.with_columns(num=pl.col("ties")), groups),
-                portions("swap_inconsistent_rate", items.with_columns(num=clash), groups),
-            ]
-        )
-    )
+    return [
+        weighted_shares("swap_win_rate", wins, groups),
+        portions("swap_tie_rate", items.with_columns(num=pl.col("ties")), groups),
+        portions("swap_inconsistent_rate", items.with_columns(num=clash), groups),
+    ]

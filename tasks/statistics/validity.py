@@ -11,7 +11,7 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 NEEDED = pl.col("planned") - pl.col("stopped")
 OUTCOMES = {
@@ -28,7 +28,7 @@ COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cac
 
 
 @statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED), family="validity")
-def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> DataFrame[Estimates]:
+def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> Rows:
     """Measure the shares of needed ballots that are valid, invalid, abstained, ambiguous, missing.
 
     Parameters
@@ -60,8 +60,7 @@ def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> DataFr
     """
     asked = pl.concat([_ballots(tallies), _ballots_of(ratings)], how="vertical_relaxed")
     cells = asked.filter(pl.col("perturbation").is_not_null())
-    parts = _whole(asked), _condensed(cells)
-    return Estimates.draft(pl.concat(row for part in parts for row in _rates(*part)))
+    return [row for part in (_whole(asked), _condensed(cells)) for row in _rates(*part)]
 
 
 def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:

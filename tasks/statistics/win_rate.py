@@ -9,7 +9,7 @@ from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.contests import differences, scored, sides
 from tasks.counting.order_halves import by_order, without_biased_orders
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -22,7 +22,7 @@ from tasks.statistics import statistic
     },
     needs=("anchor_author", "target_author"),
 )
-def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
+def win_rate(contests: DataFrame[Contests]) -> Rows:
     """Measure how often a model wins, without and with the swap of orders (the first correction).
 
     ``win_rate = mean_i s(i)``, s the model's mean score over both orders, ties half;
@@ -61,7 +61,7 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     Anchor "a", target "b", the first slot wins in both orders: naive, a wins 1; swapped, .5.
     """
     if contests.is_empty():
-        return Estimates.empty()
+        return []
     rows = sides(contests)
     pairs = scored(differences(rows), "score").with_columns(
         minuend=pl.col("own_score"), subtrahend=pl.col("its_score")
@@ -69,9 +69,7 @@ def win_rate(contests: DataFrame[Contests]) -> DataFrame[Estimates]:
     groups = grouped(rows)
     naive = weighted_shares("win_rate_naive", scored(rows, "naive"), groups)
     swapped = pl.concat([win_rates(rows, groups), _differences(pairs)])
-    return Estimates.draft(
-        pl.concat([naive, without_biased_orders(Estimates.draft(swapped), contests)])
-    )
+    return [naive, without_biased_orders(Estimates.draft(swapped), contests)]
 
 
 def win_rates(rows: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
