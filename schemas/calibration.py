@@ -45,9 +45,7 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
     )
     low: float = share("lower bound of its interval", nullable=True)
     high: float = share("upper bound of its interval", nullable=True)
-    level: float = pa.Field(
-        gt=0, lt=1, nullable=True, description="confidence level of the interval"
-    )
+    level: float = optional("confidence level of the interval", gt=0, lt=1)
     method: str = name("method of the interval")
     human_advantage_probability: float = share(
         "chance, averaged over annotators, that the annotator aligns with the others "
@@ -77,9 +75,7 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
     )
     low: float = share("lower bound of its interval", nullable=True)
     high: float = share("upper bound of its interval", nullable=True)
-    level: float = pa.Field(
-        gt=0, lt=1, nullable=True, description="confidence level of the interval"
-    )
+    level: float = optional("confidence level of the interval", gt=0, lt=1)
     method: str = name("method of the interval")
     human_advantage_probability: float = share(
         "share of instances on which the annotator aligns at least as well", nullable=True
@@ -144,9 +140,7 @@ class Ratings(
     )
     lowest: float = optional("lowest grade of the declared scale; null if unknown")
     highest: float = optional("highest grade of the declared scale; null if unknown")
-    weight: float = pa.Field(
-        ge=0, nullable=True, description="weight of the criterion in the whole rating; null for 1"
-    )
+    weight: float = optional("weight of the criterion in the whole rating; null for 1", ge=0)
     passes_at: float = optional("a grade at or above this passes; null if no grade does")
     human_value: float = optional("mean grade that people gave the item; null if unknown")
     inconsistent: bool = pa.Field(
@@ -191,10 +185,10 @@ class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statist
     estimate: float = optional("null if there is none, see reason")
     low: float = optional("lower bound of the interval")
     high: float = optional("upper bound of the interval")
-    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the interval")
+    level: float = optional("level of the interval", gt=0, lt=1)
     method: str = name("method of the interval")
-    df: float = pa.Field(ge=0, nullable=True, description="Satterthwaite degrees of freedom")
-    hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
+    df: float = optional("Satterthwaite degrees of freedom", ge=0)
+    hits: int = optional("numerator, if the estimate is a share", ge=0)
     n: int = counted("number of items used")
     clusters: int = counted("number of independent clusters used")
     missing: int = counted("items with a label of people and none of the judge")
@@ -239,7 +233,7 @@ class Disagreements(
     item: str = name("the item")
     human_label: str = name("combined label of people; for several people's grades the mean")
     judge_label: str = name("label of the judge")
-    gap: float = pa.Field(ge=0, description="distance of two grades; 1 for other labels")
+    gap: float = counted("distance of two grades; 1 for other labels")
     people: int = pa.Field(ge=1, description="number of people who labelled the item")
     human_share: float = share("share of them who gave the combined label")
     texts: str = name("other text columns of the item, as a JSON object")

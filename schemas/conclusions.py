@@ -21,11 +21,7 @@ class Waves(Measured, table="waves", key=JUDGE):
         isin=DESIGNS,
         description="balanced if each pair was planned equally often in both orders, else random",
     )
-    epoch: int = pa.Field(
-        ge=1,
-        nullable=True,
-        description="number of the epoch; a confirmed alert starts a new one",
-    )
+    epoch: int = optional("number of the epoch; a confirmed alert starts a new one", ge=1)
     since_baseline: bool = pa.Field(
         description="whether changes since the baseline of its epoch are known, which are shown in "
         "place of changes since the first wave"
@@ -51,23 +47,14 @@ class PanelMembers(Measured, table="panel_members", key=CELL):
     perturbation: str = name("name of the perturbation")
     kind: str = optional("promote or detract", isin=KINDS)
     simulated: bool = optional("true for a simulated judge")
-    votes_per_pair: int = pa.Field(
-        ge=0, nullable=True, description="ballots per pair that its shift rests on"
-    )
+    votes_per_pair: int = optional("ballots per pair that its shift rests on", ge=0)
     juror: bool = pa.Field(description="whether it is a member of the jury of all judges")
     averaged: bool = pa.Field(description="whether means of attack success include it")
     kept: bool = pa.Field(description="whether they still do without the excluded judges")
 
 
 class PanelMeans(
-    Measured,
-    table="panel_means",
-    key=(
-        *CELL,
-        "votes_per_pair",
-        "statistic",
-        "without_excluded",
-    ),
+    Measured, table="panel_means", key=(*CELL, "votes_per_pair", "statistic", "without_excluded")
 ):
     """One row per mean over judges of equal votes per pair, with and without excluded judges.
 
@@ -145,11 +132,7 @@ class JuryFindings(Measured, table="jury_conclusions", key=(*CELL, "left_out")):
     )
     adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
     minimum: float = pa.Field(gt=0, description="smallest relevant shift")
-    finding: str = pa.Field(
-        isin=FINDINGS,
-        nullable=True,
-        description="the conclusion; null if there is none, see reason",
-    )
+    finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
     cost_usd: float = optional(
         "cost of a verdict of all its members, as their votes here cost; null if a price is unknown"
     )
@@ -202,24 +185,17 @@ class WinChecks(
     subgroup: str = name("the two models")
     perturbation: str = name("name of the perturbation; null for the win itself", nullable=True)
     simulated: bool = optional("true for a simulated judge")
-    bias_bound: float = pa.Field(
-        nullable=True, description="largest part of the win that the bias can explain"
-    )
+    bias_bound: float = optional("largest part of the win that the bias can explain")
     tipping_shift: float = optional("shift that would reverse the win")
     rests_on: str = name("how it is known which answers carry the feature", nullable=True)
     clusters: int = counted("questions that the conclusion rests on")
     win_rate: float = optional("share of wins of the first model")
     win_rate_low: float = optional("lower bound of its interval")
     win_rate_high: float = optional("upper bound of its interval")
-    margin: float = pa.Field(ge=0, nullable=True, description="distance of the win rate from 1/2")
-    won: bool = pa.Field(
-        nullable=True, description="whether the interval excludes 1/2; null without an interval"
-    )
+    margin: float = optional("distance of the win rate from 1/2", ge=0)
+    won: bool = optional("whether the interval excludes 1/2; null without an interval")
     too_few: str = name("why the questions are too few for a conclusion, or null", nullable=True)
-    robust: bool = pa.Field(
-        nullable=True,
-        description="whether the bias cannot explain the win; null if nothing is concluded",
-    )
+    robust: bool = optional("whether the bias cannot explain the win; null if nothing is concluded")
     conclusion: str = name("the same in words")
 
 
@@ -240,11 +216,10 @@ class Recommendations(Measured, table="recommendations", key=(*JUDGE, "mode")):
         "what its data do not decide, each with the questions that it lacks; null if nothing",
         nullable=True,
     )
-    more_questions: int = pa.Field(
-        ge=1,
-        nullable=True,
-        description="further questions that would decide what questions can decide, if estimates "
+    more_questions: int = optional(
+        "further questions that would decide what questions can decide, if estimates "
         "stay as they are; null if none would",
+        ge=1,
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)
     passed: int = counted("number of gates passed")

@@ -2,7 +2,7 @@
 
 import pandera.polars as pa
 
-from schemas.frame import Fact, Frame, name, share
+from schemas.frame import Fact, Frame, counted, name, optional, share
 
 KINDS = ["promote", "detract"]
 VERDICTS = ["anchor", "tie", "target"]
@@ -30,10 +30,7 @@ class Answers(Fact, table="answers", key=("answer_id",), references={"question_i
 
 
 class Versions(
-    Fact,
-    table="versions",
-    key=("answer_id", "perturbation"),
-    references={"answer_id": "answers"},
+    Fact, table="versions", key=("answer_id", "perturbation"), references={"answer_id": "answers"}
 ):
     """One row per perturbed version that comes with a dataset."""
 
@@ -48,17 +45,12 @@ class Known(Frame, table="known", key=("sample",)):
     sample: str = name("a question with its anchor and target: the target's answer_id")
     anchor_author: str = name("model that wrote the anchor; null if unknown", nullable=True)
     target_author: str = name("model that wrote the target; null if unknown", nullable=True)
-    label: str = pa.Field(
-        isin=VERDICTS, nullable=True, description="the correct verdict; null if unknown"
-    )
+    label: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
     human_score: float = share(
         "people's score of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
     )
-    label_chance: float = pa.Field(
-        gt=0,
-        le=1,
-        nullable=True,
-        description="probability with which the pair was selected for labelling by people",
+    label_chance: float = optional(
+        "probability with which the pair was selected for labelling by people", gt=0, le=1
     )
     human_values: str = name(
         "people's grades of the unperturbed target, as JSON: criterion, empty for the whole answer "
@@ -95,20 +87,16 @@ class PerturbedAnswers(
     question_id: str = name("its question")
     perturbation: str = name("name of the perturbation")
     recipe: int = pa.Field(ge=1, description="version of the recipe")
-    seed: int = pa.Field(ge=0, description="random seed of the template and of the sham")
+    seed: int = counted("random seed of the template and of the sham")
     made_by: str = pa.Field(
         isin=["dataset", "template"], description="origin of the text: a template or a dataset"
     )
     perturbed: str = name("the perturbed text; null if none could be made", nullable=True)
     sham: str = name("the answer after a meaning-free edit of the same size", nullable=True)
-    length_ratio: float = pa.Field(
-        gt=0,
-        nullable=True,
-        description="length of the perturbed text divided by that of the original",
+    length_ratio: float = optional(
+        "length of the perturbed text divided by that of the original", gt=0
     )
-    sham_ratio: float = pa.Field(
-        gt=0, nullable=True, description="length of the sham divided by that of the perturbed text"
-    )
+    sham_ratio: float = optional("length of the sham divided by that of the perturbed text", gt=0)
     words_kept: float = share(
         "share of the original's words that are kept, in order", nullable=True
     )

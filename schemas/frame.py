@@ -140,9 +140,9 @@ def counted(description: str) -> Any:
     return pa.Field(ge=0, description=description)
 
 
-def optional(description: str, *, isin: list[str] | None = None) -> Any:
-    """Return a field that may be null, for any value or one of a list."""
-    return pa.Field(isin=isin, nullable=True, description=description)
+def optional(description: str, **checks: Any) -> Any:
+    """Return a field that may be null; ``checks`` are pandera's, such as ``isin`` and ``ge``."""
+    return pa.Field(nullable=True, description=description, **checks)
 
 
 def _sorted(frame: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:

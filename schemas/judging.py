@@ -37,25 +37,22 @@ def author(side: str) -> Any:
 
 def size(what: str) -> Any:
     """Return a field for a size, null if unknown."""
-    return pa.Field(ge=0, nullable=True, description=f"{what}; null if unknown")
+    return optional(f"{what}; null if unknown", ge=0)
 
 
 def only_order(what: str) -> Any:
     """Return a field for the order in logs where a judge saw every pair in one order only."""
-    return pa.Field(
-        isin=SIDES,
-        nullable=True,
-        description=f"which answer was shown first in {what}, if the judge saw each pair in one "
+    return optional(
+        f"which answer was shown first in {what}, if the judge saw each pair in one "
         "order only; else null",
+        isin=SIDES,
     )
 
 
 def ballots(arm: str) -> Any:
     """Return a field for a pair's number of ballots in an arm."""
-    return pa.Field(
-        ge=1,
-        nullable=True,
-        description=f"ballots of the {arm} pair, including unnecessary ones; null if not asked",
+    return optional(
+        f"ballots of the {arm} pair, including unnecessary ones; null if not asked", ge=1
     )
 
 
@@ -121,11 +118,7 @@ class Ballots(
     Fact,
     table="ballots",
     key=("pair_id", "judge", "prompt", "wave", "shown_first", "repeat"),
-    references={
-        "pair_id": "pairs",
-        "judge": "judges",
-        "prompt": "prompts",
-    },
+    references={"pair_id": "pairs", "judge": "judges", "prompt": "prompts"},
 ):
     """One row per asking that a study needs; equal askings share a ballot_id."""
 
@@ -154,12 +147,10 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     model: str = optional("model name in the reply")
     fingerprint: str = optional("system fingerprint in the reply")
     finish_reason: str = optional("finish reason in the reply")
-    seconds: float = pa.Field(ge=0, description="seconds from the request to the reply")
-    prompt_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
-    completion_tokens: int = pa.Field(ge=0, nullable=True, description="as reported")
-    cost_usd: float = pa.Field(
-        ge=0, nullable=True, description="cost of the reply; null if the price is unknown"
-    )
+    seconds: float = counted("seconds from the request to the reply")
+    prompt_tokens: int = optional("as reported", ge=0)
+    completion_tokens: int = optional("as reported", ge=0)
+    cost_usd: float = optional("cost of the reply; null if the price is unknown", ge=0)
     attempts: int = pa.Field(ge=1, description="number of requests made for this reply")
     dropped_params: str = optional(
         "JSON of parameters that were not sent because the model does not accept them"
@@ -211,12 +202,10 @@ class Compared(Measured):
     human_score: float = share(
         "people's score of the pair: 0 anchor, 1 target; null if not labelled", nullable=True
     )
-    label_chance: float = pa.Field(
+    label_chance: float = optional(
+        "probability with which the pair was selected for labelling by people; null if unknown",
         gt=0,
         le=1,
-        nullable=True,
-        description="probability with which the pair was selected for labelling by people; null "
-        "if unknown",
     )
 
 
@@ -303,25 +292,17 @@ class Tallies(
     first_first: int = counted("matches with two votes for the first slot")
     second_second: int = counted("matches with two votes for the second slot")
     matched_once: bool = pa.Field(description="true if repeat 0 was asked in both orders")
-    once_12: int = pa.Field(
-        ge=-1,
-        le=1,
-        nullable=True,
-        description="repeat 0 with the anchor shown first: -1 anchor, 0 tie, 1 target",
+    once_12: int = optional(
+        "repeat 0 with the anchor shown first: -1 anchor, 0 tie, 1 target", ge=-1, le=1
     )
-    once_21: int = pa.Field(
-        ge=-1,
-        le=1,
-        nullable=True,
-        description="repeat 0 with the target shown first: -1 anchor, 0 tie, 1 target",
+    once_21: int = optional(
+        "repeat 0 with the target shown first: -1 anchor, 0 tie, 1 target", ge=-1, le=1
     )
     voted_12: int = counted("votes, valid or not, anchor shown first")
     voted_21: int = counted("votes, valid or not, target shown first")
     label: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
     human: bool = optional("true if the judge is a person")
-    matched_right: int = pa.Field(
-        ge=0, nullable=True, description="matches with two correct votes; null without a label"
-    )
+    matched_right: int = optional("matches with two correct votes; null without a label", ge=0)
     matched_voted: int = counted("matches with two votes, valid or not")
     matched_invalid: int = counted("matches with two votes, neither of them valid")
     category: str = name(

@@ -51,8 +51,7 @@ class Estimates(
         description="how votes become a verdict; any if it does not matter",
     )
     perturbation: str = name(
-        "null if the statistic is about the whole judge or its control arm",
-        nullable=True,
+        "null if the statistic is about the whole judge or its control arm", nullable=True
     )
     subgroup: str = pa.Field(
         description="part of the cell, such as the other judge; empty for the whole cell"
@@ -61,17 +60,15 @@ class Estimates(
     estimate: float = optional("null if there is none, see reason")
     low: float = optional("lower bound of the interval")
     high: float = optional("upper bound of the interval")
-    level: float = pa.Field(gt=0, lt=1, nullable=True, description="level of the intervals")
+    level: float = optional("level of the intervals", gt=0, lt=1)
     boot_low: float = optional("lower bound by cluster bootstrap, as a cross-check")
     boot_high: float = optional("upper bound by cluster bootstrap, as a cross-check")
-    standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
-    df: float = pa.Field(
-        ge=0,
-        nullable=True,
-        description="Satterthwaite degrees of freedom; clusters - 1 if all have the same size",
+    standard_error: float = optional("cluster-robust", ge=0)
+    df: float = optional(
+        "Satterthwaite degrees of freedom; clusters - 1 if all have the same size", ge=0
     )
     p_value: float = share("raw two-sided p-value", nullable=True)
-    hits: int = pa.Field(ge=0, nullable=True, description="numerator, if the estimate is a share")
+    hits: int = optional("numerator, if the estimate is a share", ge=0)
     n: int = counted("number of samples, ballots or pairs of votes used")
     clusters: int = counted("number of independent clusters (questions) used")
     too_few: str = name(
@@ -161,10 +158,10 @@ class Findings(Measured, table="findings", key=CELL):
     adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
     p_holm: float = share("p-value by Holm over the same family", nullable=True)
     p_by: float = share("p-value by Benjamini-Yekutieli over the same family", nullable=True)
-    e_value: float = pa.Field(ge=0, nullable=True, description="e-value of the betting e-process")
+    e_value: float = optional("e-value of the betting e-process", ge=0)
     e_rejected: bool = optional("true if e-BH over the same family rejects at .05")
     shrunk: float = optional("empirical Bayes estimate, shrunk toward the mean of the judges")
-    shrunk_error: float = pa.Field(ge=0, nullable=True, description="its standard error")
+    shrunk_error: float = optional("its standard error", ge=0)
     finding: str = optional("the conclusion; null if there is none, see reason", isin=FINDINGS)
     detected: float = optional("share of flaws detected, which decides a detract finding")
     detected_low: float = optional("lower bound of its 95 % interval")
@@ -173,9 +170,7 @@ class Findings(Measured, table="findings", key=CELL):
         "statistic in detected: of verdicts, or of scores if that is unstable",
         isin=["detection_power", "detection_share", "flaws_detected"],
     )
-    shift_spread: float = pa.Field(
-        ge=0, nullable=True, description="estimated standard deviation of the samples' true shifts"
-    )
+    shift_spread: float = optional("estimated standard deviation of the samples' true shifts", ge=0)
     shift_spread_low: float = optional("lower bound of its interval")
     shift_spread_high: float = optional("upper bound of its interval")
     moved_p: float = share(
@@ -188,11 +183,8 @@ class Findings(Measured, table="findings", key=CELL):
         "same cells; Holm together with moved_p",
         nullable=True,
     )
-    lost_difference: float = pa.Field(
-        ge=-1,
-        le=1,
-        nullable=True,
-        description="share of unreadable experimental votes minus the share in lost_over",
+    lost_difference: float = optional(
+        "share of unreadable experimental votes minus the share in lost_over", ge=-1, le=1
     )
     lost_over: str = optional(
         "arm compared with: the one with the smaller p", isin=["sham", "control"]
@@ -202,12 +194,7 @@ class Findings(Measured, table="findings", key=CELL):
         nullable=True,
     )
     lost_finding: str = optional("finding about unreadable votes, if any", isin=[LOST])
-    detects_at: float = pa.Field(
-        gt=0,
-        lt=1,
-        nullable=True,
-        description="share of flaws that `detects` requires",
-    )
+    detects_at: float = optional("share of flaws that `detects` requires", gt=0, lt=1)
     reason: str = name(
         "why there is no conclusion, or what limits the finding; else null", nullable=True
     )
@@ -343,30 +330,20 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
     estimate: float = optional("change since the base wave")
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")
-    interval_level: float = pa.Field(
-        gt=0, lt=1, nullable=True, description="level of the interval; null without one"
-    )
+    interval_level: float = optional("level of the interval; null without one", gt=0, lt=1)
     method: str = name("method of the interval or the p-value", nullable=True)
     p_value: float = share("raw p-value; null if not measured", nullable=True)
     p_adjusted: float = share(
         "Holm over the wave, or over the suspects to be confirmed", nullable=True
     )
     adjustment: str = name("how the p-value was adjusted; null without one", nullable=True)
-    e_value: float = pa.Field(
-        ge=0, nullable=True, description="e-value of a change (test by betting); for shifts only"
-    )
+    e_value: float = optional("e-value of a change (test by betting); for shifts only", ge=0)
     e_rejected: bool = optional("true if e-BH over the wave rejects; for information only")
     level: float = pa.Field(
-        gt=0,
-        lt=1,
-        description="budget of false alerts per night, the level of p_adjusted",
+        gt=0, lt=1, description="budget of false alerts per night, the level of p_adjusted"
     )
-    minimum: float = pa.Field(ge=0, description="smallest change that counts as an alert")
-    detectable: float = pa.Field(
-        ge=0,
-        nullable=True,
-        description="change detectable with 80 % power at that level",
-    )
+    minimum: float = counted("smallest change that counts as an alert")
+    detectable: float = optional("change detectable with 80 % power at that level", ge=0)
     n: int = counted("number of samples, or of fixed prompts, compared")
     clusters: int = counted("number of questions compared")
     state: str = pa.Field(isin=STATES, description="quiet, suspect, alert or not measured")
@@ -376,8 +353,8 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
     null_value: float = optional("value of no change, which p_value tests; null if unknown")
     boot_low: float = optional("lower bound by cluster bootstrap, as a cross-check")
     boot_high: float = optional("upper bound by cluster bootstrap, as a cross-check")
-    standard_error: float = pa.Field(ge=0, nullable=True, description="cluster-robust")
-    df: float = pa.Field(ge=0, nullable=True, description="Satterthwaite degrees of freedom")
+    standard_error: float = optional("cluster-robust", ge=0)
+    df: float = optional("Satterthwaite degrees of freedom", ge=0)
     dropped: int = optional("samples or fixed prompts that cannot be compared")
     votes_per_pair: int = optional("ballots per pair (the most common number)")
     seed: int = optional("seed of permutations or draws; null if nothing is random")

@@ -31,25 +31,13 @@ class Runs(Frame, table="runs", key=("run",)):
     seen_at: Annotated[pl.Datetime, "us", "UTC"] = optional("time of the last heartbeat")
     state: str = pa.Field(isin=STATES, description="state of the run")
     error: str = optional("why the run failed or has gaps; null if neither")
-    planned: int = pa.Field(
-        ge=0, nullable=True, description="number of distinct ballots that the study needs"
-    )
-    from_warehouse: int = pa.Field(
-        ge=0, nullable=True, description="number of these that were cast earlier"
-    )
-    asked: int = pa.Field(
-        ge=0, nullable=True, description="number of these that were cast in this run"
-    )
-    failed: int = pa.Field(ge=0, nullable=True, description="number of these without a reply")
-    prompt_tokens: int = pa.Field(
-        ge=0, nullable=True, description="prompt tokens of this run, as reported"
-    )
-    completion_tokens: int = pa.Field(
-        ge=0, nullable=True, description="completion tokens of this run, as reported"
-    )
-    cost_usd: float = pa.Field(
-        ge=0, nullable=True, description="cost of this run; null if a price is unknown"
-    )
+    planned: int = optional("number of distinct ballots that the study needs", ge=0)
+    from_warehouse: int = optional("number of these that were cast earlier", ge=0)
+    asked: int = optional("number of these that were cast in this run", ge=0)
+    failed: int = optional("number of these without a reply", ge=0)
+    prompt_tokens: int = optional("prompt tokens of this run, as reported", ge=0)
+    completion_tokens: int = optional("completion tokens of this run, as reported", ge=0)
+    cost_usd: float = optional("cost of this run; null if a price is unknown", ge=0)
 
 
 UNFINISHED = ["intended", "sent"]
@@ -82,10 +70,7 @@ class Batches(Frame, table="batches", key=("batch",)):
 
 
 class BatchedBallots(
-    Fact,
-    table="batched_ballots",
-    key=("batch", "ballot_id"),
-    references={"ballot_id": "ballots"},
+    Fact, table="batched_ballots", key=("batch", "ballot_id"), references={"ballot_id": "ballots"}
 ):
     """One row per ballot in a batch."""
 

@@ -107,11 +107,7 @@ class Warehouse:
         return model.of(found)
 
     def query(
-        self,
-        sql: str,
-        parameters: Sequence[Any] | Mapping[str, Any] = (),
-        *,
-        marts: bool = False,
+        self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, marts: bool = False
     ) -> pl.DataFrame:
         """Run one query on the file, opened for reading only.
 

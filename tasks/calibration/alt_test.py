@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.calibration import Advantages, AltTests
 from tasks.calibration.alignment import LeftOut, count_each, encode
 from tasks.calibration.non_inferiority import (
     Counts,
@@ -36,60 +37,12 @@ ZERO_BY_ZERO = (
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
 OWN_CLUSTER = pl.format("item {}", "item")
-
-JUDGES = pl.Schema(
-    {
-        "judge": pl.String,
-        "metric": pl.String,
-        "epsilon": pl.Float64,
-        "epsilon_kind": pl.String,
-        "test": pl.String,
-        "winning_rate": pl.Float64,
-        "advantage_probability": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "human_advantage_probability": pl.Float64,
-        "tied": pl.Float64,
-        "passed": pl.Boolean,
-        "annotators": pl.Int64,
-        "instances": pl.Int64,
-        "dropped": pl.Int64,
-        "unreadable": pl.Int64,
-        "reason": pl.String,
-    }
+LATER = ("dataset", "prompt", "wave", "simulated", "asked", "level", "method")
+"""Columns that a calibration adds (:func:`tasks.calibration.calibrate.try_judges`)."""
+JUDGES, ANNOTATORS = (
+    pl.Schema({name: kind for name, kind in frame.dtypes().items() if name not in LATER})
+    for frame in (AltTests, Advantages)
 )
-"""One row per judge and epsilon. ``instances`` have labels of the judge and of two or more people;
-``dropped`` counts other items that anyone labelled; ``tied`` is a mean over annotators too.
-``low`` and ``high`` are the 95 % interval of the advantage probability, here and below."""
-
-ANNOTATORS = pl.Schema(
-    {
-        "judge": pl.String,
-        "metric": pl.String,
-        "epsilon": pl.Float64,
-        "epsilon_kind": pl.String,
-        "annotator": pl.String,
-        "n": pl.Int64,
-        "better": pl.Int64,
-        "worse": pl.Int64,
-        "advantage_probability": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "human_advantage_probability": pl.Float64,
-        "tied": pl.Float64,
-        "test": pl.String,
-        "p_value": pl.Float64,
-        "p_value_t": pl.Float64,
-        "p_value_score": pl.Float64,
-        "p_adjusted": pl.Float64,
-        "rejected": pl.Boolean,
-        "unreadable": pl.Int64,
-        "reason": pl.String,
-    }
-)
-"""One row per judge, epsilon and annotator left out: ``better`` and ``worse`` are the numbers of
-``n`` instances where the annotator fits better or worse than the judge; ``rejected`` means that the
-judge is not worse by epsilon."""
 
 
 class AltTest(NamedTuple):
@@ -258,12 +211,7 @@ def _each(
     undefined = np.isnan(p) & tested
     # These stay in the family: a smaller family at epsilon 0 would reject more.
     adjusted = _adjusted(np.where(undefined, 1.0, p))
-    same = {
-        "n": n,
-        "better": better,
-        "worse": worse,
-        **shares,
-    }
+    same = {"n": n, "better": better, "worse": worse, **shares}
     wide = {name: np.broadcast_to(array[:, None], p.shape) for name, array in same.items()}
     names = np.where(by_score[:, None], "score", "t").astype(object)
     return wide | {
@@ -318,7 +266,7 @@ def _verdict(
         "low": _known(left.spread.low),
         "high": _known(left.spread.high),
         "annotators": tested,
-        "instances": left.instances,
+        "n": left.instances,
         "dropped": left.dropped,
         "unreadable": lost,
         "reason": _reason(tested, left, least),

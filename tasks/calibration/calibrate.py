@@ -121,8 +121,7 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
         )
         for frame in found
     ]
-    judges = columns[0].rename({"instances": "n"})
-    return Trial(AltTests.of(judges), Advantages.of(columns[1]))
+    return Trial(AltTests.of(columns[0]), Advantages.of(columns[1]))
 
 
 def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> None:

@@ -30,8 +30,7 @@ class RatedLabels(NamedTuple):
 
 
 def labels_of_ratings(
-    ratings: DataFrame[Ratings],
-    people: pl.DataFrame | None = None,
+    ratings: DataFrame[Ratings], people: pl.DataFrame | None = None
 ) -> list[RatedLabels]:
     """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
 
@@ -65,10 +64,7 @@ def labels_of_ratings(
             .unique(["item", "criterion"])
             .sort("item", "criterion")
         )
-        items = items.with_columns(
-            label_chance=pl.lit(None, pl.Float64),
-            texts=pl.lit("{}"),
-        )
+        items = items.with_columns(label_chance=pl.lit(None, pl.Float64), texts=pl.lit("{}"))
         name = f"{dataset}: {prompt}" if several else str(dataset)
         clusters = items.select("item", "cluster").unique("item").sort("item")
         labelled = Labelled(name, humans, judges, who, clusters)

@@ -96,7 +96,5 @@ def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
         pl.col("subgroup") == "", pl.col("statistic").is_in(["mps", "mps_sham", "los", "asr"])
     )
     return whole.select(
-        *PANEL,
-        single="statistic",
-        **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")},
+        *PANEL, single="statistic", **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")}
     )

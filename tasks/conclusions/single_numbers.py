@@ -63,7 +63,7 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
+def acceptability(shifts: DataFrame[Shifts]) -> pl.DataFrame:
     """Return each judge's probability of being best under random criterion weights (SMAA).
 
     Weights of the perturbations are drawn from Dirichlet(1, ..., 1), 10 000 times and jointly with
@@ -91,7 +91,7 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
             for name, value in zip(JUDGES, key, strict=True)
         )
         for key in sorted(groups, key=str)
-        for group in [_first(groups[key], seed)]
+        for group in [_first(groups[key])]
     ]
     schema = dict.fromkeys((*JUDGES, "judge"), pl.String) | {
         "first": pl.Float64,
@@ -101,7 +101,7 @@ def acceptability(shifts: DataFrame[Shifts], seed: int = SEED) -> pl.DataFrame:
     return pl.concat(row.select(*schema) for row in rows) if rows else pl.DataFrame(schema=schema)
 
 
-def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+def _first(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the judges of one group, each with its share of wins or the reason for none."""
     keys = ("perturbation", "cluster", "sample", "judge")
     number = {name: numbered(rows[name]) for name in keys}
@@ -123,7 +123,7 @@ def _first(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     won = np.full(len(shared), np.nan)
     if shared.any():
         sums = _sums(shift[at][:, shared], unit[at], part[at])
-        won[shared] = _shares(*sums, kinds.to_numpy(), seed)
+        won[shared] = _shares(*sums, kinds.to_numpy())
     why = [
         None if shared[j] else _why(names, counts[:, j], able[:, j], able.all(axis=0).sum() > 1)
         for j in range(len(shared))
@@ -160,12 +160,12 @@ def _sums(shift: Floats, unit: NDArray[np.int64], part: NDArray[np.int64]) -> tu
     return num.transpose(0, 2, 1), den.transpose(0, 2, 1)
 
 
-def _shares(num: Floats, den: Floats, promote: NDArray[np.bool_], seed: int) -> Floats:
+def _shares(num: Floats, den: Floats, promote: NDArray[np.bool_]) -> Floats:
     clusters, judges, criteria = num.shape
-    importance = np.random.default_rng(seed).dirichlet(np.ones(criteria), DRAWS)
+    importance = np.random.default_rng(SEED).dirichlet(np.ones(criteria), DRAWS)
     num, den = (sums.reshape(clusters, -1) for sums in (num, den))
     won, start, draws = np.zeros(judges), 0, 0
-    for drawn in weights(clusters, DRAWS, seed):
+    for drawn in weights(clusters, DRAWS, SEED):
         bottom = (drawn @ den).reshape(-1, 1, criteria)
         some = (bottom > 0).all(axis=(1, 2))
         shift = (drawn[some] @ num).reshape(-1, judges, criteria) / bottom[some]

@@ -22,6 +22,12 @@ def over_shams(shifts: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
     return np.asarray(shammed & over_sham(sham, control))
 
 
+def base_value(shifts: pl.DataFrame, groups: Groups, value: str = "score") -> pl.Expr:
+    """Return what the endpoint of each sample is over: a value of its sham, or of its control."""
+    over = pl.Series(over_shams(shifts, groups)[groups.cell])
+    return pl.when(over).then(f"sham_{value}").otherwise(f"control_{value}")
+
+
 def has_shift(base: str) -> pl.Expr:
     """Tell which samples have a shift over ``base``."""
     return pl.col("experimental_score").is_not_null() & pl.col(base).is_not_null()

@@ -13,15 +13,7 @@ from tasks.counting.verdicts import may_win, wins
 from tasks.drift.canary import canary
 from tasks.inference.bootstrap import boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.inference.intervals import (
-    EMPTY,
-    LEVEL,
-    ROUNDING,
-    SINGLE,
-    moments,
-    ratios,
-    t_interval,
-)
+from tasks.inference.intervals import EMPTY, LEVEL, ROUNDING, SINGLE, moments, ratios, t_interval
 from tasks.inference.linearised_errors import over, ratio_difference
 from tasks.inference.permutation import sign_test
 from tasks.kit.defaults import PERMUTATIONS
@@ -60,17 +52,12 @@ def changes(
         cached=(pl.col("cached").sum() > 0) & (pl.col("cached").sum() >= pl.col("voted").sum())
     )
     rows = pl.concat(
-        [
-            *_audits(tallies, shifts, bases),
-            _verdicts(tallies, bases, pool, seed=seed, draws=draws),
-        ],
+        [*_audits(tallies, shifts, bases), _verdicts(tallies, bases, pool, seed=seed, draws=draws)],
         how="diagonal_relaxed",
     )
     text = [c for c, dtype in rows.schema.items() if dtype == pl.Categorical]
     marked = rows.with_columns(pl.col(text).cast(pl.String)).join(
-        marks.with_columns(pl.col(*SERIES, "wave").cast(pl.String)),
-        on=JUDGE,
-        how="left",
+        marks.with_columns(pl.col(*SERIES, "wave").cast(pl.String)), on=JUDGE, how="left"
     )
     fresh = pl.when(~pl.col("cached").fill_null(value=False))
     return (
@@ -191,12 +178,7 @@ def paired_evidence(items: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
 
 
 def contrast(
-    name: str,
-    items: pl.DataFrame,
-    bases: pl.DataFrame,
-    *,
-    alike: bool = False,
-    widest: float = 2.0,
+    name: str, items: pl.DataFrame, bases: pl.DataFrame, *, alike: bool = False, widest: float = 2.0
 ) -> pl.DataFrame:
     """Return ``sum num / sum den`` of each cell and wave minus its base's.
 

@@ -183,12 +183,12 @@ def is_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
     return (pl.col(clusters) >= limits().fewest_questions) & ~_uneven(df)
 
 
-def why_not_enough(clusters: str = "clusters", df: str = "df") -> pl.Expr:
+def why_not_enough() -> pl.Expr:
     """Give the reason why a row has too few or too uneven clusters; null if it has enough."""
     return (
-        pl.when(pl.col(clusters) < limits().fewest_questions)
+        pl.when(pl.col("clusters") < limits().fewest_questions)
         .then(pl.lit(FEW.format(limits().fewest_questions)))
-        .when(_uneven(df))
+        .when(_uneven("df"))
         .then(pl.lit(TOO_UNEVEN))
     )
 

@@ -189,9 +189,7 @@ def _of_one(differences: Floats) -> Sums:
 
 
 def _enumerate_small(
-    tested: Tested,
-    flipped: Sequence[_Flipped],
-    alone: Callable[[int, NDArray[np.bool_]], Tested],
+    tested: Tested, flipped: Sequence[_Flipped], alone: Callable[[int, NDArray[np.bool_]], Tested]
 ) -> Tested:
     """Enumerate all swaps of pairs that differ in few clusters: other clusters change nothing."""
     for pair in np.flatnonzero(~tested.exhaustive).tolist():

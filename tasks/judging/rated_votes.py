@@ -29,12 +29,7 @@ SCALES = {
     "weight": pl.Float64,
     "passes_at": pl.Float64,
 }
-READ = {
-    "prompt": pl.String,
-    "rating": pl.String,
-    "criterion": pl.String,
-    "value": pl.Float64,
-}
+READ = {"prompt": pl.String, "rating": pl.String, "criterion": pl.String, "value": pl.Float64}
 WORDS = {"verdict": ("fail", "pass"), "label": ("no", "yes")}
 """Form of a rating -> its labels for 0 and 1."""
 
@@ -66,7 +61,7 @@ def rate_votes(
         .with_columns(
             repeat=pl.when(pl.col("arm").cast(pl.String) == "replicate")
             .then(pl.col("repeat") - pl.col("repeat").min().over(PAIR))
-            .otherwise(pl.col("repeat")),
+            .otherwise(pl.col("repeat"))
         )
         .join(votes.select("ballot_id", "choice", "rating"), on="ballot_id")
         .join(pl.DataFrame(_scales(prompts), schema=SCALES, orient="row"), on="prompt")

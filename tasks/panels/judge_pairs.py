@@ -256,7 +256,7 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
         .with_columns(
             method=pl.when(pl.col("p_value").is_null())
             .then("method")
-            .otherwise(pl.format("{}; {}", pl.col("method").replace("none", BARE), "test")),
+            .otherwise(pl.format("{}; {}", pl.col("method").replace("none", BARE), "test"))
         )
         .with_columns(
             pl.when(~unequal).then(pl.col(*numbers)),

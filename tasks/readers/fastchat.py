@@ -65,10 +65,10 @@ def fastchat_table(folder: Path, problems: Problems) -> Table:
     answers = sorted((part for part in parts if part.kind == "answers"), key=lambda p: p.model)
     references = [part for part in parts if part.kind == "reference answers"]
     if len(questions) != 1 or len(answers) != 2:
-        told = ", ".join(part.model for part in answers) or "none"
+        found = ", ".join(part.model for part in answers) or "none"
         what = (
             f"is a folder with {len(questions)} files of questions and {len(answers)} files of "
-            f"answers ({told}); needed are one and two"
+            f"answers ({found}); needed are one and two"
         )
         problems.add("", what, f"{LAYOUT}.")
         problems.check()
@@ -91,9 +91,9 @@ def _rows(
                 what = f"question {clip(key)} has no answer of {clip(part.model)}"
                 problems.add(row.where, what, f"Add it to {part.path.name}.")
         given = [_answer(part.rows.get(key)) for part in references]
-        told = next(filter(None, given), None) or _first(row.fields.get("reference"))
-        if told is not None:
-            fields["reference"] = told
+        reference = next(filter(None, given), None) or _first(row.fields.get("reference"))
+        if reference is not None:
+            fields["reference"] = reference
         yield Row(row.where, {name: value for name, value in fields.items() if value is not None})
 
 

@@ -16,9 +16,7 @@ from tasks.statistics.accuracy import right_votes
     source="arXiv:2410.02736; methods.md, section 2",
     gives=("accuracy_before", "accuracy_after", "accuracy_change"),
     family="accuracy",
-    rows={
-        "accuracy_change": {"null": 0.0},
-    },
+    rows={"accuracy_change": {"null": 0.0}},
     needs=("label",),
 )
 def accuracy_change(tallies: DataFrame[Tallies]) -> Rows:

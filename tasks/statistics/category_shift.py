@@ -12,7 +12,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
-from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.primary_endpoint import base_value
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough
@@ -78,12 +78,9 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Ro
     if known.is_empty() or shifts.is_empty():
         return []
     groups = grouped(shifts)
-    base = pl.Series("over", over_shams(shifts, groups)[groups.cell])
-    scores = pl.when("over").then("sham_score").otherwise("control_score")
     items = (
-        shifts.with_columns(base)
+        shifts.with_columns(base_score=base_value(shifts, groups))
         .join(known, on=["dataset", "cluster"], how="left", maintain_order="left")
-        .with_columns(base_score=scores)
         .with_columns(num=pl.col("experimental_score") - pl.col("base_score"))
         .with_columns(counted=pl.col("num").is_not_null() & pl.col("shown_first").is_null())
     )

@@ -199,10 +199,7 @@ def _solved_discordant(parts: Sequence[Part]) -> pl.DataFrame:
 
 
 def _difference(
-    k: tuple[Floats, Floats],
-    v: tuple[Floats, Floats],
-    sizes: Floats,
-    shared: NDArray[np.int64],
+    k: tuple[Floats, Floats], v: tuple[Floats, Floats], sizes: Floats, shared: NDArray[np.int64]
 ) -> pl.DataFrame:
     """Return the difference of two rates by cluster linearisation of both together.
 

@@ -18,9 +18,7 @@ from tasks.statistics import statistic
     null=0.0,
     floor="sham",
     marks_excluded=True,
-    rows={
-        "sham_floor": {"family": "floor", "null": None},
-    },
+    rows={"sham_floor": {"family": "floor", "null": None}},
 )
 def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR beyond noise and the effect of a meaning-free edit (ASR above the floor).

@@ -28,9 +28,7 @@ COUNTED = "share of pairs with the feature"
     gives=("bias_bound", "tipping_shift"),
     family="correction",
     unit="score",
-    rows={
-        "bias_bound": {"floor": "as the primary endpoint"},
-    },
+    rows={"bias_bound": {"floor": "as the primary endpoint"}},
     needs=("anchor_author", "target_author"),
 )
 def decision_check(shifts: DataFrame[Shifts], contests: DataFrame[Contests]) -> Rows:
@@ -186,6 +184,5 @@ def _shares(both: pl.DataFrame, carried: pl.DataFrame) -> pl.DataFrame:
         .join(of_loser.with_columns(pl.col("winner").cast(pl.Int32)), on=on, how="left")
     )
     return joined.with_columns(
-        pl.col("share", "other_share").fill_null(1.0),
-        feature_known=pl.col("share").is_not_null(),
+        pl.col("share", "other_share").fill_null(1.0), feature_known=pl.col("share").is_not_null()
     )

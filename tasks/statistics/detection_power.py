@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
-from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.primary_endpoint import base_value
 from tasks.counting.verdicts import PROMOTE, symmetric
 from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
@@ -30,9 +30,7 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
     family="effect",
     null=0.0,
     floor="sham",
-    rows={
-        "detection_share": {"floor": "as the primary endpoint"},
-    },
+    rows={"detection_share": {"floor": "as the primary endpoint"}},
 )
 def detection_power(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the share of noise-level oversights that detection removes.
@@ -90,8 +88,7 @@ def detection_power(shifts: DataFrame[Shifts]) -> Rows:
 def _scores(shifts: pl.DataFrame) -> pl.DataFrame:
     """Return samples with their experimental score, and that of the primary endpoint's base."""
     groups = grouped(shifts)
-    over_sham = pl.Series(over_shams(shifts, groups)[groups.cell])
-    base = pl.when(over_sham).then("sham_score").otherwise("control_score")
+    base = base_value(shifts, groups)
     known = pl.col("experimental_score").is_not_null() & base.is_not_null()
     return shifts.with_columns(
         attacked="experimental_score", unattacked=base, den=1.0, counted=known, dropped=~known

@@ -20,9 +20,7 @@ UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
     family="sequence",
     unit="ratio",
     null=1.0,
-    rows={
-        "e_stop": {"unit": "share", "null": None},
-    },
+    rows={"e_stop": {"unit": "share", "null": None}},
 )
 def e_process(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the e-value of bets on each question's shift, learned from earlier questions.

@@ -15,9 +15,7 @@ SINGLE_VOTES = "no pair has two valid votes in each order"
     source="methods.md, section 5",
     gives=("within_order_agreement", "across_order_agreement", "excess_conflict"),
     family="position",
-    rows={
-        "excess_conflict": {"null": 0.0},
-    },
+    rows={"excess_conflict": {"null": 0.0}},
 )
 def excess_conflict(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how much more votes differ between the two orders than within one.

@@ -27,9 +27,7 @@ SEVERAL = "conflicts within a cluster are not independent (see preference_fairne
     gives=("first_pick_share", "position_gap", "primacy_test"),
     family="position",
     null=0.0,
-    rows={
-        "first_pick_share": {"null": 0.5},
-    },
+    rows={"first_pick_share": {"null": 0.5}},
 )
 def first_pick_share(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often the first slot wins among votes without ties.

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.cells import ratios
-from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
 from tasks.inference.intervals import LEVEL
 from tasks.inference.quantiles import t_quantile
@@ -67,8 +67,7 @@ def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # n
     if shifts.is_empty():
         return Estimates.empty()
     groups = grouped(shifts)
-    over_sham = pl.Series(over_shams(shifts, groups)[groups.cell])
-    base = pl.when(over_sham).then("sham_score").otherwise("control_score")
+    base = base_value(shifts, groups)
     fall = base - pl.col("experimental_score")
     known = fall.is_not_null()
     if by_sign:

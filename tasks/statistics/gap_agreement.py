@@ -7,16 +7,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import (
-    HUMANS,
-    NO_SCALE,
-    Asked,
-    Block,
-    Codes,
-    Row,
-    measured,
-    over,
-)
+from tasks.counting.annotations import HUMANS, NO_SCALE, Asked, Block, Codes, Row, measured, over
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
@@ -25,12 +16,7 @@ NAMES = tuple(f"agreement_{tertile}_gap" for tertile in TERTILES)
 NONE_LEFT = "no item in this tertile: nobody else labelled them, or all gaps are equal"
 
 
-@statistic(
-    source="methods.md, section 9",
-    gives=NAMES,
-    family="agreement",
-    needs=("human",),
-)
+@statistic(source="methods.md, section 9", gives=NAMES, family="agreement", needs=("human",))
 def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often a judge and a person agree, by the quality gap of the item.
 

@@ -35,9 +35,7 @@ NOTHING = pl.lit(None, pl.Float64)
     family="effect",
     unit="score",
     null=0.0,
-    rows={
-        "standardised_effect": {"unit": "ratio"},
-    },
+    rows={"standardised_effect": {"unit": "ratio"}},
 )
 def heterogeneity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure the standard deviation of true shifts, from the two orders of each sample.

@@ -7,16 +7,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import (
-    NO_SCALE,
-    ONE_LABEL,
-    Asked,
-    Block,
-    Row,
-    measured,
-    over,
-    some,
-)
+from tasks.counting.annotations import NO_SCALE, ONE_LABEL, Asked, Block, Row, measured, over, some
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 

@@ -23,9 +23,7 @@ SEPARATED = "length and quality predict every verdict: no finite fit"
     gives=("length_controlled", "length_slope"),
     family="correction",
     null=0.5,
-    rows={
-        "length_slope": {"unit": "logit", "null": 0.0},
-    },
+    rows={"length_slope": {"unit": "logit", "null": 0.0}},
     needs=("anchor_author", "target_author", "anchor_length", "target_length"),
 )
 def length_controlled(contests: DataFrame[Contests]) -> Rows:

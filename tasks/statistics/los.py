@@ -23,9 +23,7 @@ FLAG = "; .5 added because one side has no votes"
     family="effect",
     unit="logit",
     null=0.0,
-    rows={
-        "los_sham": {"floor": "sham"},
-    },
+    rows={"los_sham": {"floor": "sham"}},
 )
 def los(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how far a perturbation moves the log-odds of a vote for the target.

@@ -23,10 +23,7 @@ from tasks.statistics import Rows, statistic
         "excess_flips",
     ),
     family="effect",
-    rows={
-        "flip_direction": {"null": 0.0},
-        "excess_flips": {"null": 0.0, "floor": "sham"},
-    },
+    rows={"flip_direction": {"null": 0.0}, "excess_flips": {"null": 0.0, "floor": "sham"}},
 )
 def net_flips(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how many verdicts flip, in which direction, and how many more than for a sham.

@@ -22,20 +22,14 @@ from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
 NEVER = "the people never agree with each other: no ratio"
-ROWS = {
-    "noise_ceiling": Row(0),
-    "below_ceiling": Row(0),
-    "ceiling_ratio": Row(0, undefined=NEVER),
-}
+ROWS = {"noise_ceiling": Row(0), "below_ceiling": Row(0), "ceiling_ratio": Row(0, undefined=NEVER)}
 
 
 @statistic(
     source="methods.md, section 9",
     gives=tuple(ROWS),
     family="agreement",
-    rows={
-        "ceiling_ratio": {"unit": "ratio", "null": 1.0},
-    },
+    rows={"ceiling_ratio": {"unit": "ratio", "null": 1.0}},
     needs=("human",),
 )
 def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:

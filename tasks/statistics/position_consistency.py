@@ -15,9 +15,7 @@ COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency"
     source="arXiv:2406.07791, section 3; methods.md, section 5",
     gives=("position_consistency", "primacy", "recency", "preference_fairness"),
     family="position",
-    rows={
-        "preference_fairness": {"null": 0.0},
-    },
+    rows={"preference_fairness": {"null": 0.0}},
 )
 def position_consistency(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often both orders of a pair give the same verdict, and which slot wins if not.

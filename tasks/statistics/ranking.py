@@ -44,9 +44,7 @@ ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
     family="comparison",
     unit="rank",
     floor="as the primary endpoint",
-    rows={
-        "tier": {"unit": "letter"},
-    },
+    rows={"tier": {"unit": "letter"}},
 )
 def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
     """Rank judges by how little a perturbation shifts them, with the uncertainty of ranks.

@@ -14,10 +14,7 @@ from tasks.statistics import Rows, statistic
     source="methods.md, section 16 (missing votes)",
     gives=("rating_lost_over_control", "rating_lost_over_sham", "rating_lost_rate"),
     family="validity",
-    rows={
-        "rating_lost_over_control": {"null": 0.0},
-        "rating_lost_over_sham": {"null": 0.0},
-    },
+    rows={"rating_lost_over_control": {"null": 0.0}, "rating_lost_over_sham": {"null": 0.0}},
 )
 def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
     """Compare the share of unreadable ratings between the arms.

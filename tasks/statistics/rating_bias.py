@@ -10,10 +10,7 @@ from tasks.statistics import Rows, statistic
 
 
 @statistic(
-    source="methods.md, section 6 (pointwise judges)",
-    family="pointwise",
-    unit="points",
-    null=0.0,
+    source="methods.md, section 6 (pointwise judges)", family="pointwise", unit="points", null=0.0
 )
 def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much higher a judge rates unperturbed answers than people do.

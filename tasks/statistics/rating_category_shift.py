@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
-from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
 from tasks.pointwise.rated import in_points, in_unit
 from tasks.pointwise.shifts import rating_shifts
@@ -55,12 +55,10 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
         return []
     whole = shifts.filter(pl.col("subgroup") == "")
     groups = grouped(whole)
-    over = pl.Series("over", over_shams(whole, groups)[groups.cell])
-    base = pl.when("over").then("sham_score").otherwise("control_score")
     parts = (
-        whole.with_columns(over)
+        whole.with_columns(base_score=base_value(whole, groups))
         .join(known, on=["dataset", "cluster"], how="inner", maintain_order="left")
-        .with_columns(base_score=base, subgroup=pl.col("category").cast(pl.String))
+        .with_columns(subgroup=pl.col("category").cast(pl.String))
     )
     rows = mean_shift("rating_category_shift", parts, "base_score")
     return in_unit(in_points(rows, parts, shift=True), parts)

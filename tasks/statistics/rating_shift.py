@@ -210,11 +210,7 @@ def _linear(sums: dict[str, Sums]) -> Linear:
     deviation = np.sqrt(np.where(variance > TINY * scale, variance, np.nan))
     effect = shift / deviation
     slope = over(-effect, 2 * deviation**2)
-    slopes = {
-        "d": over(1.0, n * deviation),
-        "y": over(-2 * mean * slope, n),
-        "q": over(slope, n),
-    }
+    slopes = {"d": over(1.0, n * deviation), "y": over(-2 * mean * slope, n), "q": over(slope, n)}
     slopes = {name: np.nan_to_num(values) for name, values in slopes.items()}
     return Linear(effect, slopes, reason=np.where(n > 0, CONSTANT, NOBODY))
 

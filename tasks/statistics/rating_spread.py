@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.results import Estimates
-from tasks.counting.primary_endpoint import over_shams
+from tasks.counting.primary_endpoint import base_value
 from tasks.inference.bootstrap import BOOT
 from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import linearised, mean_of, summed
@@ -86,15 +86,14 @@ def _effects(rows: pl.DataFrame) -> pl.DataFrame:
     if wide.is_empty():
         return wide
     groups = grouped(wide)
-    shammed = pl.Series("over", over_shams(wide, groups)[groups.cell])
-    base = pl.when("over").then("sham_points").otherwise("control_points")
+    base = base_value(wide, groups, "points")
     known = pl.col("control_points").is_not_null()
     variance = (
         pl.col("control_square").filter(known).mean()
         - pl.col("control_points").filter(known).mean() ** 2
     )
     deviation = pl.when(variance > 1e-9).then(variance.clip(lower_bound=0.0).sqrt()).over(PART)
-    return wide.with_columns(shammed).with_columns(
+    return wide.with_columns(
         shift=pl.col("experimental_points") - base,
         scale=pl.when("graded").then(deviation).otherwise(1.0),
     )

@@ -76,10 +76,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> Rows:
     rows = floor.join(fixed, on=CELL, how="left", nulls_equal=True, maintain_order="left")
     flag = pl.when("fixed", pl.col("n") > 0).then(pl.lit(FIXED)).otherwise(pl.lit(""))
     flagged = rows.with_columns(method=pl.col("method") + flag)
-    return [
-        even(flagged, items, groups, ("control", "replicate")),
-        _sensitivity(with_sham(asked)),
-    ]
+    return [even(flagged, items, groups, ("control", "replicate")), _sensitivity(with_sham(asked))]
 
 
 def _sensitivity(shifts: pl.DataFrame) -> DataFrame[Estimates]:

@@ -162,19 +162,21 @@ def _theta(sums: dict[str, Floats]) -> Floats:
         np.divide(sums[name], n, out=np.full_like(n, np.nan), where=n > 0)
         for name, n in ((name, sums[f"n_{name}"]) for name in PARTS)
     )
-    tells = se + sp - 1
-    theta = np.full_like(tells, np.nan)
-    np.divide(p + sp - 1, tells, out=theta, where=tells >= limits().least_informedness)
+    informedness = se + sp - 1
+    theta = np.full_like(informedness, np.nan)
+    np.divide(
+        p + sp - 1, informedness, out=theta, where=informedness >= limits().least_informedness
+    )
     return theta.clip(0.0, 1.0)
 
 
 def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     p, se, sp = map(pl.col, ("p", "se", "sp"))
-    tells = se + sp - 1
-    theta = (p + sp - 1) / tells
+    informedness = se + sp - 1
+    theta = (p + sp - 1) / informedness
     variance = (
         pl.col("var_p") + theta**2 * pl.col("var_se") + (1 - theta) ** 2 * pl.col("var_sp")
-    ) / tells**2
+    ) / informedness**2
     fewest = pl.min_horizontal(pl.col("clusters_se", "clusters_sp").fill_null(0))
     found = cells.with_columns(
         theta=theta,
@@ -187,7 +189,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(EMPTY))
         .when(pl.col("clusters") < 2)
         .then(pl.lit(ONE_SIDED))
-        .when(tells < limits().least_informedness)
+        .when(informedness < limits().least_informedness)
         .then(pl.lit(BLIND.format(limits().least_informedness)))
         .when(pl.col("error") < 1e-12)
         .then(pl.lit(CONSTANT))
@@ -212,10 +214,10 @@ def _fieller_interval(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Fl
         cells[name].cast(pl.Float64).to_numpy()
         for name in ("p", "se", "sp", "var_p", "var_se", "var_sp")
     )
-    above, tells, square = p + sp - 1, se + sp - 1, quantile**2
-    # (above - theta tells)^2 <= t^2 var(theta): a theta^2 - 2 b theta + c <= 0.
-    a = tells**2 - square * (var_se + var_sp)
-    b = above * tells - square * var_sp
+    above, informedness, square = p + sp - 1, se + sp - 1, quantile**2
+    # (above - theta informedness)^2 <= t^2 var(theta): a theta^2 - 2 b theta + c <= 0.
+    a = informedness**2 - square * (var_se + var_sp)
+    b = above * informedness - square * var_sp
     c = above**2 - square * (var_p + var_sp)
     root = np.sqrt(np.maximum(b**2 - a * c, 0))
     with np.errstate(divide="ignore", invalid="ignore"):

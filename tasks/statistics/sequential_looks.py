@@ -27,9 +27,7 @@ UNCROSSED = "no look crosses its bound"
     source="methods.md, section 4; O'Brien & Fleming (1979), Biometrics 35, 549-556",
     gives=("sequential_shift", "sequential_stop"),
     family="sequence",
-    rows={
-        "sequential_shift": {"unit": "score", "null": 0.0},
-    },
+    rows={"sequential_shift": {"unit": "score", "null": 0.0}},
 )
 def sequential_looks(shifts: DataFrame[Shifts]) -> Rows:
     """Test the mean preference shift after a third, two thirds and all of the questions.

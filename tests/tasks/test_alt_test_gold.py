@@ -102,7 +102,7 @@ def test_the_published_data(reference_data: Path, name: str) -> None:
         test="t",
     )
     check(found, gold["llms"])
-    assert found.judges["instances"].unique().to_list() == [gold["n_instances"]]
+    assert found.judges["n"].unique().to_list() == [gold["n_instances"]]
     assert found.judges["dropped"].unique().to_list() == [0]
 
 

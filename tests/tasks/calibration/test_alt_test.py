@@ -56,7 +56,7 @@ def test_by_hand() -> None:
     assert row["advantage_probability"] == 0.75
     assert row["human_advantage_probability"] == pytest.approx(11 / 12)
     assert row["tied"] == pytest.approx(2 / 3)
-    assert (row["instances"], row["dropped"], row["annotators"]) == (4, 0, 3)
+    assert (row["n"], row["dropped"], row["annotators"]) == (4, 0, 3)
     assert row["winning_rate"] == 0
     assert row["passed"] is False
 
@@ -73,7 +73,7 @@ def test_items_need_the_judge_and_two_people() -> None:
     found = run(humans, {"ada": tell("a-aa")})
     # i0 alone: i1 has no label of ada, i2 and i3 one of a person
     row = found.judges.row(0, named=True)
-    assert (row["instances"], row["dropped"]) == (1, 3)
+    assert (row["n"], row["dropped"]) == (1, 3)
     assert found.annotators["n"].to_list() == [1, 1, 1]
 
 
@@ -204,7 +204,7 @@ def test_unreadable_labels_are_counted_and_left_out() -> None:
     found = run(humans, {"ada": {"i0": 1, "i1": {}, "i5": 1e200}}, "neg_rmse")
     assert found.annotators["unreadable"].to_list() == [4, 0, 0]
     assert found.judges["unreadable"].to_list() == [2]
-    assert found.judges["instances"].to_list() == [1]
+    assert found.judges["n"].to_list() == [1]
 
 
 def test_mixed_types_are_names() -> None:
