@@ -8,6 +8,7 @@ SET_UP_LOCAL := .venv/.set-up-local
 SET_UP_NOTEBOOK := .venv/.set-up-notebook
 NOTEBOOK := .venv/.notebook
 EMULATOR := .venv/.aimock
+AXE := .venv/.axe
 PEER := .venv/.inspect
 TOOLS := .venv/.tools
 DOCS := .venv/.docs
@@ -67,6 +68,12 @@ $(EMULATOR): $(AIMOCK)/package.json $(AIMOCK)/package-lock.json | $(SET_UP)
 	@if command -v npm >/dev/null && npm ci --prefix .venv/aimock --ignore-scripts --no-audit --no-fund --silent; \
 	then touch $@; else echo "aimock was not installed (it takes npm and its index): the provider matrix will be skipped."; fi
 
+# What checks the accessibility of the report, likewise.
+$(AXE): tests/tasks/reporting/axe/package.json tests/tasks/reporting/axe/package-lock.json | $(SET_UP)
+	@mkdir -p .venv/axe && cp tests/tasks/reporting/axe/*.json .venv/axe
+	@if command -v npm >/dev/null && npm ci --prefix .venv/axe --ignore-scripts --no-audit --no-fund --silent; \
+	then touch $@; else echo "axe was not installed (it takes npm and its index): the report's accessibility will not be checked."; fi
+
 # In a folder of its own: where pyarrow is installed voirdire hands frames to DuckDB in another way,
 # and the tests are to go the usual one.
 $(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
@@ -79,7 +86,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Three processes on two cores, because tests of servers and signals mostly wait. Durations differ by a factor of
 # a hundred, so idle processes take tests from busy ones (worksteal). NumPy is limited to one thread for each process.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
-FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(NOTEBOOK)
+FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(AXE) $(NOTEBOOK)
 
 test: $(FOR_TESTS) ## run the tests, without the slow ones
 	$(PYTEST) -m "not slow"

@@ -9,6 +9,8 @@ from tasks.drawing.spec import LOOK, Spec, with_variables
 VEGA_LITE = "6.4"
 """Version that draws the pictures; the runtime of the page has the same."""
 PNG_SCALE = 3
+ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
+"""What Vega says to screen readers about single marks, which the picture describes as a whole."""
 
 
 class Picture(NamedTuple):
@@ -24,7 +26,7 @@ def inline_svg(spec: Spec) -> str:
     size = re.search(r'viewBox="[^"]*"', drawn)
     about = html.escape(spec["description"])
     head = f'<svg role="img" aria-label="{about}" {size[0] if size else ""}>'
-    return head + drawn.partition(">")[2]
+    return head + ROLES.sub("", drawn.partition(">")[2])
 
 
 def picture(spec: Spec) -> Picture:

@@ -40,7 +40,7 @@ LOOK: Spec = {
     "background": "transparent",
     "font": "sans-serif",
     # The page describes each picture once, and its tables have the numbers.
-    "aria": False,
+    "mark": {"aria": False},
     "view": {"stroke": None},
     "title": {
         "anchor": "start",
@@ -53,6 +53,7 @@ LOOK: Spec = {
         "subtitlePadding": 5,
     },
     "axis": {
+        "aria": False,
         "domainColor": LINE,
         "tickColor": LINE,
         "tickSize": 3,

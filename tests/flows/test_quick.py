@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def test_quick_says_what_is_planted(audited: tuple[Callable[..., Any], Any, Path
     assert set(words) == set(FINDINGS)
     assert NOT_TO_BE_USED in " ".join(done.stdout.split())
     page = (folder / "reports" / "quick.html").read_text(encoding="utf-8")
-    assert page.index("<strong>do not use</strong>") < page.index("<h2>Findings</h2>")
+    assert page.index("<strong>do not use</strong>") < page.index('<h2 id="findings">')
     assert "Does not detect flaws" in page
 
 
@@ -89,6 +90,29 @@ def test_its_report_prints_on_twelve_pages(
     # What is folded is what makes it long.
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert len(PAGE.findall(page.pdf())) > MOST_PAGES
+
+
+def test_a_flipped_pair_of_its_report_is_one_click_from_the_finding_and_its_command_shows_it(
+    audited: tuple[Callable[..., Any], Any, Path], browser: Browser
+) -> None:
+    voirdire, _, folder = audited
+    page = browser.new_page()
+    page.goto((folder / "reports" / "quick.html").as_uri())
+    biased = page.locator("tbody[data-perturbation=fake_reference] tr", has_text="biased").first
+    assert biased.locator(".who").inner_text() == "offline/dazzled"
+    biased.get_by_role("link", name="flipped").click()
+    group = page.locator("details.examples[open]")
+    shown, total = map(int, re.findall(r"fake_reference: (\d+) of (\d+)", group.inner_text())[0])
+    assert (shown, group.locator("section").count()) == (10, 10)
+    assert biased.get_by_role("link").inner_text() == f"{total} flipped"
+    pair = group.locator("section").first
+    # The reference that was added
+    assert re.search(r"\(\d{4}\)", pair.locator("ins").first.inner_text())
+    words = shlex.split(pair.locator(".command code").inner_text())
+    assert words[0] == "voirdire"
+    whole = " ".join(voirdire(*words[1:]).stdout.split())
+    assert pair.locator("h3").inner_text()[:40] in whole
+    assert "offline/dazzled (simulated) fake_reference:" in whole
 
 
 def test_the_texts_behind_a_finding_are_shown(

@@ -50,6 +50,7 @@
       if (panel.view !== view) return;
       if (typeof panel.spec.width === "number") fit(panel, view);
       const picture = panel.live.querySelector("svg");
+      for (const mark of all("[role]", picture)) for (const name of ["role", "aria-roledescription"]) mark.removeAttribute(name);
       picture.setAttribute("role", "img");
       picture.setAttribute("aria-label", panel.spec.description);
       panel.box.querySelector(":scope > svg")?.remove();
