@@ -63,6 +63,8 @@ FLOORS = {
 }
 LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY = 2000, 600, 600
 """Characters of a text, of a passage that did not change, and of a reply that an example shows."""
+MOST_NUMBERS = 2500
+"""Rows of the table of all numbers: more make a page slow, and the warehouse has them."""
 NO_NOISE = "no arm measures noise alone"
 
 
@@ -138,6 +140,10 @@ def report(
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
     gates, judged = scorecard_rows(found)
+    every: pl.DataFrame = estimates
+    if numbers is not None:
+        every = numbers.filter(pl.col("mode").is_in([facts.mode, "any"]))
+    name = "'" + facts.study.replace("'", "''") + "'"
     command = f"voirdire show {quote(facts.study)}"
     shown = [] if examples is None else _examples(examples, command)
     return page(
@@ -170,13 +176,16 @@ def report(
         provenance=_provenance(facts, estimates, rested, primary),
         glossary=glossary(facts.thresholds),
         limits=written_limits(facts.thresholds),
-        everything=all_rows(
-            estimates
-            if numbers is None
-            else numbers.filter(pl.col("mode").is_in([facts.mode, "any"])),
-            facts.persons,
-        ),
+        everything=all_rows(_whole_first(every), facts.persons),
+        numbers=every.height,
+        query=f"voirdire sql --format csv {quote(f'from mart.numbers where study = {name}')}",
     )
+
+
+def _whole_first(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return as many rows as a page can hold, rather those of whole cells than of parts of them."""
+    placed = numbers.with_row_index("place").sort(pl.col("subgroup") != "", "place")
+    return placed.head(MOST_NUMBERS).sort("place").drop("place")
 
 
 def _choices(

@@ -160,7 +160,6 @@ def test_hovering_shows_numbers_with_interval_and_n(opened: Open) -> None:
 
 def test_a_table_is_sorted_filtered_and_copied_without_formulas(opened: Open) -> None:
     page = opened(permissions=["clipboard-read", "clipboard-write"])
-    draw_all(page)
     page.get_by_text("All numbers, with sample sizes").click()
     table = page.locator("table[data-perturbations='2']")
     whole = table.locator("tbody tr:not(.rests)")

@@ -225,3 +225,20 @@ def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: 
     told = parts.Page(page).text
     assert "suspect" in told
     assert f"inconclusive [{MINUS}.01, .02]" in told  # its gate, of the last wave alone
+
+
+def test_of_very_many_numbers_those_of_whole_cells_stand_in_the_page(
+    parts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.report.MOST_NUMBERS", 9)
+    pairs = [
+        {"statistic": "asr", "subgroup": f"c{n}", "estimate": 0.5550 + n / 1e4} for n in range(5)
+    ]
+    found = parts.estimates(*pairs)
+    facts = parts.FACTS._replace(study="ann's")
+    page = parts.report(facts, found, parts.findings(), parts.perturbed(), numbers=found)
+    text = parts.Page(page).text
+    assert "All numbers, with sample sizes and methods (9 of 14 rows)" in text
+    assert ".812" in text
+    assert ".555" not in text
+    assert "voirdire sql --format csv 'from mart.numbers where study = '\"'\"'ann'\"'\"''" in text
