@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from flows.publishing.served_files import reports_of
 from flows.running.processes import exit_now, run_in_thread, sigterm_interrupts
 from flows.serving.access import Access, own_server, stored, stored_auth
 from flows.serving.server import (
@@ -19,7 +20,7 @@ from flows.serving.server import (
 from flows.studies import STUDIES
 from tasks.kit import home
 from tasks.kit.printable import printable
-from warehouse.peek import VARIABLE
+from warehouse.peek import VARIABLE, default_path
 
 PORT = 4200
 SECONDS_TO_STOP = 40.0
@@ -97,7 +98,13 @@ def _start(port: int, ending: ExitStack, *, auth: bool) -> Access:
             f"`voirdire serve` is already running: {_pages(own[0])} (process {own[1]}). Stop it "
             "first, or set PREFECT_HOME to another folder for a separate server."
         )
-    server = Server(port, stored_auth() if auth else None, pages=True, listener=_say_of_server)
+    server = Server(
+        port,
+        stored_auth() if auth else None,
+        pages=True,
+        reports=reports_of(default_path()),
+        listener=_say_of_server,
+    )
     ending.callback(server.stop)
     server.wait(_say, progress=True)
     access = server.access

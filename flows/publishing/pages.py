@@ -9,6 +9,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.publishing.evidence import draw_examples
+from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import vote_facts
 from flows.studies import Study, with_prompts
 from schemas.curation import PerturbedAnswers
@@ -31,7 +32,7 @@ MADE_BY = "select distinct run from estimates where study = ?"
 
 def report_path(warehouse: Path, study: str) -> Path:
     """Return where a study's report is written: beside the warehouse."""
-    return warehouse.parent / "reports" / f"{study}.html"
+    return reports_of(warehouse) / f"{study}.html"
 
 
 def write_page(page: str, path: Path) -> None:

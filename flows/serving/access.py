@@ -24,6 +24,8 @@ class Access(NamedTuple):
 
     url: str
     auth: str | None = None
+    reports: str | None = None
+    """Folder whose reports it serves."""
 
     def put_into_environment(self) -> None:
         """Make Prefect's client use the server, in this process and its child processes."""
@@ -71,7 +73,10 @@ def own_server() -> tuple[Access, int] | None:
         return None
     try:
         found = json.loads(text)
-        process, access = int(found["process"]), Access(found["url"], found["auth"])
+        process, access = (
+            int(found["process"]),
+            Access(found["url"], found["auth"], found.get("reports")),
+        )
     except (ValueError, KeyError, TypeError):
         return None
     # If it has ended, another program may have its port and must not get the string.

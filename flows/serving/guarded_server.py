@@ -1,4 +1,4 @@
-"""Prefect's server for one user of this machine: python -m flows.serving.guarded_server PORT.
+"""Prefect's server for one user: python -m flows.serving.guarded_server PORT [REPORTS].
 
 It ends when its standard input does. It refuses requests that are addressed to another host (DNS
 rebinding) or sent by a page of another site; Prefect's own list of allowed origins only prevents
@@ -9,7 +9,10 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
+
+from flows.publishing.served_files import ROOT, ServedFiles
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -26,17 +29,23 @@ def origins(port: int) -> list[str]:
 
 
 class Guard:
-    """ASGI middleware that refuses requests to other hosts and from other origins."""
+    """ASGI middleware that refuses requests to other hosts and from other origins.
 
-    def __init__(self, app: App, port: int) -> None:
-        self._app = app
+    It also serves the reports, if there are any to serve.
+    """
+
+    def __init__(self, app: App, port: int, reports: ServedFiles | None = None) -> None:
+        self._app, self._reports = app, reports
         self._hosts = {*HOSTS, *(f"{host}:{port}" for host in HOSTS)}
         self._origins = set(origins(port))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or respond with 400."""
         if scope["type"] not in {"http", "websocket"} or not (wrong := self._wrong(scope)):
-            await self._app(scope, receive, send)
+            if self._reports and scope["type"] == "http" and scope["path"].startswith(ROOT):
+                await self._reports(scope, send)
+            else:
+                await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:
@@ -72,11 +81,14 @@ def main() -> None:
     import uvicorn
     from prefect.server.api.server import create_app
 
-    port = int(sys.argv[1])
+    port, *folders = sys.argv[1:]
+    # The server itself may ask for none, as with --no-auth.
+    auth = os.environ.get("PREFECT_SERVER_API_AUTH_STRING")
+    reports = ServedFiles(Path(folders[0]), auth) if folders else None
     uvicorn.run(
-        Guard(create_app(), port),
+        Guard(create_app(), int(port), reports),
         host="127.0.0.1",
-        port=port,
+        port=int(port),
         log_level="error",
         lifespan="on",
     )

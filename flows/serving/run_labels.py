@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from prefect import get_client
@@ -11,8 +12,11 @@ from prefect.runtime import flow_run as this_run
 from pydantic import BaseModel
 
 from flows.studies import Study
+from warehouse.peek import default_path
 
 OURS = "voirdire"
+LABELS = ("kind:", "study:", "warehouse:")
+"""Beginnings of the tags that a run gets."""
 
 
 def tags_of(kind: str, study: str | None = None) -> list[str]:
@@ -35,13 +39,15 @@ def run_name() -> str:
 
 
 async def tag_run(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Tag a run with its flow and its study, which the form may have changed."""
+    """Tag a run with its flow, its study and its warehouse, which the form may have changed."""
     if not state.is_running():
         return
-    ours = tags_of(flow.name, _subject(flow_run.parameters)["name"])
-    others = [
-        tag for tag in flow_run.tags if not tag.startswith(("kind:", "study:")) and tag != OURS
+    warehouse = Path(flow_run.parameters.get("warehouse") or default_path()).name
+    ours = [
+        *tags_of(flow.name, _subject(flow_run.parameters)["name"]),
+        f"warehouse:{warehouse}",
     ]
+    others = [tag for tag in flow_run.tags if not tag.startswith(LABELS) and tag != OURS]
     async with get_client() as client:
         await client.update_flow_run(flow_run.id, tags=[*ours, *others])
 

@@ -14,6 +14,7 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Callable
 from http.client import HTTPException
+from pathlib import Path
 from typing import NamedTuple
 
 from flows.serving.access import AUTH_VARIABLE, USER, Access, own_server
@@ -96,16 +97,18 @@ class Server:
         auth: str | None = None,
         *,
         pages: bool = False,
+        reports: Path | None = None,
         listener: Print | None = None,
     ) -> None:
         self.port = port or _free_port()
         if port:
             _require_free(port)
-        self.access = Access(f"http://127.0.0.1:{self.port}/api", auth)
+        served = [str(reports)] if reports else []
+        self.access = Access(f"http://127.0.0.1:{self.port}/api", auth, *served)
         self._listener = listener
         self._lines: deque[str] = deque(maxlen=LINES_KEPT)
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "flows.serving.guarded_server", str(self.port)],
+            [sys.executable, "-m", "flows.serving.guarded_server", str(self.port), *served],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

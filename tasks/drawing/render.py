@@ -1,7 +1,9 @@
 """Specs drawn: as SVG for a page, and as pictures that stand alone."""
 
 import html
+import math
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tasks.drawing.spec import LOOK, Spec, with_variables
@@ -36,6 +38,23 @@ def picture(spec: Spec) -> Picture:
     whole = spec | {"config": LOOK | {"background": "white"}}
     png = vl_convert.vegalite_to_png(whole, vl_version=VEGA_LITE, scale=PNG_SCALE)
     return Picture(_svg(whole), png)
+
+
+def stacked_svg(specs: Sequence[Spec]) -> str:
+    """Draw panels one below another as one picture on a white ground."""
+    placed, below, widest = [], 0, 0
+    for number, spec in enumerate(specs):
+        drawn = _svg(spec | {"config": LOOK | {"background": "white"}})
+        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn)
+        if size is None:
+            raise ValueError(f"{drawn[:80]!r} is not a drawing with a viewBox.")
+        # Panels have the same ids.
+        drawn = re.sub(r'\b(id="|url\(#)', rf"\g<1>p{number}-", drawn)
+        placed.append(drawn.replace("<svg", f'<svg y="{below}"', 1))
+        below += math.ceil(float(size[2]))
+        widest = max(widest, math.ceil(float(size[1])))
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{widest}" height="{below}">'
+    return f"{head}{''.join(placed)}</svg>"
 
 
 def _svg(spec: Spec) -> str:

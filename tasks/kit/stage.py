@@ -80,22 +80,27 @@ def results_folder() -> Path:
     return Path(get_current_settings().results.local_storage_path) / "voirdire"
 
 
-def prune_results() -> int:
-    """Delete cached results older than VOIRDIRE_RESULT_DAYS (default 30); return how many.
+def oldest_kept() -> float:
+    """Return the time before which what can be made again is deleted: VOIRDIRE_RESULT_DAYS ago.
 
     Raises
     ------
     ValueError
-        If the variable is not a number of days.
+        If the variable (default 30) is not a number of days.
     """
     given = os.environ.get(DAYS_VARIABLE, "30")
     try:
-        oldest = time.time() - 86400 * float(given)
+        return time.time() - 86400 * float(given)
     except ValueError:
         raise ValueError(
             f"{DAYS_VARIABLE} is {given!r:.40}; it must be a number of days, such as 30. Correct "
             "or unset it."
         ) from None
+
+
+def prune_results() -> int:
+    """Delete cached results that were not used for VOIRDIRE_RESULT_DAYS; return how many."""
+    oldest = oldest_kept()
     pruned = 0
     for file in results_folder().glob("*"):
         # Another run may prune at the same time.
@@ -107,19 +112,29 @@ def prune_results() -> int:
 
 
 def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
-    """Make a cached stage; ``run_name`` may use its parameters, as in ``perturb {name}``."""
+    """Make a cached stage; ``run_name`` may use its parameters, as in ``perturb {name}``.
+
+    Without it, runs are named like the function, without the suffix that Prefect would add.
+    """
     return task(
         cache_policy=Content(),
         persist_result=True,
         result_storage=results_folder(),
         result_serializer=Compressed(),
-        task_run_name=run_name,
+        task_run_name=run_name or _words(function.__name__),
     )(function)
 
 
 def uncached_task(function: Callable[P, R], name: str | None = None) -> Task[P, R]:
     """Make an uncached task, for results that are stored elsewhere."""
-    return task(name=name, cache_policy=NO_CACHE, persist_result=False)(function)
+    called = name or function.__name__
+    return task(
+        name=name, task_run_name=_words(called), cache_policy=NO_CACHE, persist_result=False
+    )(function)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def cached_function(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataFrame]:

@@ -23,6 +23,11 @@ class Advice(NamedTuple):
     simulated: bool
     why: str
 
+    def text(self) -> str:
+        """Write it as a line."""
+        mark = f" {MARK}" if self.simulated else ""
+        return f"{self.mark} {self.judge}{mark}: {self.recommendation}. {self.why}."
+
     def markdown(self) -> str:
         """Write it as an item of a list in Markdown."""
         mark = f" {MARK}" if self.simulated else ""

@@ -15,6 +15,7 @@ import pytest
 from waiting import wait_for
 
 from schemas.judging import Votes
+from tasks.reporting.wording import number
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -254,16 +255,24 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     # The server has those of other tests too.
     artifacts = ask_server("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run]}}})
     by_key = {artifact["key"]: artifact for artifact in artifacts}
-    assert {"findings", "report", "ballots"} <= by_key.keys()
+    assert {"answer", "ballots"} <= by_key.keys()
     advised = warehouse.query("select judge, recommendation from mart.recommendations").rows()
     assert len(advised) == 5
     for judge, recommendation in advised:
         line = f" {judge} (simulated): **{recommendation}**. "
-        assert line in by_key["report"]["data"], by_key["report"]["data"]
-    rows = json.loads(by_key["findings"]["data"])
-    shifts = warehouse.query("select sham_shift from mart.bias where perturbation is not null")
-    told = [row["sham_shift"] for row in rows if row["perturbation"] != "position"]
-    assert sorted(told) == pytest.approx(sorted(shifts["sham_shift"]), abs=0.001)
+        assert line in by_key["answer"]["data"], by_key["answer"]["data"]
+        assert f"{judge} (simulated)" in by_key["answer"]["description"]
+    bias = warehouse.query("select judge, perturbation, shift, finding from mart.bias")
+    for judge, perturbation, shift, finding in bias.drop_nulls("perturbation").rows():
+        row = next(
+            line
+            for line in by_key["answer"]["data"].splitlines()
+            if line.startswith(
+                f"| {judge} (simulated) | {perturbation.replace('_', chr(92) + '_')} |"
+            )
+        )
+        assert f"| {number(shift)} \\[" in row
+        assert row.endswith(f"| {finding} |")
     shown = voirdire("sql", "select judge, finding from mart.bias", "--format", "json")
     # five judges, each with four perturbations and its position
     assert len(json.loads(shown.stdout)) == 25

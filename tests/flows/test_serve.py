@@ -16,6 +16,7 @@ from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
 Ask = Callable[..., Any]
+TAGS = {"voirdire", "kind:audit", "study:from_ui", "warehouse:voirdire.duckdb"}
 
 
 def test_a_study_runs_from_the_ui(
@@ -85,9 +86,11 @@ def test_a_study_runs_from_the_ui(
     of_audit, of_remeasure, of_calibrate = (
         _steps(ask_server, each["id"]) for each in (run, again, held)
     )
-    assert of_remeasure == {step.name for step in stages.RESULTS}
+    assert of_remeasure == {step.name.replace("_", " ") for step in stages.RESULTS}
     assert of_remeasure < of_audit
-    assert of_calibrate == {"try_judges", "annotations_of", "agree", "compare"}
+    assert of_calibrate == {"try judges", "annotations of", "agree", "compare"}
+    tags = {*ask_server(f"/flow_runs/{run['id']}")["tags"]}
+    assert ("cast offline/random 1-36" in of_audit, tags) == (True, TAGS)
     assert third == (
         "COMPLETED",
         "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)",
@@ -131,7 +134,7 @@ def _deployments(ask: Ask) -> dict[str, Any] | None:
 def _steps(ask: Ask, run: str) -> set[str]:
     """Return the names of a run's tasks."""
     found = ask("/task_runs/filter", {"flow_runs": {"id": {"any_": [run]}}})
-    return {each["name"].rpartition("-")[0] for each in found}
+    return {each["name"] for each in found}
 
 
 def _end_of(ask: Ask, run: str) -> tuple[str, str] | None:

@@ -201,6 +201,29 @@ def test_it_tells_what_is_served_and_how_to_switch_it_on(serving: Any) -> None:
     assert "the study 'torn' of " in said
 
 
+def test_the_page_of_a_run_leads_to_its_report_and_pictures(serving: Any) -> None:
+    def newest() -> dict[str, str] | None:
+        asked = {"artifacts": {"key": {"any_": ["answer", "forest"]}}}
+        found = serving.ask("POST", "/artifacts/latest/filter", asked)[1]
+        return {each["key"]: each["data"] for each in found} if len(found) == 2 else None
+
+    data = wait_for(newest, "no run has shown an answer")
+    assert "## Which judge to use" in data["answer"]
+    assert "| offline/random (simulated) | fake\\_reference |" in data["answer"]
+    report = re.search(r"\[Open the newest report of the study\]\((.+)\)", data["answer"])
+    assert report
+    bare = {"Authorization": None, "Content_Type": None}
+    for link, begins in ((report[1], "<!doctype html>"), (data["forest"], "<svg ")):
+        place = link.removeprefix(f"http://127.0.0.1:{serving.port}")
+        status, text = serving.ask("GET", place, api="", **bare)
+        assert (status, text[: len(begins)].lower()) == (200, begins)
+        assert serving.ask("GET", place.partition("?")[0], api="", **bare)[0] == 401
+        assert serving.ask("GET", place.partition("?")[0], api="")[0] == 200
+        evil = {"Origin": "http://evil.example"}
+        assert serving.ask("GET", place, api="", **bare, **evil)[0] == 400
+    assert not re.search(r"ERROR|CRITICAL|Traceback", serving.log.read_text())
+
+
 def test_what_lets_in_is_the_users_alone(serving: Any) -> None:
     folder = serving.folder / "prefect" / "voirdire"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

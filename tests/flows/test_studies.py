@@ -71,7 +71,7 @@ def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
         f"the file has no key 'timezone'. Did you mean [study] timezone? {known} "
         f"the file has no key 'folder'. Did you mean [study] folder? {known} "
         "the file needs the key 'about'. "
-        "[study] has no key 'judgs'. Did you mean 'judges'? Known: name, dataset, "
+        "[study] has no key 'judgs'. Did you mean 'judges'? Known: judges, limit, "
     )
     assert problem.startswith(start), problem
     assert problem.endswith(

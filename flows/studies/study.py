@@ -1,0 +1,396 @@
+"""The options of an audit: what a study file and the form in the Prefect UI set."""
+
+import hashlib
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from schemas.keys import content_key
+from tasks.kit.code_digest import code_digest
+from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
+from tasks.perturbations import PERTURBATIONS, asked_under
+from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
+from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
+
+CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
+FREE = UsdPerMillion(prompt=0, completion=0)
+OFFLINE = [f"offline/{name}" for name in ("careless", "gullible", "honest", "positional", "random")]
+"""Simulated judges with much noise, the presets of methods.md, section 13."""
+
+PATIENCE_SECONDS = 600.0
+"""How long a writer waits: another program may hold the warehouse open."""
+
+LARGEST = 2**63 - 1
+"""Whole number that a column of the warehouse holds."""
+
+
+class Parameters(BaseModel):
+    """Parameters of a run, which ``runs.parameters`` keeps as JSON."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def stored(cls, text: str) -> Self:
+        """Read what a run of this or an earlier version kept.
+
+        A field that this version does not know is left out, and one that it added has its default.
+
+        Raises
+        ------
+        ValueError
+            If a field has a value that this version does not take.
+        """
+        return cls.model_validate(_known_fields(cls, with_prompts(json.loads(text))))
+
+
+def with_prompts(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a study with its one ``prompt`` as the list ``prompts``.
+
+    Files may name one prompt, and parameters that were stored before a study took several do.
+
+    Raises
+    ------
+    ValueError
+        If both are given.
+    """
+    if "prompt" not in given:
+        return given
+    if "prompts" in given:
+        raise ValueError("prompt and prompts are both given. Give the list prompts only.")
+    rest = {name: value for name, value in given.items() if name != "prompt"}
+    one = given["prompt"]
+    return {**rest, "prompts": one if isinstance(one, list) else [one]}
+
+
+def _known_fields(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the fields that a model has, also in its sub-models."""
+    fields = {name: field.annotation for name, field in model.model_fields.items()}
+    return {
+        name: _known_fields(kind, value)
+        if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, BaseModel)
+        else value
+        for name, value in given.items()
+        for kind in [fields.get(name)]
+        if name in fields
+    }
+
+
+class Study(Parameters):
+    """Design of an audit: questions, perturbations, judges and votes."""
+
+    judges: list[str] = Field(
+        title="Cost: judges",
+        default=OFFLINE,
+        min_length=1,
+        description="Judges to audit, each of which gets all ballots, as in openai/gpt-5.4-mini. "
+        "The judges offline/... are simulated, not language models, and free.",
+        json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
+    )
+    limit: int | None = Field(
+        title="Cost: questions",
+        default=None,
+        ge=1,
+        le=LARGEST,
+        description="Maximum number of questions, balanced over categories, as in 20. Empty: all. "
+        "A finding needs at least 10.",
+    )
+    votes_per_pair: int = Field(
+        title="Cost: votes per pair",
+        default=2,
+        ge=1,
+        le=100,
+        description="Votes per judge and pair, or per answer if the prompt shows one, as in 2: "
+        "one in each order. Must be even in mode balanced if a prompt compares two.",
+    )
+    budget_usd: float | None = Field(
+        title="Cost: budget in US dollars",
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Maximum cost of a run, in US dollars, as in 2.5. Empty: no limit. Calls that "
+        "could exceed it are not made.",
+    )
+    perturbations: list[str] = Field(
+        title="Cost: perturbations",
+        default=CLASSIC,
+        min_length=1,
+        description="Changes made to the target answer, each tested by itself; each adds calls "
+        "for its experimental pairs and for its shams.",
+        json_schema_extra={"items": {"type": "string", "enum": list(PERTURBATIONS)}},
+    )
+    prompts: list[str] = Field(
+        title="Cost: judge prompts",
+        default=["pair_v2"],
+        min_length=1,
+        description="Judge prompts. Each judge is asked under each of them, and judges under "
+        "different prompts are compared with one another.",
+        json_schema_extra={"items": {"type": "string", "enum": list(PROMPTS)}},
+    )
+    sham: Literal["first", "second", "both", "none"] = Field(
+        title="Cost: sham",
+        default="first",
+        description="Recipe of the sham (meaning-free edit) that shifts are measured against: the "
+        "perturbation's first or second recipe, or both (their difference is reported). With "
+        "none, as in the papers, shifts are measured against the control, which saves a third of "
+        "the calls.",
+    )
+    replicates: bool = Field(
+        title="Cost: replicates",
+        default=False,
+        description="Also ask about each unperturbed pair a second time, to separate noise from "
+        "the effect of any edit.",
+    )
+    reworded: bool = Field(
+        title="Cost: reworded prompts",
+        default=False,
+        description="Also ask about each unperturbed pair in other words (with each variant of "
+        "the judge prompts) and once more in the same words (replicates), to see how many "
+        "verdicts depend on the wording.",
+    )
+    stop: Literal["none", "lossless", "pair"] = Field(
+        title="Cost: early stopping",
+        default="none",
+        description="Ask for votes one after another and stop early: when the verdict can no "
+        "longer change (lossless), or when one answer leads by two votes (pair).",
+    )
+    probe: bool = Field(
+        title="Cost: probe for repetition",
+        default=False,
+        description="Ask for one vote per order if a judge repeats itself in at least 99 of 100 "
+        "probes.",
+    )
+    dataset: str = Field(
+        title="Data: dataset",
+        default="bloom",
+        min_length=1,
+        description="Name of a dataset, such as bloom, or path of a .jsonl, .csv or .parquet file "
+        "of your own.",
+    )
+    folder: str | None = Field(
+        title="Data: folder",
+        default=None,
+        description="Folder with the files of a dataset that is not bundled, such as bias_study.",
+    )
+    category_column: str | None = Field(
+        title="Data: category column",
+        default=None,
+        description="Column of your own file that splits results, such as difficulty. Empty: "
+        "category.",
+    )
+    name: str = Field(
+        title="Saved as: name",
+        default="quick",
+        pattern=r"^[A-Za-z0-9_.-]{1,64}$",
+        description="Name under which results are saved, as in mini. A later run of the same name "
+        "replaces them.",
+    )
+    wave: str = Field(
+        title="Saved as: wave",
+        default="",
+        max_length=64,
+        description="Label of this measurement, as in {date}. A new label casts all votes again, "
+        "which costs as much as the first. {date} stands for the scheduled date of the run, "
+        "{minute} for its scheduled date and time.",
+    )
+    timezone: str = Field(
+        title="Saved as: time zone",
+        default="UTC",
+        description="Time zone of {date}, {minute} and the schedule, such as Europe/Berlin.",
+    )
+    mode: Literal["balanced", "paper"] = Field(
+        title="Design: mode",
+        default="balanced",
+        description="balanced: each pair is shown equally often in both orders. paper: positions "
+        "are drawn at random, as in arXiv 2402.10669.",
+    )
+    seed: int = Field(
+        title="Design: random seed",
+        default=0,
+        ge=0,
+        le=LARGEST,
+        description="Random seed of templates, shams and positions.",
+    )
+    checks: Literal["drop", "flag"] = Field(
+        title="Design: validity checks",
+        default="drop",
+        description="drop: exclude texts that fail a validity check. flag: use them and flag them.",
+    )
+    gaps_allowed: float = Field(
+        title="Limits: share of gaps allowed",
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Maximum share of a judge's ballots without a reply, from 0 to 1. A run with "
+        "more gaps does not replace complete results of the same wave. If there are none, its "
+        "results are saved and marked as partial.",
+    )
+    detects_at: float = Field(
+        title="Limits: detects at",
+        default=DETECTS_AT,
+        gt=0,
+        lt=1,
+        description="Share of flaws, between 0 and 1, that a judge must detect, by the lower "
+        "bound of its interval, for the finding `detects`.",
+    )
+    too_fast_seconds: float = Field(
+        title="Limits: too fast, in seconds",
+        default=TOO_FAST_SECONDS,
+        ge=0,
+        allow_inf_nan=False,
+        description="Votes of people that took less than this many seconds are excluded, and "
+        "their number is reported.",
+    )
+    patience_seconds: float = Field(
+        title="Limits: patience, in seconds",
+        default=PATIENCE_SECONDS,
+        ge=0,
+        allow_inf_nan=False,
+        description="How many seconds a run tries to save while another program holds the "
+        "warehouse open. Judges are still asked meanwhile.",
+    )
+    thresholds: Thresholds = Field(
+        title="Limits: thresholds",
+        default=DEFAULTS,
+        description="Limits that decide findings, exclusions and gates. The defaults are those of "
+        "the methods; with other values results are hard to compare with other studies.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_prompt(cls, given: Any) -> Any:
+        return with_prompts(given) if isinstance(given, dict) else given
+
+    @field_validator("perturbations", "judges", "prompts")
+    @classmethod
+    def _each_once(cls, names: list[str]) -> list[str]:
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} given more than once. Give each name once.")
+        return names
+
+    @field_validator("timezone")
+    @classmethod
+    def _of_iana(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, OSError, ValueError) as error:
+            raise ValueError(
+                "not a time zone. Use a name of the IANA database, such as UTC or Europe/Berlin"
+            ) from error
+        return name
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether unperturbed pairs are asked about a second time in the same words."""
+        return self.replicates or self.reworded
+
+    def variants(self) -> list[str]:
+        """Return the names of the variants of the judge prompts that are asked."""
+        if not self.reworded:
+            return []
+        return sorted({name for prompt in self.prompts for name in variants_of(prompt)})
+
+    def asked(self) -> list[str]:
+        """Return the names of the perturbations with the chosen sham recipes."""
+        return asked_under(self.perturbations, self.sham)
+
+    def check(self) -> None:
+        """Reject unknown names and unbalanced designs before any call is made.
+
+        Raises
+        ------
+        LookupError
+            For a name that is in no catalogue, with a suggestion.
+        ValueError
+            For a design that cannot be balanced.
+        """
+        for name in self.perturbations:
+            PERTURBATIONS.require(name)
+        for name in self.judges:
+            JUDGES.require(name)
+        labels = [label_of(name) for name in self.prompts]
+        if twice := sorted({label for label in labels if labels.count(label) > 1}):
+            raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
+        self._check_pointwise(labels)
+        if self.reworded and not self.variants():
+            known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
+            raise ValueError(
+                f"reworded needs variants of a prompt, and {', '.join(self.prompts)} has none. Add "
+                f"a table [variants.NAME] to a prompt of your own, or use {' or '.join(known)}."
+            )
+        if self.mode == "paper" and (self.stop != "none" or self.probe):
+            raise ValueError(
+                f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
+                "mode 'paper' draws positions at random. Use mode 'balanced'."
+            )
+        if self.detects_at <= self.thresholds.overlooks_below:
+            raise ValueError(
+                f"detects_at ({self.detects_at}) must be greater than thresholds.overlooks_below "
+                f"({self.thresholds.overlooks_below}), or a judge could both detect and overlook."
+            )
+        pairs = not all(prompt_of(label).pointwise for label in labels)
+        if self.mode == "balanced" and self.votes_per_pair % 2 and pairs:
+            raise ValueError(
+                f"votes_per_pair ({self.votes_per_pair}) must be even in mode 'balanced'. Use an "
+                "even number, or mode 'paper'."
+            )
+
+    def _check_pointwise(self, labels: list[str]) -> None:
+        """Reject early stopping for judge prompts that show one answer, without an order."""
+        alone = [label for label in labels if prompt_of(label).pointwise]
+        if alone and (self.stop != "none" or self.probe):
+            raise ValueError(
+                f"stop ({self.stop}) and probe ({self.probe}) need pairs in both orders, but the "
+                f"judge prompt {alone[0]!r} shows one answer. Leave both out."
+            )
+
+    def at(self, moment: datetime) -> "Study":
+        """Return the study with the wave's date and time, and digests of the user's own prompts.
+
+        A name that is in no catalogue is kept: ``check`` rejects it.
+        """
+        local = moment.astimezone(ZoneInfo(self.timezone))
+        wave = self.wave.replace("{date}", f"{local:%Y-%m-%d}")
+        # With its offset: where clocks are set back, an hour of the day comes twice.
+        wave = wave.replace("{minute}", local.isoformat(timespec="minutes"))
+        prompts = [label_of(name) if is_known(name) else name for name in self.prompts]
+        return self.model_copy(update={"wave": wave, "prompts": prompts})
+
+    def can_spend(self) -> bool:
+        """Tell whether a run may cost money: a judge is neither simulated, local nor free."""
+        asked = ((JUDGES[judge], provider_of(judge)) for judge in self.judges if judge in JUDGES)
+        return any(
+            not (provider.simulated or provider.serve or judge.usd_per_million == FREE)
+            for judge, provider in asked
+        )
+
+    def fingerprint(self) -> str:
+        """Return a digest of everything that determines the ballots and the results."""
+        # Imports Polars, which the start of a command does without.
+        from tasks.datasets import DATASETS
+
+        own = DATASETS.own.get(self.dataset, Path(self.dataset))
+        inside = own.rglob("*") if own.is_dir() else ()
+        files = [own, *sorted(inside), *sorted(Path(self.folder or os.devnull).glob("*"))]
+        data = [_digest(file) for file in files if file.is_file()]
+        asked = [
+            [
+                JUDGES[name].model_dump(),
+                provider_of(name).model_dump(),
+                usable_api_base(provider_of(name)),
+            ]
+            for name in self.judges
+        ]
+        # How long a file is waited for changes no result.
+        decides = self.model_dump(exclude={"patience_seconds"})
+        return content_key(decides, data, asked, code_digest())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
