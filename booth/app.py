@@ -1,59 +1,21 @@
 """Web pages of the booth: a welcome page for each personal link, and the ballots."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import parse_qs, urlsplit
+from typing import Annotated
+from urllib.parse import parse_qs
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.exceptions import HTTPException
+from fastapi.responses import RedirectResponse, Response
 
 from booth._booth import Booth
-from booth._render import rendered
 from booth._seats import Seat
-from schemas.keys import content_key
+from booth.web.markdown import rendered
+from booth.web.pages import Refused, add_guard, add_static, answering, host_of, is_foreign, page
 from tasks.judging.people import CHOSEN, QUESTION
 
-HERE = Path(__file__).parent
-STATIC = {"booth.css": "text/css", "booth.js": "text/javascript", "icon.svg": "image/svg+xml"}
 LONGEST_FORM = 8192
 MOST_FIELDS = 10
 SECONDS_OF_A_SESSION = 180 * 24 * 3600
 KEYS = {"Answer 1": "1", "Answer 2": "2", "Tie": "3 t", "Not familiar": "n"}
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "X-Robots-Tag": "noindex, nofollow",
-    # A link contains a token, which must not leak by the referrer. With no-referrer, browsers would
-    # send "null" as the origin of our own forms.
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-PAGES = Environment(
-    loader=FileSystemLoader(HERE / "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-
-
-# Static files have a content hash in their URL, so browsers may cache them for ever.
-PAGES.globals["files"] = content_key(
-    *((HERE / "static" / name).read_text(encoding="utf-8") for name in STATIC)
-)
-
-
-class Refused(Exception):  # noqa: N818 - it is no error of the program
-    """Reject a request. The response gives no reason on purpose."""
 
 
 class Unreadable(Exception):  # noqa: N818 - it is no error of the program
@@ -115,13 +77,16 @@ def make_app(booth: Booth, *, secure: bool = False, url: str = "") -> FastAPI:
     site = Site(booth, secure=secure)
     _add_links(app, site)
     _add_ballots(app, site)
-    _add_guard(app, _host_of(url))
+    add_static(app)
+    app.add_exception_handler(Unreadable, answering("refused", 400))
+    app.add_exception_handler(OSError, answering("not_saved", 503))
+    known = host_of(url)
+    add_guard(
+        app,
+        lambda request: request.method not in {"GET", "HEAD"} and is_foreign(request, known),
+        "refused",
+    )
     return app
-
-
-def page(name: str, status: int = 200, **more: Any) -> HTMLResponse:
-    """Fill in a template."""
-    return HTMLResponse(PAGES.get_template(f"{name}.html").render(**more), status)
 
 
 def _add_links(app: FastAPI, site: Site) -> None:
@@ -205,68 +170,6 @@ def _add_ballots(app: FastAPI, site: Site) -> None:
         seat = site.voter(request, slug)
         booth.hand_in(seat)
         return RedirectResponse(place(seat), 303)
-
-    @app.get("/static/{name}")
-    def static(name: str) -> Response:
-        if name not in STATIC:
-            raise Refused
-        return FileResponse(
-            HERE / "static" / name,
-            media_type=STATIC[name],
-            headers={"Cache-Control": "public, max-age=31536000, immutable"},
-        )
-
-
-def is_foreign(request: Request, known: str | None = None) -> bool:
-    """Tell whether a request comes from another site; ``known`` is another host name of the booth.
-
-    Browsers send Sec-Fetch-Site only over https and to loopback addresses. Otherwise the origin is
-    compared with the host. A request without an origin is not from a browser, so it has no cookie.
-    """
-    site = request.headers.get("sec-fetch-site")
-    if site is not None:
-        return site not in {"same-origin", "none"}
-    come = request.headers.get("origin") or request.headers.get("referer")
-    if come is None:
-        return False
-    host = _host_of(come)
-    scheme = come.partition(":")[0]
-    ours = {_host_of(f"{scheme}://{request.headers.get('host', '')}"), known}
-    return host is None or host not in ours
-
-
-def _host_of(address: str) -> str | None:
-    """Return the host and port of an address; null if there is none, as of "null"."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return None
-    usual = {"http": ":80", "https": ":443"}.get(parts.scheme)
-    return parts.netloc.lower().removesuffix(usual) or None if usual else None
-
-
-def _answering(name: str, status: int) -> Callable[[Request, Exception], Response]:
-    return lambda *_: page(name, status)
-
-
-def _add_guard(app: FastAPI, known: str | None) -> None:
-    # The page does not reveal whether a link is wrong, used or unknown.
-    app.add_exception_handler(Refused, _answering("refused", 403))
-    app.add_exception_handler(Unreadable, _answering("refused", 400))
-    app.add_exception_handler(HTTPException, _answering("refused", 403))
-    app.add_exception_handler(OSError, _answering("not_saved", 503))
-
-    @app.middleware("http")
-    async def guard(request: Request, call_next: Any) -> Response:
-        """Reject cross-site requests, and add the security headers."""
-        answer: Response = (
-            page("refused", 403)
-            if request.method not in {"GET", "HEAD"} and is_foreign(request, known)
-            else await call_next(request)
-        )
-        for name, value in HEADERS.items():
-            answer.headers.setdefault(name, value)
-        return answer
 
 
 def _count(text: str) -> int | None:

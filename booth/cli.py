@@ -1,12 +1,9 @@
 """``voirdire booth``: serve voting pages, export ballots and import votes."""
 
-import signal
 import socket
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import click
@@ -153,93 +150,34 @@ def _changes(programme: dict[str, Any]) -> dict[str, Any]:
 
 def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
     """Serve pages until Ctrl-C or SIGTERM."""
-    import uvicorn
-
-    from booth._connections import bounded, most_connections
     from booth.app import make_app
+    from booth.web.server import listen, serve
 
-    listening = _listen(host, port)
+    listening = listen(host, port)
     base = (url or f"http://{_named(host)}:{listening.getsockname()[1]}").rstrip("/")
     app = make_app(opened, secure=base.startswith("https://"), url=base)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        proxy_headers=False,
-        timeout_graceful_shutdown=5,
-        http=bounded(most_connections()),
-    )
-    server = uvicorn.Server(config)
-    # Signals go to the main thread, which saves votes after the server has ended.
-    serving = threading.Thread(target=_run, args=(server, listening), daemon=True)
-    saving = threading.Thread(target=opened.keep_saving, daemon=True)
-    signals = _signals()
-    serving.start()
-    saving.start()
-    width = max(len(voter) for voter in opened.seats)
-    for seat in opened.seats.values():
-        done = f"{seat.answered} of {len(seat.order)}"
-        click.echo(f"{seat.voter:{width}}  {done:>10}  {base}/v/{opened.token(seat)}")
-    if not base.startswith("https://") and host not in LOOPBACK:
+
+    def announce() -> None:
+        width = max(len(voter) for voter in opened.seats)
+        for seat in opened.seats.values():
+            done = f"{seat.answered} of {len(seat.order)}"
+            click.echo(f"{seat.voter:{width}}  {done:>10}  {base}/v/{opened.token(seat)}")
+        if not base.startswith("https://") and host not in LOOPBACK:
+            click.echo(
+                "The links use http, which is not encrypted. On a network that you do not "
+                "trust, run an "
+                "https proxy in front."
+            )
         click.echo(
-            "The links use http, which is not encrypted. On a network that you do not "
-            "trust, run an "
-            "https proxy in front."
+            "Each link works in one browser only. Ctrl-C ends the booth and keeps all votes."
         )
-    click.echo("Each link works in one browser only. Ctrl-C ends the booth and keeps all votes.")
-    _wait_for_signal(signals, serving)
-    server.should_exit = True
-    serving.join()
+
+    saving = threading.Thread(target=opened.keep_saving, daemon=True)
+    saving.start()
+    serve(app, listening, announce)
     # Wait until the thread has saved its votes, then report what is saved.
     opened.stop_saving()
     saving.join()
-
-
-def _run(server: Any, listening: socket.socket) -> None:
-    import asyncio
-
-    from booth._connections import LogOnceAMinute
-
-    async def serve() -> None:
-        asyncio.get_running_loop().set_exception_handler(LogOnceAMinute())
-        await server.serve(sockets=[listening])
-
-    asyncio.run(serve())
-
-
-def _signals() -> SimpleQueue[int]:
-    """Return a queue into which Ctrl-C and SIGTERM put their numbers from now on."""
-    # SimpleQueue is reentrant. An Event set by a signal handler in the thread that is about to wait
-    # for it would deadlock.
-    signals: SimpleQueue[int] = SimpleQueue()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: signals.put(number))
-    return signals
-
-
-def _wait_for_signal(signals: SimpleQueue[int], serving: threading.Thread) -> None:
-    """Wait until a signal comes or the server ends."""
-    while serving.is_alive():
-        with suppress(Empty):
-            signals.get(timeout=0.2)
-            return
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        raise ValueError(
-            f"cannot listen on {host}, port {port}: {error.strerror}. Choose another --port."
-        ) from error
-    listening.listen(128)
-    return listening
 
 
 def _named(host: str) -> str:

@@ -18,12 +18,12 @@ Serve = Callable[..., Any]
 # Ctrl-C at the n-th call of a function while the booth waits for it, for each n there is.
 ANY_MOMENT = """
 import signal, sys, threading
-from booth.cli import _signals, _wait_for_signal
+from booth.web.server import catch_signals, wait_for_signal
 
 serving = threading.Thread(target=threading.Event().wait, daemon=True)
 serving.start()
 for number in range(1, 12):
-    told, seen = _signals(), 0
+    told, seen = catch_signals(), 0
 
     def strike(frame, event, _):
         global seen
@@ -35,7 +35,7 @@ for number in range(1, 12):
     # Where so many calls are not made.
     threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
     sys.setprofile(strike)
-    _wait_for_signal(told, serving)
+    wait_for_signal(told, serving)
     sys.setprofile(None)
     print(number, flush=True)
 """

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import pytest
 from waiting import PATIENCE_SECONDS
 
-from booth import _connections
-from booth._connections import most_connections
+from booth.web import connections
+from booth.web.connections import most_connections
 from warehouse.store import Warehouse
 
 Audited = Callable[..., Warehouse]
-ROOT = Path(_connections.__file__).parents[1]
+ROOT = Path(connections.__file__).parents[2]
 FILES = 128
 SECONDS = 2.0
 """How long the booth of these tests waits for a request; then it closes the connection."""
@@ -28,9 +28,9 @@ SECONDS = 2.0
 LIMITED = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))
-from booth import _connections
+from booth.web import connections
 from booth.cli import booth
-_connections.RECEIVE_SECONDS = {SECONDS}
+connections.RECEIVE_SECONDS = {SECONDS}
 booth(sys.argv[1:])
 """
 LINK = re.compile(r"http://\S+")
@@ -103,5 +103,5 @@ def test_connections_are_bounded_by_the_files_that_may_be_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for allowed, least, most in ((64, 4, 20), (10**6, 256, 256), (10, 4, 4)):
-        monkeypatch.setattr(_connections.resource, "getrlimit", lambda _, n=allowed: (n, n))
+        monkeypatch.setattr(connections.resource, "getrlimit", lambda _, n=allowed: (n, n))
         assert least <= most_connections() <= most

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from booth._render import rendered
+from booth.web.markdown import rendered
 
 REL = "noopener noreferrer nofollow"
 TAGS = {

@@ -1,0 +1,1 @@
+"""What all web pages share: the server, the guard, templates, static files, Markdown."""
