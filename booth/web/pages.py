@@ -16,6 +16,8 @@ BOOTH = Path(__file__).parents[1]
 STATIC = {
     "booth.css": "text/css",
     "booth.js": "text/javascript",
+    "browse.css": "text/css",
+    "browse.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 HEADERS = {

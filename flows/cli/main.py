@@ -22,7 +22,7 @@ from flows.cli.options import (
     server_option,
     study_options,
 )
-from flows.cli.result_commands import export, gate, report, show, snapshot, sql
+from flows.cli.result_commands import browse, export, gate, report, show, snapshot, sql
 from flows.running.processes import clear_errors, warn_of_ignored_files
 from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
 
@@ -37,7 +37,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-for command in (export, gate, report, show, snapshot, sql):
+for command in (browse, export, gate, report, show, snapshot, sql):
     main.add_command(command)
 
 

@@ -1,5 +1,7 @@
 """Commands that read results from the warehouse; heavy imports wait until one needs them."""
 
+import os
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -7,8 +9,11 @@ import click
 
 from flows.cli.options import COPIES, FILE, FILES, PATH, complete_from, complete_studies
 from flows.running.processes import clear_errors
-from tasks.kit.command_line import Command, warehouse_option
+from tasks.kit.command_line import Command, port_option, warehouse_option
 from tasks.kit.defaults import Gate
+
+BROWSE_PORT = 8760
+"""Fixed, so that links stay valid."""
 
 
 @click.command(
@@ -134,6 +139,56 @@ def sql(
     from flows.cli.query import show_query
 
     show_query(query, form, warehouse, output, ask=ask, values=values)
+
+
+@click.command(
+    cls=Command,
+    section="Results",
+    examples=(
+        "voirdire browse",
+        "voirdire browse quick --judge offline/dazzled --perturbation fake_reference",
+    ),
+)
+@click.argument("study", required=False, shell_complete=complete_studies)
+@click.option(
+    "--judge",
+    shell_complete=complete_from("tasks.providers", "JUDGES"),
+    help="Only this judge.",
+)
+@click.option(
+    "--prompt",
+    shell_complete=complete_from("tasks.prompts", "PROMPTS"),
+    help="Only this judge prompt.",
+)
+@click.option(
+    "--perturbation",
+    shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
+    help="Only this perturbation.",
+)
+@click.option(
+    "--pair", "sample", metavar="ID", help="Open this sample (or the sample of this pair_id)."
+)
+@port_option(BROWSE_PORT, "Port to listen on, on this machine only. 0: any free port.", least=0)
+@warehouse_option
+@clear_errors
+def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: str | None) -> None:
+    """Browse comparisons, texts and replies behind the results of STUDY on a local page.
+
+    Prints the link and serves the pages until Ctrl-C, also while a run writes. Without STUDY, the
+    page lists all studies. Links keep their form: http://127.0.0.1:8760/study/quick?judge=... .
+    """
+    from urllib.parse import quote, urlencode
+
+    given = {name: value for name, value in filters.items() if value is not None}
+    if given and study is None:
+        raise ValueError(f"--{next(iter(given))} needs a STUDY, as in `voirdire browse quick`.")
+    query = f"?{urlencode(given)}" if given else ""
+    view = f"/study/{quote(study, safe='')}{query}" if study else "/"
+    words = ["--port", str(port), *(["--warehouse", str(warehouse)] if warehouse else [])]
+    # No other room imports booth. Replacing this process lets signals reach it.
+    os.execv(  # noqa: S606
+        sys.executable, [sys.executable, "-m", "booth.browsing", *words, "--", view]
+    )
 
 
 @click.command(

@@ -3,8 +3,8 @@
 with asked as (
     select study, dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, simulated, human
     from vote_log
-    union
-    select study, dataset, judge, prompt, wave, sample, arm, perturbation, 'alone', repeat, simulated, human
+    union all
+    select distinct study, dataset, judge, prompt, wave, sample, arm, perturbation, 'alone', repeat, simulated, human
     from ratings
     where sample is not null
 )

@@ -1,0 +1,45 @@
+"""``python -m booth.browsing``, which is what ``voirdire browse`` runs."""
+
+import secrets
+from pathlib import Path
+
+import click
+
+from tasks.kit.command_line import errors_in_a_line, warehouse_option
+from warehouse.peek import default_path, require_file
+
+HOST = "127.0.0.1"
+PATIENCE_SECONDS = 30.0
+"""How long a page waits for a warehouse that a run is writing."""
+
+
+@click.command()
+@click.argument("view")
+@click.option("--port", type=int, required=True)
+@warehouse_option
+@errors_in_a_line()
+def browse(view: str, port: int, warehouse: Path | None) -> None:
+    """Serve the pages on this machine until Ctrl-C, and print the link of VIEW, a path."""
+    from booth.browsing.app import check_view, make_app
+    from booth.web.server import listen, serve
+    from warehouse.store import Warehouse
+
+    place = Path(warehouse or default_path()).absolute()
+    require_file(place, "Run `voirdire audit` first.")
+    opened = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
+    check_view(opened, view)
+    listening = listen(HOST, port)
+    token, port = secrets.token_urlsafe(16), listening.getsockname()[1]
+
+    def announce() -> None:
+        click.echo(f"http://{HOST}:{port}{view}{'&' if '?' in view else '?'}token={token}")
+        click.echo(
+            "The link works on this machine while this command runs; Ctrl-C ends it. Runs may "
+            "write meanwhile."
+        )
+
+    serve(make_app(opened, token, port), listening, announce)
+
+
+if __name__ == "__main__":
+    browse(prog_name="voirdire browse")

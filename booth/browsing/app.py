@@ -1,0 +1,201 @@
+"""Web pages over a warehouse: studies, the comparisons of one, and one comparison."""
+
+import hmac
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+
+from booth.browsing.views import Entry, entry_of, sides_of, vote_of
+from booth.web.pages import add_guard, add_static, page
+from tasks.kit.catalogue import unknown
+from tasks.kit.printable import message
+from warehouse.evidence import (
+    NAMED,
+    ROWS_PER_PAGE,
+    Filters,
+    find_comparison,
+    list_comparisons,
+    studies_of,
+)
+from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
+
+TEXTS = (*NAMED, "category", "sample", "search")
+SWITCHES = ("flipped", "invalid", "disagree")
+MOST_CHARACTERS = 500
+"""No name or search is longer."""
+
+RETRY_SECONDS = "2"
+
+
+def make_app(warehouse: Warehouse, token: str, port: int) -> FastAPI:
+    """Return the web application. A link with the token opens it for one browser, by a cookie."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    cookie, hosts = f"voirdire-browse-{port}", {f"127.0.0.1:{port}", f"localhost:{port}"}
+
+    def is_refused(request: Request) -> bool:
+        # Another host is a name of another site that leads here (DNS rebinding).
+        if request.headers.get("host") not in hosts or request.method not in {"GET", "HEAD"}:
+            return True
+        given = request.query_params.get("token") or request.cookies.get(cookie, "")
+        is_open = request.url.path.startswith("/static/")
+        return not is_open and not hmac.compare_digest(given.encode(), token.encode())
+
+    _add_pages(app, warehouse)
+    add_static(app)
+    app.add_exception_handler(WarehouseBusyError, _failed(503))
+    app.add_exception_handler(WarehouseError, _failed(500))
+
+    @app.middleware("http")
+    async def enter(request: Request, call_next: Any) -> Response:
+        """Take the token out of the address, where others could read it."""
+        if "token" not in request.query_params:
+            answer: Response = await call_next(request)
+            return answer
+        rest = urlencode([each for each in _parameters(request) if each[0] != "token"])
+        answer = RedirectResponse(quote(request.url.path) + (f"?{rest}" if rest else ""), 303)
+        # Lax: a link in another page leads here, and pages only show.
+        answer.set_cookie(cookie, token, path="/", httponly=True, samesite="lax")
+        return answer
+
+    # The guard comes first: what is added last is outermost.
+    add_guard(app, is_refused, "closed")
+    return app
+
+
+def check_view(warehouse: Warehouse, view: str) -> None:
+    """Reject a view of a study that is not there, or of names that it does not have.
+
+    Raises
+    ------
+    ValueError
+        Naming what there is.
+    """
+    path = urlsplit(view)
+    if not path.path.startswith("/study/"):
+        return
+    filters = filters_of(unquote(path.path.removeprefix("/study/")), dict(parse_qsl(path.query)))
+    _require_study(warehouse, filters.study)
+    found = list_comparisons(warehouse, filters, 0)
+    for what in NAMED:
+        name = getattr(filters, what)
+        if name is not None and name not in found.names[what]:
+            known = found.names[what]
+            raise unknown(f"{what} in study {filters.study!r}:", name, known, "`voirdire browse`")
+    if filters.sample and not found.total:
+        raise ValueError(
+            f"no comparison in study {filters.study!r} has the sample {filters.sample!r:.200} and "
+            "these filters. `voirdire browse` without --pair lists all."
+        )
+
+
+def _require_study(warehouse: Warehouse, study: str) -> None:
+    known = studies_of(warehouse)
+    if study not in known:
+        raise unknown("study", study, known, "`voirdire browse` without a study lists all")
+
+
+def filters_of(study: str, given: Mapping[str, str]) -> Filters:
+    """Return the filters in an address; an empty one is none."""
+    texts = {name: given.get(name, "")[:MOST_CHARACTERS].strip() or None for name in TEXTS}
+    return Filters(study, **texts, **{name: bool(given.get(name)) for name in SWITCHES})  # type: ignore[arg-type]
+
+
+def address(filters: Filters, **more: Any) -> str:
+    """Return the path of a view."""
+    given = {k: "1" if v is True else v for k, v in {**filters.given, **more}.items() if v}
+    return f"/study/{quote(filters.study, safe='')}" + (f"?{urlencode(given)}" if given else "")
+
+
+def _parameters(request: Request) -> list[tuple[str, str]]:
+    return list(request.query_params.multi_items())
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 0
+
+
+def _add_pages(app: FastAPI, warehouse: Warehouse) -> None:
+    @app.get("/")
+    def studies() -> Response:
+        """List the studies."""
+        names = studies_of(warehouse)
+        return page("studies", links=[(name, address(Filters(name))) for name in names])
+
+    @app.get("/study/{study:path}")
+    def view(request: Request, study: str) -> Response:
+        """Show the comparisons of a study, or one of them."""
+        given = dict(request.query_params)
+        filters = filters_of(study, given)
+        if "pair" in given or filters.sample:
+            return _comparison(warehouse, filters, given.get("pair", ""))
+        return _listing(warehouse, filters, max(_number(given.get("page", "")) - 1, 0))
+
+
+def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
+    found = list_comparisons(warehouse, filters, number)
+    is_unknown = not found.names["judge"] and found.running is None
+    if is_unknown and filters.study not in (known := studies_of(warehouse)):
+        links = [(name, address(Filters(name))) for name in known]
+        return page("studies", 404, links=links, missing=filters.study)
+    first = number * ROWS_PER_PAGE
+
+    def turned(to: int) -> str:
+        return (
+            address(filters, page=to + 1 if to else None)
+            if 0 <= to * ROWS_PER_PAGE < found.total
+            else ""
+        )
+
+    return page(
+        "listing",
+        filters=filters,
+        found=found,
+        entries=[(entry_of(row), address(filters, pair=row["id"])) for row in found.rows],
+        first=first + 1,
+        last=first + len(found.rows),
+        before=turned(number - 1),
+        after=turned(number + 1),
+        cleared=address(Filters(filters.study)),
+        textless=bool(found.rows) and not any(r["question"] or r["texts"] for r in found.rows),
+    )
+
+
+def _comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Response:
+    found = find_comparison(warehouse, filters, row_id)
+    if found is None:
+        return page("gone", 404, back=address(filters._replace(sample=None)), filters=filters)
+    row = found.row
+
+    def link(to: str | None) -> str:
+        return address(filters, pair=to) if to else ""
+
+    own = {name: row[name] for name in ("judge", "prompt", "wave", "perturbation", "sample")}
+    entry: Entry = entry_of(row)
+    return page(
+        "comparison",
+        filters=filters,
+        entry=entry,
+        row=row,
+        sides=sides_of(row, found.texts),
+        votes=[vote_of(vote) for vote in found.votes],
+        others=[(entry_of(each), address(filters, pair=each["id"])) for each in found.others],
+        back=address(filters._replace(sample=None)),
+        before=link(row["before"]),
+        after=link(row["after"]),
+        permanent=address(Filters(filters.study)._replace(**own), pair=row["id"]),
+        textless=not found.texts and not row["texts"],
+    )
+
+
+def _failed(status: int) -> Callable[[Request, Exception], Response]:
+    def answer(request: Request, error: Exception) -> Response:
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        shown = page("failed", status, why=message(str(error)), here=here, busy=status == 503)
+        if status == 503:
+            shown.headers["Retry-After"] = RETRY_SECONDS
+        return shown
+
+    return answer

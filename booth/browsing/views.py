@@ -1,0 +1,179 @@
+"""What a page shows of a comparison: names, marked texts and votes, without control characters."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from tasks.kit.printable import printable
+from tasks.rewriting.word_diff import Part, changed_words
+
+MOST_CHARACTERS = 100_000
+"""A longer text is shortened in the middle."""
+
+OTHER = {"anchor": "target", "target": "anchor"}
+CHANGED = {"control": "as it is", "experimental": "perturbed"}
+
+
+class Entry(NamedTuple):
+    """A comparison in a line."""
+
+    title: str
+    sample: str
+    judge: str
+    prompt: str
+    perturbation: str
+    detail: str
+    """Criterion, repeat and wave, as far as there are any."""
+    control: str
+    experimental: str
+    sham: str
+    marks: tuple[str, ...]
+
+
+class Side(NamedTuple):
+    """A text under its heading."""
+
+    name: str
+    note: str
+    parts: list[Part]
+    is_aside: bool = False
+
+
+class Vote(NamedTuple):
+    """One vote as a page shows it."""
+
+    arm: str
+    order: str
+    repeat: int
+    choice: str
+    is_read: bool
+    reply: str | None
+    """Null if unknown."""
+    seconds: str
+    cost: str
+    more: str
+    """Tokens, model and time of the reply."""
+
+
+def plain(text: str) -> str:
+    """Return a text of bounded length, with a mark for each character that would be invisible."""
+    lines = text.replace("\r\n", "\n").replace("\t", "    ")
+    cut = len(lines) - MOST_CHARACTERS
+    if cut > 0:
+        half = MOST_CHARACTERS // 2
+        lines = f"{lines[:half]}\n[... {cut} characters are not shown ...]\n{lines[-half:]}"
+    return printable(lines)
+
+
+def entry_of(row: Mapping[str, Any]) -> Entry:
+    """Return a comparison in a line."""
+    texts = json.loads(row.get("texts") or "{}")
+    title = row.get("question") or next(iter(texts.values()), None) or row.get("sample") or ""
+    details = [
+        row.get("criterion"),
+        f"repeat {row['repeat'] + 1}" if row.get("repeat") is not None else None,
+        f"wave {row['wave']}" if row.get("wave") else None,
+    ]
+    marks = [
+        "flipped" if row.get("flipped") else None,
+        "unreadable reply" if row.get("invalid") else None,
+        f"people: {row['people']}" if row.get("people") else None,
+        "simulated" if row.get("simulated") else None,
+    ]
+    perturbed = row.get("perturbation")
+    return Entry(
+        plain(str(title)),
+        plain(row.get("sample") or ""),
+        plain(row["judge"]),
+        plain(row["prompt"]),
+        plain(perturbed or ""),
+        ", ".join(plain(str(each)) for each in details if each),
+        plain(row["control"] or "no verdict"),
+        plain(row["experimental"] or "no verdict") if perturbed or row["experimental"] else "",
+        plain(row["sham"] or ""),
+        tuple(plain(mark) for mark in marks if mark),
+    )
+
+
+def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list[Side]:
+    """Return the question and the answers, changed words marked; of one answer, before and after.
+
+    Texts that a calibration kept stand for those of pairs where these are unknown.
+    """
+    by_arm = {text["arm"]: text for text in texts}
+    if "control" not in by_arm:
+        kept = json.loads(row["texts"] or "{}")
+        return [_side(plain(str(name)), "", str(text)) for name, text in kept.items()]
+    control = by_arm["control"]
+    sides = [_side("Question", "", control["question"])]
+    parts = _parts(control, by_arm.get("experimental"))
+    if control["anchor"]:
+        sides.append(_side("Anchor", "never changed", control["anchor"]))
+        note = f"with {plain(row['perturbation'])}" if "experimental" in by_arm else "as it is"
+        sides.append(Side("Target", note, parts))
+    else:
+        sides.append(Side("Answer", "as it is", [p for p in parts if p.change != "added"]))
+        if "experimental" in by_arm:
+            changed = [p for p in parts if p.change != "removed"]
+            sides.append(Side("Answer", f"with {plain(row['perturbation'])}", changed))
+    shams = [text for text in texts if text["arm"] == "sham"]
+    name = "Target" if control["anchor"] else "Answer"
+    sides += [
+        Side(name, "sham: an edit without meaning", _parts(control, sham), is_aside=True)
+        for sham in shams
+    ]
+    return sides
+
+
+def _side(name: str, note: str, text: str) -> Side:
+    return Side(name, note, [Part("same", plain(text))])
+
+
+def _parts(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -> list[Part]:
+    before = plain(control["target"])
+    return changed_words(before, plain(changed["target"]) if changed else before)
+
+
+def vote_of(vote: Mapping[str, Any]) -> Vote:
+    """Return a vote as a page shows it: which answer it chose, not which place."""
+    first = vote["shown_first"]
+    places = {"first": first, "second": OTHER.get(first, first)}
+    choice = vote["choice"] or "not cast"
+    arm = CHANGED.get(vote["arm"], vote["arm"])
+    named = f": {vote['perturbation']}" if vote["arm"] == "reworded" else ""
+    cost, seconds = vote.get("cost_usd"), vote.get("seconds")
+    return Vote(
+        plain(f"{arm}{named}"),
+        "alone" if first == "alone" else f"{first} first",
+        vote["repeat"] + 1,
+        plain(_rating(vote["rating"]) if choice == "rated" else places.get(choice, choice)),
+        choice in {"first", "second", "tie", "rated"},
+        None if vote.get("reply") is None else plain(vote["reply"]),
+        "" if seconds is None else f"{seconds:.1f}",
+        "" if cost is None else f"{cost:.6f}".rstrip("0").rstrip("."),
+        ", ".join(_more(vote)),
+    )
+
+
+def _rating(rating: str | None) -> str:
+    """Return a rating in words: `7`, or `clarity: 4, tone: 5`."""
+    if not rating or not rating.startswith("{"):
+        return rating or "none"
+    read = json.loads(rating)
+    return ", ".join(f"{name}: {_value(v)}" if name else _value(v) for name, v in read.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "pass" if value else "fail"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _more(vote: Mapping[str, Any]) -> Iterator[str]:
+    if vote.get("prompt_tokens") is not None:
+        yield f"{vote['prompt_tokens']} + {vote['completion_tokens'] or 0} tokens"
+    if vote.get("model"):
+        yield plain(vote["model"])
+    if isinstance(cast := vote.get("cast_at"), datetime):
+        yield f"{cast:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,260 @@
+"""The comparisons behind results, as pages of a list, and one of them with its texts and votes."""
+
+from typing import Any, NamedTuple
+
+from schemas.judging import ARMS
+from warehouse.store import Warehouse
+
+STUDIES = """
+    select study from shifts union select study from ratings
+    union select study from differing_labels union select study from vote_log order by study
+"""
+ROWS_PER_PAGE = 50
+NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
+FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
+"""As in `mart.flipped_pairs`: a changed grade is no changed verdict."""
+
+NAMED = ("judge", "prompt", "wave", "perturbation")
+
+SAID = "concat_ws(chr(31), {sample}, judge, prompt, wave, {criterion}, {repeat})"
+WITHIN = {
+    "criterion": "coalesce(criterion, '')",
+    "repeat": "coalesce(lpad(repeat::varchar, 6, '0'), '')",
+}
+# Comparisons have no position of their own: rows are put in order by their key, and found by it.
+ROWS = f"""
+    with labelled as (
+        select judge, prompt, wave, criterion, item, any_value(human_label) as people,
+            any_value(judge_label) as labelled, any_value(texts) as texts
+        from differing_labels
+        where study = $study or study in (
+            select study from runs
+            where flow = 'calibrate' and json_extract_string(parameters, 'study') = $study
+        )
+        group by all
+    ),
+    unread as (
+        select distinct
+            {SAID.format(sample="sample", criterion="''", repeat="''")} as said, perturbation,
+        from vote_log
+        where study = $study and choice in {NO_VERDICT} and arm in ('control', 'experimental')
+        union all
+        select {SAID.format(sample="coalesce(sample, item)", **WITHIN)}, perturbation
+        from ratings
+        where study = $study and invalid is not null and arm in ('control', 'experimental')
+    ),
+    studied as (from pairs semi join (from study_pairs where study = $study) using (pair_id)),
+    found as (
+        select
+            *, {FLIPPED} as flipped, {SAID.format(sample="sample", **WITHIN)} as said,
+            concat_ws(chr(31), dataset, sample, coalesce(perturbation, ''), said) as place,
+            left(md5(place), 16) as id,
+        from mart.comparisons as c
+        where study = $study
+    )
+"""
+CONDITIONS = {
+    **{name: f"{name} = ${name}" for name in NAMED},
+    "sample": "(sample = $sample or sample in (select sample from pairs where pair_id = $sample))",
+    "category": """sample in (
+        select sample from vote_log where study = $study and category = $category
+        union select coalesce(sample, item) from ratings
+        where study = $study and category = $category
+    )""",
+    "search": """(
+        contains(lower(sample), lower($search)) or sample in (
+            select sample from studied
+            where contains(lower(concat_ws(' ', question, anchor, target)), lower($search))
+            union select item from labelled where contains(lower(texts), lower($search))
+        )
+    )""",
+    "flipped": "flipped",
+    # An unreadable reply on the control pair concerns every perturbation.
+    "invalid": """(
+        said in (select said from unread where perturbation is null)
+        or (said, perturbation) in (
+            select (said, perturbation) from unread where perturbation is not null
+        )
+    )""",
+}
+IS_LABELLED = """
+    l.judge = c.judge and l.prompt = c.prompt and l.wave = c.wave and l.item = c.sample
+    and l.criterion is not distinct from c.criterion
+"""
+
+
+LIST = f"""
+    select
+        (select count(*) from chosen) as total, c.*, q.question, l.people, l.texts,
+        coalesce({CONDITIONS["invalid"]}, false) as invalid,
+    from (from chosen order by place limit {ROWS_PER_PAGE:d} offset $skipped) as c
+    left join (
+        select sample, any_value(left(question, 300)) as question from studied group by sample
+    ) as q using (sample)
+    left join labelled as l on {IS_LABELLED}
+    order by place
+"""
+NAMES = """
+    select list(distinct judge order by judge) as judge,
+        list(distinct prompt order by prompt) as prompt,
+        list(distinct wave order by wave) as wave,
+        list(distinct perturbation order by perturbation) as perturbation
+    from mart.comparisons where study = $study
+"""
+CATEGORIES = """
+    select distinct category from (
+        select category from vote_log where study = $study
+        union all select category from ratings where study = $study
+    ) where category is not null order by category
+"""
+RUNNING = """
+    select coalesce(from_warehouse, 0) + coalesce(asked, 0) as cast, planned
+    from runs where study = $study and state = 'running' order by started_at desc limit 1
+"""
+HERE = f"""
+    , spot as (select coalesce(max(place) filter (id = $id), min(place)) as here from chosen),
+    around as (
+        select
+            max(here) as here, count(*) as total, count(*) filter (place <= here) as number,
+            arg_max(id, place) filter (place < here) as before,
+            arg_min(id, place) filter (place > here) as after,
+        from chosen, spot
+    )
+    select c.* exclude (place), total, number, before, after, l.people, l.labelled, l.texts
+    from chosen as c join around on place = here
+    left join labelled as l on {IS_LABELLED}
+"""
+"""The row with this id, else the first; and its neighbours among those that the filters leave."""
+
+OTHERS = """
+    select id, judge, prompt, wave, control, sham, experimental, flipped, simulated
+    from found as c where {same} and id <> $id order by place
+""".format(
+    same=" and ".join(
+        f"c.{name} is not distinct from ${name}"
+        for name in ("dataset", "sample", "perturbation", "criterion", "repeat")
+    )
+)
+TEXTS = """
+    select pair_id, arm, question, anchor, target
+    from pairs semi join (from study_pairs where study = $study) using (pair_id)
+    where sample = $sample and (arm = 'control' or arm in ('experimental', 'sham')
+        and perturbation = $perturbation)
+    order by arm, pair_id
+"""
+ASKED = """
+    study = $study and judge = $judge and prompt = $prompt and wave = $wave and sample = $sample
+    and (arm in ('control', 'replicate', 'reworded') or perturbation = $perturbation)
+"""
+VOTES = f"""
+    select arm, perturbation, shown_first, repeat, choice, rating, reply, model, seconds,
+        prompt_tokens, completion_tokens, cost_usd, cast_at
+    from mart.transcript where {ASKED}
+"""
+# Votes that were collected elsewhere have no ballots, and so no replies.
+CHOICES = f"""
+    select arm, perturbation, shown_first, repeat, choice, null as rating
+    from vote_log where {ASKED}
+    union all
+    select arm, perturbation, 'alone', repeat, if(invalid is null, 'rated', 'invalid'), label
+    from (select * replace (coalesce(sample, item) as sample) from ratings) where {ASKED}
+"""
+
+
+class Filters(NamedTuple):
+    """Which comparisons of a study to list; null or false: all."""
+
+    study: str
+    judge: str | None = None
+    prompt: str | None = None
+    wave: str | None = None
+    perturbation: str | None = None
+    category: str | None = None
+    sample: str | None = None
+    """A sample, or the ``pair_id`` of one of its pairs."""
+    search: str | None = None
+    """Words in the sample's name, question or answers."""
+    flipped: bool = False
+    invalid: bool = False
+    disagree: bool = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The filters that are set."""
+        return {k: v for k, v in self._asdict().items() if v not in (None, False) and k != "study"}
+
+    def query(self, selected: str, **more: Any) -> tuple[str, dict[str, Any]]:
+        """Return a query on the rows that the filters leave, ``chosen``, with its parameters."""
+        given = self.given
+        labelled = f"semi join labelled as l on {IS_LABELLED}" if self.disagree else ""
+        where = " and ".join(["true", *(CONDITIONS[name] for name in given if name in CONDITIONS)])
+        values = {k: v for k, v in given.items() if v is not True}
+        chosen = f"chosen as (from found as c {labelled} where {where})"
+        return f"{ROWS}, {chosen} {selected}", {"study": self.study, **values, **more}
+
+
+class Listing(NamedTuple):
+    """A page of comparisons, and what the filters can be."""
+
+    rows: list[dict[str, Any]]
+    total: int
+    names: dict[str, list[str]]
+    """Judges, prompts, waves, perturbations and categories of the study."""
+    running: dict[str, int] | None
+    """Votes so far, and all, of a run that goes on; null if there is none."""
+
+
+class Comparison(NamedTuple):
+    """One comparison with all that is known of it."""
+
+    row: dict[str, Any]
+    texts: list[dict[str, Any]]
+    votes: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    """What other judges, prompts and waves said of the same texts."""
+
+
+def studies_of(warehouse: Warehouse) -> list[str]:
+    """Return the names of all studies with results."""
+    return warehouse.query(STUDIES)["study"].to_list()
+
+
+def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listing:
+    """Return a page of the comparisons that the filters leave, the first page being 0."""
+    study = {"study": filters.study}
+    rows, names, categories, running = warehouse.query_all(
+        filters.query(LIST, skipped=page * ROWS_PER_PAGE),
+        (NAMES, study),
+        (CATEGORIES, study),
+        (RUNNING, study),
+    )
+    known = {name: values or [] for name, values in names.to_dicts()[0].items()}
+    return Listing(
+        rows.to_dicts(),
+        rows["total"][0] if rows.height else 0,
+        {**known, "category": categories["category"].to_list()},
+        next(iter(running.to_dicts()), None),
+    )
+
+
+def find_comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Comparison | None:
+    """Return the comparison with this id, or the first that the filters leave; null if none."""
+    found = warehouse.query(*filters.query(HERE, id=row_id)).to_dicts()
+    if not found:
+        return None
+    row = found[0]
+
+    def values(*names: str) -> dict[str, Any]:
+        return {"study": filters.study, **{name: row[name] for name in names}}
+
+    pair = values("sample", "perturbation")
+    asked = {**pair, **values("judge", "prompt", "wave")}
+    same = {**pair, **values("dataset", "criterion", "repeat", "id")}
+    texts, votes, choices, others = warehouse.query_all(
+        (TEXTS, pair), (VOTES, asked), (CHOICES, asked), (f"{ROWS} {OTHERS}", same)
+    )
+    said = sorted(
+        (choices if votes.is_empty() else votes).to_dicts(),
+        key=lambda vote: (ARMS.index(vote["arm"]), vote["shown_first"], vote["repeat"]),
+    )
+    return Comparison(row, texts.to_dicts(), said, others.to_dicts())
