@@ -145,7 +145,7 @@ def vote_of(vote: Mapping[str, Any]) -> Vote:
     cost, seconds = vote.get("cost_usd"), vote.get("seconds")
     return Vote(
         plain(f"{arm}{named}"),
-        "alone" if first == "alone" else f"{first} first",
+        first if first.endswith("alone") else f"{first} first",
         vote["repeat"] + 1,
         plain(_rating(vote["rating"]) if choice == "rated" else places.get(choice, choice)),
         choice in {"first", "second", "tie", "rated"},

@@ -6,7 +6,7 @@ with shown as (
         any_value(anchor) as anchor, any_value(target) as target,
         list(reply order by shown_first, repeat) as replies,
     from mart.transcript
-    where arm in ('control', 'experimental')
+    where arm in ('control', 'experimental') and shown_first <> 'anchor alone'
     group by all
 )
 select

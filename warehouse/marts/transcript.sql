@@ -1,15 +1,16 @@
 -- One row per study and ballot with a reply: what the judge was shown, and its reply verbatim.
 -- The votes of a measured file have no rows here: their texts are unknown.
 with asked as (
-    select study, dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, simulated, human
+    select study, dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, '' as alone, repeat, simulated, human
     from vote_log
     union all
-    select distinct study, dataset, judge, prompt, wave, sample, arm, perturbation, 'alone', repeat, simulated, human
+    select distinct study, dataset, judge, prompt, wave, sample, arm, perturbation, side, ' alone', repeat, simulated, human
     from ratings
     where sample is not null
 )
 select
-    a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind, a.shown_first, a.repeat,
+    a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind,
+    a.shown_first || a.alone as shown_first, a.repeat,
     p.question, p.anchor, p.target, v.choice, v.rating, v.raw as reply, v.model, v.seconds, v.prompt_tokens,
     v.completion_tokens, v.cost_usd, v.cast_at, a.human, a.simulated, p.pair_id, b.ballot_id,
 from asked as a

@@ -122,7 +122,7 @@ def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]
         if perturbed and each["perturbation"] != row["perturbation"]:
             continue
         first = each["shown_first"]
-        order = "" if first == "alone" else f", {first} first"
+        order = f", {first}" if first.endswith("alone") else f", {first} first"
         chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
         verdict = each["rating"] or chosen.get(each["choice"], each["choice"])
         yield _labelled(
