@@ -144,6 +144,7 @@ bench: setup ## measure start-up, a cold and a second audit, and coverage of the
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/characteristics.py coverage --only audit
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/browse.py
 	$(BIN)/python benchmarks/alt_test.py
 
 # The peer has requirements of its own, so it gets an environment of its own.

@@ -21,8 +21,18 @@ from booth._booth import Booth, open_booth
 from flows.running.run_row import first_row
 from flows.studies import Study
 from schemas.curation import Answers, PerturbedAnswers, Questions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Verdicts, VoteLog, Votes
-from tasks.aggregate import count_votes, log_votes, tally_votes
+from schemas.judging import (
+    Ballots,
+    Judges,
+    Pairs,
+    Prompts,
+    Shifts,
+    StudyPairs,
+    Verdicts,
+    VoteLog,
+    Votes,
+)
+from tasks.aggregate import count_votes, log_votes, match_groups, tally_votes
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 from warehouse.store import Saving, Warehouse
@@ -87,6 +97,7 @@ def build(
         votes = _votes(ballots)
         stops = mark_stops(ballots, votes, Schedule(2))
         log = log_votes(pairs, ballots, judges, votes, waiting=ballots["ballot_id"], stops=stops)
+        verdicts = tally_votes(count_votes(log), "balanced")
         warehouse = Warehouse(path)
         now = datetime.now(UTC)
         row = first_row("audit", "audit", STUDY, now)
@@ -103,7 +114,8 @@ def build(
                 Saving(Votes, votes),
                 Saving(StudyPairs, pairs),
                 Saving(VoteLog, log),
-                Saving(Verdicts, tally_votes(count_votes(log), "balanced")),
+                Saving(Verdicts, verdicts),
+                Saving(Shifts, match_groups(verdicts)),
             ],
             run="audit",
             study=STUDY.name,
@@ -164,16 +176,16 @@ def opened() -> Iterator[Callable[..., Booth]]:
 
 
 class Served:
-    """A booth as a process of its own."""
+    """Pages served by a process of its own, those of the booth or of another command."""
 
-    def __init__(self, warehouse: Warehouse, *words: str) -> None:
+    def __init__(self, warehouse: Warehouse, *words: str, command: str = "booth") -> None:
         self.errors = warehouse.path.with_name(f"stderr-{time.monotonic_ns()}")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         environment["PYTHONFAULTHANDLER"] = "1"
-        command = [sys.executable, "-m", "flows.cli", "booth", "quick", "--port", "0"]
+        started = [sys.executable, "-m", "flows.cli", command, "quick", "--port", "0"]
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                [*command, "--warehouse", str(warehouse.path), *words],
+                [*started, "--warehouse", str(warehouse.path), *words],
                 cwd=ROOT,
                 env=environment,
                 stdout=subprocess.PIPE,
@@ -212,8 +224,8 @@ def served() -> Iterator[Callable[..., Served]]:
     """Return what starts booths; all end with the test."""
     running: list[Served] = []
 
-    def start(warehouse: Warehouse, *words: str) -> Served:
-        running.append(Served(warehouse, *words))
+    def start(warehouse: Warehouse, *words: str, command: str = "booth") -> Served:
+        running.append(Served(warehouse, *words, command=command))
         return running[-1]
 
     yield start

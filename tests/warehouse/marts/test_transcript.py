@@ -1,6 +1,13 @@
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
-from warehouse.store import Warehouse
+import polars as pl
+
+from schemas.calibration import Ratings
+from schemas.curation import Questions
+from schemas.judging import RATED, Ballots, Judges, Pairs, Prompts, StudyPairs, Votes
+from warehouse.store import Saving, Warehouse
 
 
 def test_a_ballot_belongs_to_the_study_that_asked_the_judge(judged: Warehouse) -> None:
@@ -8,3 +15,19 @@ def test_a_ballot_belongs_to_the_study_that_asked_the_judge(judged: Warehouse) -
     assert found.rows() == [
         ("quick", f"{pair}/{first}") for pair, first in product(("p1", "p2"), ("anchor", "target"))
     ]
+
+
+def test_a_judge_of_single_answers_saw_one_alone(
+    warehouse: Warehouse, make: Callable[..., Any], make_ratings: Callable[..., Any]
+) -> None:
+    asked = {"dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "sample": "d/1/a2"}
+    ballot = {"ballot_id": "b1", "shown_first": "target"}
+    vote = {"ballot_id": "b1", "choice": RATED, "raw": "[[7]]", "rating": '{"": 7}'}
+    facts = [make(Questions), make(Judges), make(Prompts), make(Pairs)]
+    warehouse.save([*facts, make(Ballots, ballot), make(Votes, vote)], run="r1")
+    ratings = [{**asked, "value": 7, "criterion": each} for each in ("depth", "tone")]
+    studied = StudyPairs.of(pl.DataFrame({"pair_id": ["p1"]}))
+    results = [Saving(Ratings, make_ratings(ratings)), Saving(StudyPairs, studied)]
+    warehouse.save(results, run="r1", study="own")
+    found = warehouse.query("select shown_first, rating, reply from mart.transcript")
+    assert found.rows() == [("target alone", '{"": 7}', "[[7]]")]

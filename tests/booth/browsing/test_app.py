@@ -1,0 +1,239 @@
+"""The pages of ``voirdire browse`` to whoever asks, without a browser."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from booth.browsing.app import check_view, make_app
+from schemas.calibration import Ratings
+from schemas.judging import Shifts, VoteLog
+from warehouse.store import Saving, Warehouse, WarehouseBusyError
+
+Make = Callable[..., Any]
+TOKEN = "a-token"
+BASE = "http://127.0.0.1:8760"
+ROW = re.compile(r'<li><a href="([^"]+)">')
+WRITER = """
+import sys
+from warehouse.store import Warehouse
+warehouse = Warehouse(sys.argv[1])
+for number in range(40):
+    warehouse.update_run("audit", planned=number + 1)
+"""
+
+
+class Client:
+    """A browser without eyes: it keeps cookies, and follows redirects."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(make_app(warehouse, TOKEN, 8760)),
+            base_url=BASE,
+            follow_redirects=True,
+        )
+
+    def get(self, path: str, **more: Any) -> httpx.Response:
+        return asyncio.run(self._client.get(path, **more))
+
+    def post(self, path: str) -> httpx.Response:
+        return asyncio.run(self._client.post(path))
+
+
+@pytest.fixture
+def client(browsed: Warehouse) -> Client:
+    client = Client(browsed)
+    client.get(f"/?token={TOKEN}")
+    return client
+
+
+def test_the_link_opens_the_pages_and_nothing_else_does(browsed: Warehouse) -> None:
+    client = Client(browsed)
+    closed = client.get("/study/quick")
+    assert closed.status_code == 403
+    assert "You cannot open this page" in closed.text
+    for path in ("/?token=wrong", "/?token=", "/docs", "/openapi.json", "/%00", "/study/"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.text) == (403, closed.text)
+    entered = client.get(f"/study/quick?judge=offline%2Fhonest&token={TOKEN}")
+    assert str(entered.url) == f"{BASE}/study/quick?judge=offline%2Fhonest"
+    cookie = entered.history[0].headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert TOKEN not in entered.text
+    assert client.get("/study/quick").status_code == 200
+    # Another name that leads here, a form, and a wrong token.
+    for name in ("evil.example", "127.0.0.1:8761", "evil.example:8760", "127.0.0.1:8760.evil"):
+        assert client.get("/study/quick", headers={"host": name}).status_code == 403
+    assert client.post("/study/quick").status_code == 403
+    assert client.get("/study/quick?token=wrong").status_code == 403
+
+
+def test_pages_run_no_script_of_texts_and_name_no_other_site(client: Client, hostile: str) -> None:
+    for path in ("/", "/study/quick", "/study/quick?sample=demo%2F1%2Fa2", "/study/nope"):
+        answer = client.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert "no-store" in answer.headers["cache-control"]
+        assert re.findall(r"<script(?! src=\"/static/)|<style|\sstyle=|<img", answer.text) == []
+        outside = re.findall(r"(?:src|href|action)=\"(?!/(?:static/|study/|\"))[^\"]*", answer.text)
+        assert outside == []
+    shown = client.get("/study/quick?sample=demo%2F1%2Fa2").text
+    assert "&lt;script&gt;window.pwned=1&lt;/script&gt; \ufffdgnp.exe" in shown
+    assert "\u202e" not in shown
+    reply = client.get("/study/quick?invalid=1&pair=").text
+    assert reply.count("&lt;img src=x onerror=window.pwned=2&gt;") == 2
+    named = client.get("/study/quick", params={"judge": hostile, "search": '"><b>'}).text
+    assert "<b>" not in named
+    assert "No comparison matches" in named
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ({}, 8),
+        ({"judge": "offline/honest"}, 4),
+        ({"judge": "offline/honest", "flipped": "1"}, 2),
+        ({"perturbation": "padding"}, 8),
+        ({"perturbation": "boast"}, 0),
+        ({"category": "easy"}, 2),
+        ({"category": "hard", "flipped": "1"}, 1),
+        ({"invalid": "1"}, 1),
+        ({"disagree": "1"}, 1),
+        ({"disagree": "1", "flipped": "1"}, 0),
+        ({"search": "QUESTION 2?"}, 2),
+        ({"search": "demo/3"}, 2),
+        ({"search": "gnp.exe", "flipped": "1"}, 1),
+        ({"prompt": "nope"}, 0),
+        ({"judge": "", "search": " ", "wave": ""}, 8),
+        ({"page": "1"}, 8),
+        ({"page": "2"}, 0),
+        ({"page": "-1"}, 8),
+        ({"page": "9" * 50}, 8),
+        ({"judge": "\0' or true --"}, 0),
+        ({"search": "%"}, 0),
+    ],
+)
+def test_filters_leave_what_they_say(client: Client, query: dict[str, str], rows: int) -> None:
+    answer = client.get("/study/quick", params=query)
+    assert answer.status_code == 200
+    assert len(ROW.findall(answer.text)) == rows
+
+
+def test_one_comparison_has_texts_votes_and_neighbours(client: Client) -> None:
+    flipped = "/study/quick?flipped=1"
+    first, second = ROW.findall(client.get(flipped).text)
+    text = client.get(first.replace("&amp;", "&")).text
+    assert "1 of 2" in text
+    assert "Question 0?" in text
+    assert "Anchor 0." in text
+    assert "<ins>Padded 0. </ins>Target 0." in text
+    assert re.search(r"Verdict as it is: <strong><bdi>anchor</bdi></strong>, perturbed", text)
+    # Two orders of three arms, and the other judge.
+    assert text.count('data-name="Order">anchor first') == 3
+    assert text.count('data-name="Order">target first') == 3
+    assert 'data-name="Seconds" class="number">1.0' in text
+    (after,) = re.findall(r'id="after" href="([^"]+)"', text)
+    assert after == second
+    assert "offline/random" in text
+    (kept,) = re.findall(r'<a href="([^"]+)">link to this comparison', text)
+    assert "Question 0?" in client.get(kept.replace("&amp;", "&")).text
+
+
+def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client: Client) -> None:
+    assert "people: anchor" in client.get("/study/quick?disagree=1&pair=").text
+    listed = client.get("/study/quick-people").text
+    assert "Question 3?" in listed
+    assert "people: anchor" in listed
+    assert "Question 3?" in client.get("/study/quick-people?pair=").text
+
+
+def test_what_is_not_there_is_said(client: Client) -> None:
+    missing = client.get("/study/nope")
+    assert missing.status_code == 404
+    assert "No study is named nope" in missing.text
+    assert "/study/quick" in missing.text
+    gone = client.get("/study/quick?sample=nope")
+    assert (gone.status_code, "No such comparison" in gone.text) == (404, True)
+    # Of a row that a new measurement has replaced, the first of the filters is shown.
+    assert "1 of 8" in client.get("/study/quick?pair=0000").text
+
+
+def test_votes_that_were_collected_elsewhere_have_no_texts(
+    audited: Make, make_vote_log: Make, make_shifts: Make
+) -> None:
+    warehouse = audited()
+    shifts = make_shifts([{"sample": "s1", "control": "anchor", "experimental": "target"}])
+    log = make_vote_log([{"choice": "first"}, {"choice": "second", "arm": "experimental"}])
+    frames = [Saving(VoteLog, log), Saving(Shifts, shifts)]
+    warehouse.save(frames, run="r1", study="mine")
+    client = Client(warehouse)
+    assert "collected elsewhere" in client.get(f"/study/mine?token={TOKEN}").text
+    text = client.get("/study/mine?pair=").text
+    assert "collected elsewhere" in text
+    assert text.count('data-name="Reply" class="reply"><span class="off">unknown') == 2
+
+
+def test_a_judge_of_single_answers_is_browsed_too(audited: Make, make_ratings: Make) -> None:
+    warehouse = audited()
+    rows = [
+        {"sample": "s1", "kind": "label", "value": 0},
+        {"sample": "s1", "kind": "label", "value": 1, "arm": "experimental"},
+        {"sample": "s2", "kind": "label", "value": None},
+    ]
+    warehouse.save([Saving(Ratings, make_ratings(rows))], run="r1", study="own")
+    client = Client(warehouse)
+    listed = client.get(f"/study/own?token={TOKEN}").text
+    assert len(ROW.findall(listed)) == 2
+    flipped = client.get("/study/own?flipped=1&pair=").text
+    assert "perturbed: <strong><bdi>pass</bdi></strong>" in flipped
+    assert flipped.count("target alone") == 2
+    assert len(ROW.findall(client.get("/study/own?invalid=1").text)) == 1
+
+
+def test_a_busy_warehouse_is_said_and_asked_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise WarehouseBusyError("held open by process 7")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "query_all", busy)
+        answer = client.get("/study/quick?judge=ada")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert "held open by process 7" in answer.text
+    assert '<a href="/study/quick?judge=ada">Try again' in answer.text
+    assert client.get("/study/quick").status_code == 200
+
+
+@pytest.mark.slow
+def test_readers_and_a_writer_do_not_stop_each_other(client: Client, browsed: Warehouse) -> None:
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(browsed.path)])
+    pages = 0
+    while writer.poll() is None or not pages:
+        assert client.get("/study/quick?flipped=1").status_code == 200
+        pages += 1
+    assert writer.returncode == 0
+    assert browsed.query("select planned from runs where run = 'audit'").item() == 40
+
+
+@pytest.mark.parametrize(
+    ("view", "says"),
+    [
+        ("/study/quik", "Did you mean 'quick'?"),
+        ("/study/quick?judge=offline%2Fhones", "Did you mean 'offline/honest'?"),
+        ("/study/quick?perturbation=paddin", "Did you mean 'padding'?"),
+        ("/study/quick?sample=nope", "has the sample 'nope'"),
+    ],
+)
+def test_a_view_of_what_is_not_there_is_an_error(browsed: Warehouse, view: str, says: str) -> None:
+    with pytest.raises((ValueError, LookupError), match=re.escape(says)):
+        check_view(browsed, view)
+    check_view(browsed, "/")
+    check_view(browsed, "/study/quick?judge=offline%2Fhonest&sample=experimental-1")

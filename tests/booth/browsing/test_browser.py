@@ -1,0 +1,73 @@
+"""``voirdire browse`` as a process, in a real browser."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from warehouse.store import Warehouse
+
+Serve = Callable[..., Any]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_flipped_pair_by_keys_alone(
+    browsed: Warehouse,
+    served: Serve,
+    person: Callable[..., BrowserContext],
+    width: int,
+    scheme: str,
+) -> None:
+    site = served(browsed, "--judge", "offline/honest", command="browse")
+    link = site.said.splitlines()[0]
+    page = person(viewport={"width": width, "height": 800}, color_scheme=scheme).new_page()
+    errors: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(link)
+    assert "token" not in page.url
+    expect(page.get_by_role("status")).to_have_text("1 to 4 of 4 comparisons")
+    page.get_by_label("flipped verdicts").check()
+    expect(page.get_by_role("status")).to_have_text("1 to 2 of 2 comparisons")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("2 of 2")
+    # The hostile text is shown as text, and what the perturbation added is marked.
+    assert "<script>window.pwned=1</script>" in page.locator(".side").last.inner_text()
+    assert page.locator("ins").first.inner_text() == "Padded 1. "
+    assert page.evaluate("window.pwned") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.keyboard.press("k")
+    expect(page.get_by_role("status")).to_have_text("1 of 2")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Search")).to_be_focused()
+    page.keyboard.type("question 1?")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("1 to 1 of 1 comparison")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert errors == []
+    base = link.partition("/study/")[0]
+    assert [address for address in asked if not address.startswith(base)] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_without_a_word(
+    browsed: Warehouse, served: Serve, person: Callable[..., BrowserContext], number: int
+) -> None:
+    site = served(browsed, "--pair", "demo/0/a2", command="browse")
+    page = person().new_page()
+    # A browser keeps its connection open.
+    page.goto(site.said.splitlines()[0])
+    expect(page.get_by_role("status")).to_have_text("1 of 2")
+    assert site.stop(number) == (0, "")
+    assert site.errors.read_text() == ""

@@ -1,0 +1,42 @@
+from collections.abc import Callable
+from typing import Any
+
+from schemas.calibration import Disagreements
+from schemas.judging import Verdicts, VoteLog
+from tasks.aggregate import count_votes, tally_votes
+from warehouse.store import Saving, Warehouse
+
+Make = Callable[..., Any]
+SHOWN = """
+    select study, sample, perturbation, criterion, control, sham, experimental
+    from mart.comparisons
+"""
+
+
+def test_verdicts_stand_side_by_side_without_texts(judged: Warehouse) -> None:
+    found = judged.query(f"{SHOWN} order by all")
+    assert found.rows() == [
+        ("quick", "d/1/a2", "boast", None, "anchor", "anchor", "target"),
+        ("quick", "d/2/a2", "boast", None, "tie", None, "tie"),
+    ]
+
+
+def test_a_judge_of_single_answers_has_a_row_per_criterion(rated: Warehouse) -> None:
+    found = rated.query(f"{SHOWN} where criterion = 'depth'")
+    assert found.rows() == [("own", "s1", "boast", "depth", "3", None, "5")]
+
+
+def test_what_was_not_perturbed_and_what_people_label_otherwise_has_a_row(
+    warehouse: Warehouse, make: Make, make_vote_log: Make
+) -> None:
+    log = make_vote_log([{"shown_first": first, "choice": "tie"} for first in ("anchor", "target")])
+    verdicts = tally_votes(count_votes(log), "balanced")
+    frames = [Saving(VoteLog, log), Saving(Verdicts, verdicts)]
+    warehouse.save(frames, run="r1", study="plain")
+    warehouse.save([make(Disagreements)], run="r2", study="labels")
+    labelled = warehouse.query("select item, judge_label from differing_labels").rows()
+    assert warehouse.query(f"{SHOWN} where study = 'plain'").rows() == [
+        ("plain", "s1", None, None, "tie", None, None)
+    ]
+    (row,) = warehouse.query(f"{SHOWN} where study = 'labels'").rows()
+    assert (row[1], row[4]) == labelled[0]
