@@ -12,7 +12,7 @@ from booth.browsing.views import Entry, entry_of, sides_of, vote_of
 from booth.web.pages import add_guard, add_static, page
 from tasks.kit.catalogue import unknown
 from tasks.kit.printable import message
-from warehouse.evidence import (
+from warehouse.evidence.comparisons import (
     NAMED,
     ROWS_PER_PAGE,
     Filters,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.kit.catalogue import unknown
+from warehouse.evidence.comparisons import studies_of
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 
@@ -17,10 +18,6 @@ MARTS = {
 }
 """What to show -> the mart that has it."""
 
-STUDIES = """
-    select study from shifts union select study from ratings
-    union select study from differing_labels union select study from vote_log order by study
-"""
 NAMES = """
     select judge, perturbation from shifts where study = $study
     union select judge, perturbation from ratings where study = $study
@@ -95,7 +92,7 @@ def find_evidence(
     place = Path(path or default_path())
     require_file(place, f"Run `voirdire audit {study}` first.")
     warehouse = Warehouse(place)
-    known = warehouse.query(STUDIES)["study"].to_list()
+    known = studies_of(warehouse)
     if study not in known:
         raise unknown("study", study, known, f'`voirdire sql --warehouse {place} "..."` finds all')
     wanted = {"judge": judge, "perturbation": None if what == "disagree" else perturbation}

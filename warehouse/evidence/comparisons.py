@@ -156,7 +156,8 @@ CHOICES = f"""
     select arm, perturbation, shown_first, repeat, choice, null as rating
     from vote_log where {ASKED}
     union all
-    select arm, perturbation, coalesce(side || ' ', '') || 'alone', repeat, if(invalid is null, 'rated', 'invalid'), label
+    select arm, perturbation, coalesce(side || ' ', '') || 'alone', repeat,
+        if(invalid is null, 'rated', 'invalid'), label
     from (select * replace (coalesce(sample, item) as sample) from ratings) where {ASKED}
 """
 

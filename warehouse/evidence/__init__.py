@@ -1,0 +1,1 @@
+"""Queries for what lies behind results."""
