@@ -11,6 +11,8 @@ from tasks.drawing.spec import LOOK, Spec, with_variables
 VEGA_LITE = "6.4"
 """Version that draws the pictures; the runtime of the page has the same."""
 PNG_SCALE = 3
+MARGIN = 24
+"""Pixels beside panels, as a browser's letters may be wider than those that were measured."""
 ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
 """What Vega says to screen readers about single marks, which the picture describes as a whole."""
 
@@ -50,11 +52,14 @@ def stacked_svg(specs: Sequence[Spec]) -> str:
             raise ValueError(f"{drawn[:80]!r} is not a drawing with a viewBox.")
         # Panels have the same ids.
         drawn = re.sub(r'\b(id="|url\(#)', rf"\g<1>p{number}-", drawn)
-        placed.append(drawn.replace("<svg", f'<svg y="{below}"', 1))
+        place = f'<svg x="{MARGIN}" y="{below}" overflow="visible"'
+        placed.append(drawn.replace("<svg", place, 1))
         below += math.ceil(float(size[2]))
         widest = max(widest, math.ceil(float(size[1])))
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{widest}" height="{below}">'
-    return f"{head}{''.join(placed)}</svg>"
+    width = widest + 2 * MARGIN
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{below}">'
+    ground = f'<rect width="{width}" height="{below}" fill="white"/>'
+    return f"{head}{ground}{''.join(placed)}</svg>"
 
 
 def _svg(spec: Spec) -> str:

@@ -1,4 +1,4 @@
-"""The lines of the docs with which a notebook reads the warehouse, run as they stand there."""
+"""The lines of the docs with which notebooks and BI tools read results, run as they stand there."""
 
 import os
 import re
@@ -17,6 +17,8 @@ from warehouse.store import Saving, Warehouse
 ROOT = Path(__file__).parents[2]
 PYARROW = ROOT / ".venv" / "notebook"
 """Where `make test` puts it; the environment itself may have it, too."""
+CLIENTS = ROOT / ".venv" / "clients" / "bin" / "python"
+"""An environment of its own, as its packages need others than voirdire does."""
 LINES = re.compile(r"```python\n(import duckdb.*?)```", re.DOTALL)
 
 
@@ -34,10 +36,7 @@ def environment() -> dict[str, str]:
 def test_the_lines_of_the_docs(
     make_shifts: Any, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    rows = [{"sample": f"s{n:02}", "experimental_score": 0.5 + n / 99} for n in range(30)]
-    estimates = mps(shifts=make_shifts(rows, control_score=0.5))
-    savings = [Saving(Estimates, estimates), Saving(Findings, conclude(estimates))]
-    Warehouse(tmp_path / "voirdire.duckdb").save(savings, run="r1", study="quick")
+    _save(tmp_path / "voirdire.duckdb", make_shifts)
     [lines] = LINES.findall((ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8"))
     made = [line for line in lines.splitlines() if line.startswith("findings = ")]
     assert len(made) == 2
@@ -54,3 +53,40 @@ def test_the_lines_of_the_docs(
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "1 ada True\n" * 2
+
+
+@pytest.mark.parametrize("client", ["ibis", "sqlalchemy"])
+def test_other_clients_read_a_snapshot(client: str, make_shifts: Any, tmp_path: Path) -> None:
+    if not CLIENTS.is_file():
+        pytest.skip(
+            "no clients are installed: python -m venv .venv/clients, then .venv/clients/bin/pip "
+            "install 'ibis-framework[duckdb]' duckdb-engine duckdb==1.5.5"
+        )
+    _save(tmp_path / "voirdire.duckdb", make_shifts)
+    Warehouse(tmp_path / "voirdire.duckdb").snapshot(tmp_path / "bi.duckdb")
+    text = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    [lines] = [block for block in blocks if client in block.splitlines()[0]]
+    refused = {
+        "ibis": 'con.raw_sql("delete from votes")',
+        "sqlalchemy": 'engine.connect().execute(text("delete from votes"))',
+    }
+    program = f"""{lines}
+print(len(rows))
+try:
+    {refused[client]}
+except Exception as error:
+    print("read-only" in str(error))
+"""
+    done = subprocess.run(
+        [CLIENTS, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1\nTrue\n"), done.stderr
+
+
+def _save(path: Path, make_shifts: Any) -> None:
+    """Save the results of a judge that a perturbation moves."""
+    rows = [{"sample": f"s{n:02}", "experimental_score": 0.5 + n / 99} for n in range(30)]
+    estimates = mps(shifts=make_shifts(rows, control_score=0.5))
+    savings = [Saving(Estimates, estimates), Saving(Findings, conclude(estimates))]
+    Warehouse(path).save(savings, run="r1", study="quick")

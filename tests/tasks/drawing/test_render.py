@@ -11,7 +11,7 @@ import vl_convert
 
 from schemas.results import Estimates
 from tasks.charts import CHARTS, charts_of
-from tasks.drawing.render import VEGA_LITE, inline_svg, picture
+from tasks.drawing.render import VEGA_LITE, inline_svg, picture, stacked_svg
 from tasks.drawing.spec import BLUE, by_tone, mark, panel, with_variables
 from tasks.reporting.page import RUNTIME
 
@@ -153,3 +153,23 @@ def test_nothing_heavy_is_loaded_before_something_is_drawn() -> None:
         "sys.exit(any(m in sys.modules for m in ('vl_convert', 'jinja2', 'prefect')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_panels_are_stacked_without_sharing_ids() -> None:
+    spec: Any = {
+        "description": "one dot",
+        "width": 100,
+        "height": 50,
+        "data": {"values": [{"x": 1}]},
+        "mark": {"type": "point", "clip": True},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}},
+    }
+    root = ET.fromstring(stacked_svg([spec, spec]))
+    ground, first, second = root
+    assert (first.get("y"), second.get("y")) == ("0", str(int(root.attrib["height"]) // 2))
+    # Letters that are wider than measured reach beyond their panel, over the white ground.
+    assert first.get("overflow") == "visible"
+    assert (ground.get("width"), ground.get("fill")) == (root.get("width"), "white")
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert ids
+    assert len(ids) == len(set(ids))
