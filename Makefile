@@ -9,6 +9,7 @@ SET_UP_NOTEBOOK := .venv/.set-up-notebook
 NOTEBOOK := .venv/.notebook
 EMULATOR := .venv/.aimock
 AXE := .venv/.axe
+PROMPTFOO := .venv/.promptfoo
 PEER := .venv/.inspect
 TOOLS := .venv/.tools
 DOCS := .venv/.docs
@@ -73,6 +74,14 @@ $(AXE): tests/tasks/reporting/axe/package.json tests/tasks/reporting/axe/package
 	@mkdir -p .venv/axe && cp tests/tasks/reporting/axe/*.json .venv/axe
 	@if command -v npm >/dev/null && npm ci --prefix .venv/axe --ignore-scripts --no-audit --no-fund --silent; \
 	then touch $@; else echo "axe was not installed (it takes npm and its index): the report's accessibility will not be checked."; fi
+
+# A test reads the log of promptfoo itself if this is installed (270 MB, as --omit=optional leaves most away; the lock
+# holds no optional packages but its database for Linux).
+PROMPTFOO_LOCK := tests/tasks/readers/formats/promptfoo
+$(PROMPTFOO): $(PROMPTFOO_LOCK)/package.json $(PROMPTFOO_LOCK)/package-lock.json | $(SET_UP)
+	@mkdir -p .venv/promptfoo && cp $(PROMPTFOO_LOCK)/package.json $(PROMPTFOO_LOCK)/package-lock.json .venv/promptfoo
+	@if command -v npm >/dev/null && npm ci --prefix .venv/promptfoo --ignore-scripts --omit=optional --legacy-peer-deps --no-audit --no-fund --silent; \
+	then touch $@; else echo "promptfoo was not installed (it takes Linux, npm and its index): the test of its log will be skipped."; fi
 
 # In a folder of its own: where pyarrow is installed voirdire hands frames to DuckDB in another way,
 # and the tests are to go the usual one.

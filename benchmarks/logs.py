@@ -1,10 +1,12 @@
 """Time to recognise and measure a log of 1 000 000 rows in each tabular format; limit 20 s.
 
 ``python benchmarks/logs.py [ROWS] [FORMAT ...]``; each runs in a process of its own.
+CPU time tells more than seconds where the machine does other work.
 """
 
 import json
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -199,6 +201,12 @@ def written(path: Path, rows: Rows) -> Path:
     return path
 
 
+def cpu_seconds() -> float:
+    """Return the CPU time of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main(rows: int, names: list[str]) -> None:
     """Print the seconds of each format, and which are above the limit."""
     suffixes = {"arena_battles": ".parquet", "mapped": ".csv"}
@@ -210,16 +218,16 @@ def main(rows: int, names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = written(Path(folder) / f"log{suffixes.get(name, '.jsonl')}", make(rows))
             words = [sys.executable, "-m", "flows.cli", "measure", str(path)]
-            began = time.perf_counter()
+            began, used = time.perf_counter(), cpu_seconds()
             done = subprocess.run(
                 [*words, *(MAPPED if name == "mapped" else ())],
                 capture_output=True,
                 text=True,
                 check=False,
             )
-            seconds = time.perf_counter() - began
+            seconds, cpu = time.perf_counter() - began, cpu_seconds() - used
         state = "" if done.returncode == 0 else f"  FAILED: {done.stderr[-300:]}"
-        print(f"{name:16} {seconds:6.1f} s{state}", flush=True)
+        print(f"{name:16} {seconds:6.1f} s, CPU {cpu:6.1f} s{state}", flush=True)
         slow += [name] if seconds > LIMIT or done.returncode else []
     print(f"above {LIMIT} s or failed: {', '.join(slow) or 'none'}")
 

@@ -43,8 +43,7 @@ write_eval_log(log, sys.argv[1] + "/log.json")
 @pytest.mark.slow
 def test_a_log_of_inspect_itself(tmp_path: Path) -> None:
     if not PYTHON.is_file():
-        # Not in CI: 53 s of CPU time and 357 MB, beside 15 minutes for all checks.
-        pytest.skip("the environment of Inspect AI takes more than a minute: make .venv/.inspect")
+        pytest.skip("Inspect AI is not installed: make .venv/.inspect (a minute, 357 MB)")
     done = subprocess.run(
         [PYTHON, "-c", RUN, str(tmp_path)], capture_output=True, text=True, check=False, timeout=120
     )

@@ -1,8 +1,4 @@
-"""Results as promptfoo writes them, version 3.
-
-The logs are written by hand: promptfoo 0.123 has 80 direct dependencies (`npm view`), one
-of them a native database client, which no lock of this repository covers.
-"""
+"""Results as promptfoo writes them, version 3 (test_promptfoo_itself.py reads a log of its own)."""
 
 from typing import Any
 
