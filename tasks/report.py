@@ -145,7 +145,7 @@ def report(
         every = numbers.filter(pl.col("mode").is_in([facts.mode, "any"]))
     name = "'" + facts.study.replace("'", "''") + "'"
     command = f"voirdire show {quote(facts.study)}"
-    shown = [] if examples is None else _examples(examples, command)
+    shown = [] if examples is None else _examples(examples, facts.study)
     return page(
         TEMPLATE,
         drawings(estimates=estimates, findings=cells, drifts=concluded.drifts),
@@ -211,8 +211,8 @@ class Example(NamedTuple):
     """The target, with what the perturbation removed and added."""
     replies: list[tuple[str, str]]
     """Name of the arm and reply, verbatim but for its length."""
-    command: str
-    """What shows all of it."""
+    commands: tuple[str, str]
+    """What shows all of it: in the terminal, and on a page."""
 
 
 class Examples(NamedTuple):
@@ -226,7 +226,7 @@ class Examples(NamedTuple):
     pairs: list[Example]
 
 
-def _examples(rows: pl.DataFrame, command: str) -> list[Examples]:
+def _examples(rows: pl.DataFrame, study: str) -> list[Examples]:
     """Return the examples of each judge and perturbation, in the order given."""
     cells = with_who(rows.drop("category")).partition_by(
         "who", "perturbation", maintain_order=True, as_dict=True
@@ -238,15 +238,16 @@ def _examples(rows: pl.DataFrame, command: str) -> list[Examples]:
             bool(cell["simulated"].any()),
             str(perturbation),
             cell["total"].item(0),
-            [_example(row, command) for row in cell.to_dicts()],
+            [_example(row, study) for row in cell.to_dicts()],
         )
         for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
     ]
 
 
-def _example(row: Mapping[str, Any], command: str) -> Example:
+def _example(row: Mapping[str, Any], study: str) -> Example:
     about = f"{row['criterion']}: " if row["criterion"] else ""
     before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
+    pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
     replies = {"unperturbed": row["control_replies"], "perturbed": row["experimental_replies"]}
     return Example(
         row["sample"],
@@ -259,7 +260,10 @@ def _example(row: Mapping[str, Any], command: str) -> Example:
             for arm, own in replies.items()
             for text in own or ()
         ],
-        f"{command} --pair {quote(row['sample'])} --judge {quote(row['judge'])}",
+        (
+            f"voirdire show {pair}",
+            f"voirdire browse {pair} --perturbation {quote(row['perturbation'])}",
+        ),
     )
 
 

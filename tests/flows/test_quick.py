@@ -108,7 +108,7 @@ def test_a_flipped_pair_of_its_report_is_one_click_from_the_finding_and_its_comm
     pair = group.locator("section").first
     # The reference that was added
     assert re.search(r"\(\d{4}\)", pair.locator("ins").first.inner_text())
-    words = shlex.split(pair.locator(".command code").inner_text())
+    words = shlex.split(pair.locator(".command code").first.inner_text())
     assert words[0] == "voirdire"
     whole = " ".join(voirdire(*words[1:]).stdout.split())
     assert pair.locator("h3").inner_text()[:40] in whole

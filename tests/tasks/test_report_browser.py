@@ -192,8 +192,9 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     assert example.locator("ins").all_inner_texts() == ["(Smith 2019)"]
     assert f"Reply, unperturbed: {REPLY}" in shown
     # The command can be pasted, whatever the names are.
-    command = "voirdire show 'my study' --pair 'bloom/q 7/a2' --judge acme/judge-1"
-    assert f"The whole pair: {command}" in shown
+    pair = "'my study' --judge acme/judge-1 --pair 'bloom/q 7/a2'"
+    assert f"The whole pair: voirdire show {pair}" in shown
+    assert f"voirdire browse {pair} --perturbation fake_reference" in shown
     section = page.locator("#examples ~ p").first.inner_text()
     assert "drawn by a hash (MD5) of judge, perturbation and sample: nobody picked them" in section
     expect(page.get_by_text("fake_reference: 1 of 26")).to_be_visible()
