@@ -262,7 +262,9 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
         line = f" {judge} (simulated): **{recommendation}**. "
         assert line in by_key["answer"]["data"], by_key["answer"]["data"]
         assert f"{judge} (simulated)" in by_key["answer"]["description"]
-    bias = warehouse.query("select judge, perturbation, shift, finding from mart.bias")
+    bias = warehouse.query(
+        "select judge, perturbation, shift, coalesce(finding, reason) as finding from mart.bias"
+    )
     for judge, perturbation, shift, finding in bias.drop_nulls("perturbation").rows():
         row = next(
             line
