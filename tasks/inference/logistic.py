@@ -22,6 +22,17 @@ NEAR = 1e-2
 FEWEST_DRAWS = 0.9
 
 
+class Counted(NamedTuple):
+    """Items with the same design row and the same cluster, counted together."""
+
+    row: NDArray[np.int64]
+    """Index of the design row."""
+    cluster: NDArray[np.int64]
+    n: Floats
+    wins: Floats
+    """Sum of y."""
+
+
 class Fits(NamedTuple):
     """Coefficients of each fit, and which fits converged."""
 
@@ -31,18 +42,21 @@ class Fits(NamedTuple):
 
 def fit(
     design: NDArray[Any],
-    y: NDArray[Any],
+    wins: NDArray[Any],
     weights: NDArray[Any],
     start: Floats | None = None,
     within: float = 1e-10,
 ) -> Fits:
     """Fit ``logit E[y] = design b`` once per row of ``weights``, by Newton's method (IRLS).
 
+    Items with the same row of the design may be one item, as only sums enter the likelihood.
+
     Parameters
     ----------
-    design, y
-        Shapes (items, terms) and (items,); 0 <= y <= 1, fractions allowed. Sums over items have
-        the precision of these arrays, single or double.
+    design
+        Shape (items, terms). Sums over items have its precision, single or double.
+    wins
+        Sums of y times weight, shape (fits, items); 0 <= y <= 1, fractions allowed.
     weights
         Shape (fits, items).
     start
@@ -60,13 +74,11 @@ def fit(
         at = np.flatnonzero(moving)
         if not at.size:
             break
-        w = weights if at.size == len(b) else weights[at]
+        w, won = (weights, wins) if at.size == len(b) else (weights[at], wins[at])
         mean = _expit_in_place(b[at].astype(design.dtype) @ design.T)
-        rest = y - mean
-        rest *= w
-        slope = (rest @ design).astype(np.float64)
-        np.multiply(mean, 1 - mean, out=rest)
-        rest *= w
+        rest = w * mean
+        slope = ((won - rest) @ design).astype(np.float64)
+        rest *= 1 - mean
         curve = (rest @ outer).astype(np.float64).reshape(-1, terms, terms) + ridge
         step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
         b[at] += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
@@ -74,9 +86,7 @@ def fit(
     return Fits(b, ~moving & (np.abs(b).max(axis=1) < FURTHEST))
 
 
-def refits(
-    design: Floats, y: Floats, cluster: NDArray[np.int64], start: Floats, draws: int = DRAWS
-) -> Floats | None:
+def refits(design: Floats, counted: Counted, start: Floats, draws: int = DRAWS) -> Floats | None:
     """Return the coefficients of cluster-bootstrap refits, shape (draws, terms).
 
     ``start`` is the fit to all items, shape (terms,). Draws without a finite fit are dropped; the
@@ -84,30 +94,40 @@ def refits(
     """
     if not by_chance():
         return None
-    clusters = int(cluster.max()) + 1
-    single, shares = design.astype(np.float32), y.astype(np.float32)
+    from scipy.sparse import csr_array
+
+    clusters = int(counted.cluster.max()) + 1
+    n, wins = (
+        csr_array((values, (counted.cluster, counted.row)), shape=(clusters, len(design)))
+        for values in (counted.n, counted.wins)
+    )
+    sums = _sums_at(design, wins, n, start)
+    single = design.astype(np.float32)
+    columns = [table.T.astype(np.float32) for table in (wins, n)]
     found = []
-    step = max(1, CELLS_AT_ONCE // len(y))
+    step = max(1, CELLS_AT_ONCE // len(design))
     for counts in weights(clusters, draws, SEED):
         for at in range(0, len(counts), step):
             some = counts[at : at + step]
-            begun = _first_step(design, y, cluster, start, some)
-            drawn = some.astype(np.float32)[:, cluster]
-            found.append(fit(single, shares, drawn, begun, within=NEAR))
+            begun = _first_step(sums, start, some)
+            times = some.T.astype(np.float32)
+            won, drawn = (np.ascontiguousarray((column @ times).T) for column in columns)
+            found.append(fit(single, won, drawn, begun, within=NEAR))
     usable = np.concatenate([fits.coefficients[fits.found] for fits in found])
     return usable if len(usable) >= FEWEST_DRAWS * draws else None
 
 
-def _first_step(
-    design: Floats, y: Floats, cluster: NDArray[np.int64], start: Floats, counts: Floats
-) -> Floats:
-    """Take the first Newton step from a common start, where cluster sums serve all draws."""
-    terms = design.shape[1]
+def _sums_at(design: Floats, wins: Any, n: Any, start: Floats) -> Floats:
+    """Return each cluster's slope and curvature at ``start``, side by side."""
     mean = _expit_in_place(design @ start)
-    sums = np.zeros((counts.shape[1], terms + terms * terms))
-    slopes = (y - mean)[:, None] * design
-    curves = (mean * (1 - mean))[:, None] * _outer_products(design)
-    np.add.at(sums, cluster, np.hstack([slopes, curves]))
+    slopes = wins @ design - n @ (mean[:, None] * design)
+    curves = n @ ((mean * (1 - mean))[:, None] * _outer_products(design))
+    return np.hstack([slopes, curves])
+
+
+def _first_step(sums: Floats, start: Floats, counts: Floats) -> Floats:
+    """Take the first Newton step from a common start, where cluster sums serve all draws."""
+    terms = len(start)
     drawn = counts @ sums
     curve = drawn[:, terms:].reshape(-1, terms, terms) + 1e-10 * np.eye(terms)
     step = np.linalg.solve(curve, drawn[:, :terms, None])[:, :, 0]

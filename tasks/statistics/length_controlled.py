@@ -10,7 +10,7 @@ from tasks.counting.contests import sides
 from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_orders
 from tasks.inference.cluster_sums import PART
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, rate_row, refits
+from tasks.inference.logistic import TIES, Counted, Floats, Row, fit, logit_row, rate_row, refits
 from tasks.statistics import Rows, statistic
 
 FEW = "fewer than three contests with a score and both lengths"
@@ -119,13 +119,15 @@ def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
     design = np.column_stack([term * half for half in halves for term in (np.ones_like(x), x)])
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return _none(EQUAL)
-    whole = fit(design, y, np.ones((1, len(y))))
+    ones = np.ones(len(y))
+    whole = fit(design, y[None], ones[None])
     if not whole.found[0]:
         return _none(SEPARATED)
     b = whole.coefficients
     codes = kept["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
     clusters = float(effective_clusters(np.bincount(codes).astype(np.float64)))
-    draws = refits(design, y, codes, b[0]) if clusters > 1 else None
+    counted = Counted(np.arange(len(y)), codes, ones, y)
+    draws = refits(design, counted, b[0]) if clusters > 1 else None
     columns = (None, None) if draws is None else _averaged(draws)
     rate, slope = (float(values[0]) for values in _averaged(b))
     rows = rate_row(rate, columns[0], clusters), logit_row(slope, columns[1], clusters)

@@ -1,10 +1,7 @@
 """Bradley-Terry strengths of models, with and without control of order and style."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import FORMATS, Contests
@@ -12,8 +9,9 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.contests import TEXTS, all_excess, excess
 from tasks.counting.order_halves import ONE_ORDER_NOTE
+from tasks.inference.bootstrap import by_chance
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.logistic import TIES, Floats, Row, fit, logit_row, refits
+from tasks.inference.logistic import TIES, Counted, Floats, Row, fit, logit_row, refits
 from tasks.statistics import Rows, statistic
 
 APART = "models are not connected by contests with a score"
@@ -164,38 +162,43 @@ def _fit(
     """Return centred strengths and terms, the same for each draw, or the reason for none."""
     # As integers: comparing strings takes several times as long.
     names = pl.Enum(models)
-    target, anchor = (
-        asked[f"{side}_author"].cast(names).to_physical().to_numpy()[:, None]
-        == np.arange(len(models))
-        for side in ("target", "anchor")
-    )
+    sides = [pl.col(f"{side}_author").cast(names).to_physical() for side in ("target", "anchor")]
+    items = asked.select("cluster", "y", *sides, *(_term(asked[term]) for term in terms))
+    # Contests between the same models at the same style are one row of the design.
+    key = ["target_author", "anchor_author", *terms]
+    sums = (pl.len().cast(pl.Float64).alias("n"), pl.col("y").sum())
+    rows = items.group_by(key, maintain_order=True).agg(sums).with_row_index("row")
+    target, anchor = (rows[side].to_numpy()[:, None] == np.arange(len(models)) for side in key[:2])
     # The first model is the reference level; strengths are centred at the end.
     contrasts = (target.astype(float) - anchor.astype(float))[:, 1:]
     if np.linalg.matrix_rank(contrasts) < contrasts.shape[1]:
         return None, None, APART
-    design = np.column_stack([contrasts, *(_term(asked[term].to_numpy(), term) for term in terms)])
+    design = np.column_stack([contrasts, *(rows[term] for term in terms)])
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return None, None, INSEPARABLE
-    y = asked["y"].to_numpy()
-    if (y == 0.5).all():
+    if (items["y"] == 0.5).all():
         return None, None, TIES
-    whole = fit(design, y, np.ones((1, len(y))))
+    whole = fit(design, rows["y"].to_numpy()[None], rows["n"].to_numpy()[None])
     if not whole.found[0]:
         return None, None, SEPARATED
-    codes = asked["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
-    draws = refits(design, y, codes, whole.coefficients[0]) if codes.max() else None
+    draws = None
+    if by_chance() and items["cluster"].n_unique() > 1:
+        cells = items.group_by("cluster", *key).agg(sums).join(rows.select("row", *key), on=key)
+        codes = (pl.col("row").cast(pl.Int64), pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
+        cells = cells.sort("row", "cluster").select(*codes, "n", "y")
+        counted = Counted(*(column.to_numpy() for column in cells))
+        draws = refits(design, counted, whole.coefficients[0])
     others = len(models) - 1
     b = _over_mean(whole.coefficients, others)[0]
     return b, None if draws is None else _over_mean(draws, others), ""
 
 
-def _term(values: NDArray[Any], name: str) -> Floats:
+def _term(values: pl.Series) -> pl.Series:
     """Return a style difference scaled to -1 to 1; the order unchanged."""
-    own: Floats = values.astype(float)
-    if name == "o" or np.ptp(own) == 0:
+    own = values.cast(pl.Float64)
+    if values.name == "o" or own.n_unique() == 1:
         return own
-    term: Floats = np.tanh(own / own.std(ddof=1))
-    return term
+    return (own / own.std()).tanh()
 
 
 def _over_mean(b: Floats, others: int) -> Floats:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tasks.inference.bootstrap import formulas_only, weights
-from tasks.inference.logistic import SEED, fit, refits
+from tasks.inference.logistic import SEED, Counted, fit, refits
 from tasks.statistics.length_controlled import EQUAL, FEW, SEPARATED, length_controlled
 
 Make = Callable[..., Any]
@@ -72,11 +72,12 @@ def test_draws_are_fitted_as_if_alone() -> None:
     random = np.random.default_rng(4)
     design = np.column_stack([np.ones(60), random.normal(size=60)])
     y, cluster = random.integers(0, 3, 60) / 2, np.arange(60) // 2
-    start = fit(design, y, np.ones((1, 60))).coefficients[0]
-    draws = refits(design, y, cluster, start, draws=50)
+    start = fit(design, y[None], np.ones((1, 60))).coefficients[0]
+    draws = refits(design, Counted(np.arange(60), cluster, np.ones(60), y), start, draws=50)
     assert draws is not None
     counts = next(weights(30, 50, SEED))
-    slow = fit(design, y, counts[:, cluster]).coefficients
+    times = counts[:, cluster]
+    slow = fit(design, y * times, times).coefficients
     # A draw's last step is below .01, so it is off by about .0001; draws differ by .5.
     assert np.abs(draws - slow).max() < 1e-3
 
