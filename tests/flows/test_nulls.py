@@ -150,7 +150,7 @@ def test_the_report_stands_without_any_nullable_column(
         for (frame, model), column in zip(FRAMES.items(), turn, strict=True)
     }
     page = _page(results, **changed)
-    assert "<h2>Results</h2>" in page
+    assert '<h2 id="results">Results ' in page
     assert ">None<" not in page
     table = findings_table(changed["findings"]).splitlines()
     assert {row.replace("\\|", "").count("|") for row in table} == {6}

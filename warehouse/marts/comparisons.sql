@@ -1,6 +1,12 @@
 -- One row per study, judge, prompt, wave, mode, perturbation and sample: its verdicts, control beside experimental, without texts.
 -- A sample that nothing was done to has one row, with perturbation null; a calibration, one per disagreement, with the judge's
 -- label as control. A judge of single answers has a row per criterion and repeat.
+with rated as (
+    select *, sample as shown from ratings where sample is not null
+    union all
+    -- A rating that was read from a log may be of an item alone.
+    select *, item from ratings where sample is null
+)
 select
     study, dataset, judge, prompt, wave, mode, perturbation, kind, sample, null as criterion, null as repeat, null as rating_kind,
     control, sham, experimental, simulated,
@@ -26,9 +32,8 @@ left join ratings as s
 where e.arm = 'experimental'
 union all
 select
-    study, dataset, judge, prompt, wave, null, null, null, coalesce(sample, item), criterion, repeat, kind, label, null, null,
-    simulated,
-from ratings as c
+    study, dataset, judge, prompt, wave, null, null, null, shown, criterion, repeat, kind, label, null, null, simulated,
+from rated as c
 anti join (from ratings where arm = 'experimental') as e
     on e.study = c.study and e.dataset = c.dataset and e.judge = c.judge and e.prompt = c.prompt and e.wave = c.wave
     and e.sample = c.sample
