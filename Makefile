@@ -10,6 +10,7 @@ NOTEBOOK := .venv/.notebook
 EMULATOR := .venv/.aimock
 AXE := .venv/.axe
 PROMPTFOO := .venv/.promptfoo
+CLIENTS := .venv/.clients
 PEER := .venv/.inspect
 TOOLS := .venv/.tools
 DOCS := .venv/.docs
@@ -89,13 +90,19 @@ $(NOTEBOOK): requirements-notebook.txt | $(SET_UP)
 	$(INSTALL) --upgrade --target .venv/notebook -r requirements-notebook.txt
 	touch $@
 
+# Clients that read a snapshot, as the docs show; an environment of their own, as they need other packages.
+$(CLIENTS): requirements-clients.txt | $(SET_UP)
+	$(PYTHON) -m venv .venv/clients
+	.venv/clients/bin/python $(LOCKED) -r requirements-clients.txt
+	touch $@
+
 # Where bytecode is not kept, each of the processes that tests start compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Three processes on two cores, because tests of servers and signals mostly wait. Durations differ by a factor of
 # a hundred, so idle processes take tests from busy ones (worksteal). NumPy is limited to one thread for each process.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
-FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(AXE) $(NOTEBOOK)
+FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(AXE) $(NOTEBOOK) $(CLIENTS)
 
 test: $(FOR_TESTS) ## run the tests, without the slow ones
 	$(PYTEST) -m "not slow"
@@ -176,6 +183,7 @@ lock: $(TOOLS) ## write the requirements anew, with hashes and without index add
 	$(LOCK) pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --group local --no-deps --output-file requirements-local.txt
 	$(LOCK) --group notebook --no-deps --output-file requirements-notebook.txt
+	$(LOCK) --group clients --constraint requirements.txt --output-file requirements-clients.txt
 	$(LOCK) --group peer --output-file requirements-peer.txt
 	$(LOCK) --group docs --output-file requirements-docs.txt
 	$(LOCK) --group tools --output-file requirements-tools.txt

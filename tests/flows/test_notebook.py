@@ -58,10 +58,7 @@ def test_the_lines_of_the_docs(
 @pytest.mark.parametrize("client", ["ibis", "sqlalchemy"])
 def test_other_clients_read_a_snapshot(client: str, make_shifts: Any, tmp_path: Path) -> None:
     if not CLIENTS.is_file():
-        pytest.skip(
-            "no clients are installed: python -m venv .venv/clients, then .venv/clients/bin/pip "
-            "install 'ibis-framework[duckdb]' duckdb-engine duckdb==1.5.5"
-        )
+        pytest.skip("no clients are installed: `make test` does, as requirements-clients.txt says")
     _save(tmp_path / "voirdire.duckdb", make_shifts)
     Warehouse(tmp_path / "voirdire.duckdb").snapshot(tmp_path / "bi.duckdb")
     text = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
