@@ -17,7 +17,7 @@ from tasks.kit.catalogue import Catalogue, UnknownNameError, unknown
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES, provider_of
+from tasks.providers import JUDGES, PROVIDERS, provider_of
 from tasks.readers.formats import FORMATS
 from tasks.statistics import STATISTICS, Row, Statistic
 
@@ -132,13 +132,14 @@ def explain(name: str) -> None:
     if title in listings:
         show_catalogues(title)
         return
-    meanings = [*_statistics(name), *_catalogue_entries(name, listings)]
+    meanings = [*_statistics(name), *_catalogue_entries(name, listings), *_provider(name)]
     if not meanings:
         known = [
             *_rows(),
             *HEADINGS,
             *CALIBRATE_ROWS,
             *listings,
+            *PROVIDERS,
             *(n for s in listings.values() for n in s.about),
         ]
         near = str(unknown("name", name, sorted(set(known)))).partition(" Known: ")[0]
@@ -189,6 +190,15 @@ def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[s
             docs = _rendered(listing.documented(name)) if listing.documented else ""
             text = listing.with_origin(name, docs or listing.about[name])
             yield f"{name} ({listing.kind}): {text}"
+
+
+def _provider(name: str) -> Iterator[str]:
+    """Explain a provider by its judges."""
+    if name in PROVIDERS:
+        judges = (f"  {name}/{judge}" for judge in PROVIDERS[name].judges)
+        origin = Listing("provider", {}, None, PROVIDERS).with_origin(name, "its judges are")
+        mark = "simulated, " if PROVIDERS[name].provider.simulated else ""
+        yield "\n".join([f"{name} (provider): {mark}{origin}", *judges])
 
 
 def _rows() -> dict[str, Statistic]:

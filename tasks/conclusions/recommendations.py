@@ -255,6 +255,6 @@ def _reason() -> pl.Expr:
     undecided = pl.coalesce(
         pl.format("{} is undecided (about {} more questions)", subject, "more"),
         pl.format("{} is undecided: {}", subject, why),
-        pl.format("{} is undecided", subject),
+        pl.format("{} is undecided", subject) + numbers,
     )
     return pl.when(decided).then(found + numbers).otherwise(undecided).alias("reason_text")

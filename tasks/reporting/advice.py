@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
-from tasks.conclusions.recommendations import of_wave
+from tasks.conclusions.recommendations import ABSENT, NOT_ENOUGH, of_wave
 from tasks.kit.defaults import Thresholds
 from tasks.reporting.summary import MARK
 from tasks.reporting.wording import clean, clip, count, listing, with_who
@@ -40,6 +40,11 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
 ALL_REASONS = "mart.recommendations"
+WAYS = {
+    ABSENT["agreement"]: "`voirdire calibrate` compares judges with people",
+    ABSENT["drift"]: "Drift takes two audits with `--wave`",
+}
+"""What a judge may not be measured on -> how to measure it."""
 
 
 def advice(recommendations: pl.DataFrame, wave: str = "") -> list[Advice]:
@@ -66,7 +71,10 @@ def advice(recommendations: pl.DataFrame, wave: str = "") -> list[Advice]:
 def not_measured(recommendations: pl.DataFrame) -> str:
     """Say what was not measured for any judge; empty if that differs between judges."""
     texts = recommendations["not_measured"].unique()
-    return f"Not measured: {texts[0]}." if len(texts) == 1 and texts[0] else ""
+    if len(texts) != 1 or not texts[0]:
+        return ""
+    ways = [way for what, way in WAYS.items() if what in texts[0]]
+    return f"Not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
 
 
 def _why(row: Mapping[str, Any]) -> str:
@@ -81,6 +89,8 @@ def _why(row: Mapping[str, Any]) -> str:
         parts.append(f"about {count(row['more_questions'], 'more question')} would decide")
     if row["undecided"]:
         parts.append(row["undecided"])
+    elif row["recommendation"] == NOT_ENOUGH and not row["not_measured"]:
+        parts.append("no bias, detection of flaws or agreement with people could be measured")
     if row["not_measured"]:
         parts.append(f"not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))

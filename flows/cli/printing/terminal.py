@@ -383,8 +383,9 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
     return least
 
 
-def _clip(value: Any, width: int = 200) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+def _clip(value: Any, width: int = 800) -> str:
+    # Adding 0 drops the minus of a zero.
+    text = f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)
     shown = printable(text)
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 

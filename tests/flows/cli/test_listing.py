@@ -88,6 +88,8 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
         ("accuracy", "accuracy: computes accuracy_12", "accuracy (metric of `calibrate`): Share"),
         ("offline/honest", "offline/honest (judge): simulated: Unbiased but noisy", ""),
         ("metrics", "metrics", "macro_jaccard"),
+        ("openai", "openai (provider): its judges are", "\n  openai/gpt-5.4-mini\n"),
+        ("offline", "offline (provider): simulated, its judges are", "\n  offline/fair\n"),
     ],
 )
 def test_every_name_is_explained(name: str, first: str, told: str) -> None:

@@ -148,6 +148,22 @@ def test_no_rows_are_told(query: str, tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "no rows\n"
 
 
+def test_a_table_has_no_minus_before_a_zero_and_shows_long_texts_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    show_query(
+        "select round(-0.001::double, 2) as low, repeat('biased, ', 60) || 'end' as reasons",
+        "table",
+        warehouse.path,
+    )
+    printed = capsys.readouterr().out
+    assert "-0" not in printed
+    assert printed.count("biased") == 60
+    assert "end" in printed
+
+
 @pytest.mark.parametrize(
     ("number_of", "terminal", "shown", "said"),
     [
@@ -176,7 +192,7 @@ def narrow(
 
     def printed(number_of: int, *, terminal: bool) -> Any:
         console = Console(width=34, force_terminal=terminal, color_system=None)
-        monkeypatch.setattr(query, "Console", lambda: console)
+        monkeypatch.setattr(query, "Console", lambda **_: console)
         show_query(f"select {columns} from range({number_of})", "table", warehouse.path)
         return capsys.readouterr()
 

@@ -86,6 +86,12 @@ def test_the_worst_verdict_decides(
     assert done.stdout.splitlines()[-1] == f"Study mine: {outcome}"
 
 
+def test_numbers_have_the_minus_of_a_keyboard_as_in_all_other_tables(gated: Any) -> None:
+    numbers = {"value": -0.33, "low": -0.41, "high": -0.25}
+    done = gated(gate("position", "fail", **numbers))
+    assert "-.33 [-.41, -.25], limit .05" in done.stdout
+
+
 def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
     empty = dict.fromkeys(("value", "low", "high", "margin"))
     done = gated(gate("validity"), gate("drift", "inconclusive", **empty, reason="first wave"))

@@ -157,11 +157,14 @@ def test_it_says_how_many_questions_are_missing(
     [row] = recommended(undecided, gate("validity"), clusters=clusters)
     assert row["recommendation"] == "use with care"
     assert row["more_questions"] == more
-    lacking = "" if more is None else f" (about {more} more questions)"
-    assert row["reasons"] == f"boast is undecided{lacking}"
+    if more is None:
+        assert row["reasons"].startswith("boast is undecided (.")
+        assert row["reasons"].endswith("], limit .05)")
+    else:
+        assert row["reasons"] == f"boast is undecided (about {more} more questions)"
     [core] = recommended(undecided, gate("position", "inconclusive"), clusters=clusters)
     assert core["recommendation"] == "not enough data"
-    assert core["undecided"] == "position is undecided"
+    assert core["undecided"] == "position is undecided (.01 [-.01, .03], limit .05)"
 
 
 @given(

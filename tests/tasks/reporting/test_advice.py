@@ -47,8 +47,21 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     rows = advised({"judge": "ada", "not_measured": "drift"}, {"judge": "bo"})
     assert not_measured(rows) == ""
     both = rows.with_columns(not_measured=pl.lit("drift"))
-    assert not_measured(both) == "Not measured: drift."
+    assert not_measured(both) == "Not measured: drift. Drift takes two audits with `--wave`."
+    people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
+    assert not_measured(people) == (
+        "Not measured: biases, agreement with people. `voirdire calibrate` compares judges with "
+        "people."
+    )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
+
+
+def test_a_judge_of_whom_nothing_essential_was_measured_has_a_reason() -> None:
+    [line] = advice(advised({"recommendation": "not enough data", "not_measured": "biases"}))
+    assert line.text() == (
+        "? ada: not enough data. No bias, detection of flaws or agreement with people could be "
+        "measured."
+    )
 
 
 def test_the_wave_asked_for_is_shown_else_the_last() -> None:
