@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
+from tasks.judging.turns import TURN
 from tasks.kit.catalogue import UnknownNameError
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import prompt_of
@@ -67,16 +68,25 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
     """
     questions, answers = found.questions, found.answers
     compared = answers.filter(slot=1)
+    turn = pl.col("context").str.starts_with(TURN)
+    two_turns = questions.filter(turn)
     has = {
         "{answer_a} and {answer_b}": questions.join(compared, on="question_id", how="semi"),
         "{reference}": questions.filter(pl.col("reference").is_not_null()),
-        "{context}": questions.filter(pl.col("context").is_not_null()),
+        "{context}": questions.filter(~turn),
+        "{question_1}": two_turns,
+        "{reference_1}": two_turns.filter(~pl.col("context").str.ends_with(", null]}")),
     }
+    one_turn = (
+        "Choose a judge prompt for one turn, or add columns {} with the turn before the judged one."
+    )
     steps = {
         "{answer_a} and {answer_b}": "Choose a judge prompt that shows one answer, such as "
         "single_v1 or binary_v1, or add a column 'anchor' with another answer to each question.",
         "{reference}": "Choose another judge prompt, or add a column 'reference'.",
         "{context}": "Choose another judge prompt, or add a column 'context'.",
+        "{question_1}": one_turn.format("'question_1', 'anchor_1' and 'target_1'"),
+        "{reference_1}": one_turn.format("'reference_1'"),
     }
     for name in prompts:
         places = prompt_of(name).places

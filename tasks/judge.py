@@ -16,6 +16,7 @@ from tasks.engine.journal import Reply
 from tasks.engine.litellm_adapter import refused_params
 from tasks.engine.worker_client import Session
 from tasks.judging.rating_parser import Rated
+from tasks.judging.turns import earlier_turn
 from tasks.kit.random_numbers import uniform
 from tasks.pair import BACKGROUND
 from tasks.prompts import PROMPTS, REWORDED, Prompt, label_of, prompt_of, variants_of
@@ -203,7 +204,8 @@ def _messages(
 ) -> list[dict[str, str]]:
     texts = (pair["question"], *_in_order(pair, shown_first))
     reference, context = (pair.get(name) for name in BACKGROUND)
-    return prompt.messages(*texts, before, reference=reference, context=context)
+    earlier = earlier_turn(pair, shown_first)
+    return prompt.messages(*texts, before, reference=reference, context=context, earlier=earlier)
 
 
 def _shown(prompt: Prompt, ballot: dict[str, Any], pair: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.digests import content_keys
 from schemas.judging import Pairs
-from tasks.prompts import prompt_of
+from tasks.judging.turns import TURN_PLACES
+from tasks.prompts import Prompt, prompt_of
 
 SHOWN = ["question", "anchor", "target"]
 BACKGROUND = ("reference", "context")
@@ -65,12 +66,19 @@ def with_background(
     pairs: DataFrame[Pairs], questions: DataFrame[Questions], prompts: Sequence[str]
 ) -> DataFrame[Pairs]:
     """Add columns ``reference`` and ``context`` of the questions, if a judge prompt shows them."""
-    shown = {place for name in prompts for place in prompt_of(name).places}
+    shown = {column for name in prompts for column in background_of(prompt_of(name))}
     columns = [name for name in BACKGROUND if name in shown]
     if not columns:
         return pairs
     known = questions.select(*columns, cluster="question_id")
     return cast("DataFrame[Pairs]", pairs.join(known, on="cluster", how="left"))
+
+
+def background_of(prompt: Prompt) -> list[str]:
+    """Return the columns of questions that a judge prompt shows; an earlier turn is context."""
+    places = prompt.places
+    shown = places | ({"context"} if places & TURN_PLACES else set())
+    return [name for name in BACKGROUND if name in shown]
 
 
 def _both_answers(answers: DataFrame[Answers]) -> pl.DataFrame:

@@ -46,7 +46,7 @@ from tasks.engine.queue import (
 )
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
-from tasks.pair import BACKGROUND, pair_up, with_background
+from tasks.pair import background_of, pair_up, with_background
 from tasks.perturb import perturb, perturbation_table
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
@@ -345,7 +345,7 @@ def _lengths(pairs: DataFrame[Pairs], ballots: DataFrame[Ballots]) -> pl.DataFra
     found = []
     for prompt in ballots["prompt"].unique().sort():
         form = prompt_of(prompt)
-        background = [name for name in BACKGROUND if name in form.places]
+        background = background_of(form)
         for side in SIDES:
             shown = ["question", *([side] if form.pointwise else SIDES), *background]
             texts = pl.col(shown).str

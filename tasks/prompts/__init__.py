@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,6 +23,7 @@ from tasks.judging.rating_parser import (
     parse_two,
 )
 from tasks.judging.readings import Pattern, Pointer
+from tasks.judging.turns import PAIR_TURN_PLACES, SINGLE_TURN_PLACES, TURN_PLACES
 from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
 from tasks.kit.catalogue import Catalogue, entry, tables
 from tasks.kit.home import own_folder
@@ -73,8 +75,10 @@ VERDICT_ONLY = _object_of(verdict=VERDICT)
 
 def places_of(kind: str) -> dict[str, bool]:
     """Return the placeholders of a kind of prompt, and whether it must have them."""
-    own = {LISTS[kind]: False} if kind in LISTS else {}
-    return (PAIR_PLACES if kind == "pair" else SINGLE_PLACES) | OTHER_PLACES | own
+    shown = PAIR_PLACES if kind == "pair" else SINGLE_PLACES
+    turns = PAIR_TURN_PLACES if kind == "pair" else SINGLE_TURN_PLACES
+    own = (LISTS[kind],) if kind in LISTS else ()
+    return shown | OTHER_PLACES | dict.fromkeys((*turns, *own), False)
 
 
 def frame_mark(*shown: str) -> str:
@@ -280,17 +284,20 @@ class Prompt(BaseModel):
         *,
         reference: str | None = None,
         context: str | None = None,
+        earlier: Mapping[str, str] = {},
     ) -> list[dict[str, str]]:
         """Fill the places in one pass, so that no text is read as a place.
 
         ``first`` is the answer of a pointwise prompt. ``before`` is a system message of the judge's
-        own. ``{mark}`` becomes ``frame_mark`` of all texts.
+        own. ``earlier`` has the texts of the places for an earlier turn. ``{mark}`` becomes
+        ``frame_mark`` of all texts.
         """
         answers = (first,) if self.pointwise else (first, second)
         names = ("answer",) if self.pointwise else ("answer_a", "answer_b")
         texts = {"question": question, **dict(zip(names, answers, strict=True))}
         places = self.places
         others = {"reference": reference or "", "context": context or ""}
+        others |= dict.fromkeys(sorted(TURN_PLACES), "") | dict(earlier)
         others = {name: text for name, text in others.items() if name in places}
         if "mark" in places:
             texts["mark"] = frame_mark(question, *answers, *others.values())

@@ -10,7 +10,9 @@ from typing import Any
 
 KEYS = ("name", "type", "output_format", "prompt_template")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-TURNS = re.compile(r"\{(?:question|answer|answer_a|answer_b)_[0-9]+\}|\{ref_answer_[2-9]\}")
+TURN = re.compile(r"\{(question|answer|answer_a|answer_b|ref_answer)_([0-9]+)\}")
+JUDGED = 2
+"""The last turn of the conversations, which the prompts for several turns are about."""
 SCALE = {"low": 1, "high": 10, "whole": False}
 """The scale that the prompts name; FastChat also reads grades with decimals."""
 FORMS: dict[tuple[str, str], dict[str, Any]] = {
@@ -56,10 +58,10 @@ def _prompt_in(line: str, place: str) -> tuple[str, dict[str, Any] | str]:
 def _keys_of(record: dict[str, Any]) -> dict[str, Any] | str:
     """Return the keys of a judge prompt, or why it cannot be used."""
     name, template = record["name"], record["prompt_template"]
-    if turns := sorted({*TURNS.findall(template)}):
+    turns = {int(number) for _, number in TURN.findall(template)}
+    if later := max(turns - {1, JUDGED}, default=0):
         return (
-            f"it needs several turns of a conversation ({', '.join(turns)}), and a question of a "
-            "dataset has one. Use a prompt for one turn."
+            f"it shows turn {later} of a conversation, and a question has at most {JUDGED} turns."
         )
     form = FORMS.get((record["type"], record["output_format"]))
     if form is None:
@@ -72,5 +74,17 @@ def _keys_of(record: dict[str, Any]) -> dict[str, Any] | str:
         **form,
         "source": f"{record.get('description') or name} (FastChat)",
         "system": str(record.get("system_prompt") or ""),
-        "user": template.replace("{ref_answer_1}", "{reference}"),
+        "user": _places_in(template, JUDGED if JUDGED in turns else 1),
     }
+
+
+def _places_in(template: str, judged: int) -> str:
+    """Name the places as judge prompts do: those of the judged turn without its number."""
+
+    def name(place: re.Match[str]) -> str:
+        what = place[1].replace("ref_answer", "reference")
+        # For one turn, only the reference answer has a number.
+        bare = int(place[2]) == judged and (judged == JUDGED or what == "reference")
+        return f"{{{what}}}" if bare else f"{{{what}_{place[2]}}}"
+
+    return TURN.sub(name, template)

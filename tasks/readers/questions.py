@@ -13,6 +13,7 @@ from schemas.curation import VERDICTS
 from schemas.keys import content_key
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.datasets import DATASETS, Imported
+from tasks.judging.turns import TURN, as_context
 from tasks.kit.catalogue import nearest
 from tasks.perturbations import PERTURBATIONS
 from tasks.readers.bounded import (
@@ -39,8 +40,12 @@ ALONE = ["question", "target"]
 """Required if each question has one answer, which may be called ``answer`` instead."""
 AUTHORS = ["author", "anchor_author", "target_author"]
 SHARES = ["human_score", "label_chance"]
-OPTIONAL = ["category", "turn", "reference", "context", *AUTHORS, "label", *SHARES]
-OF_PAIRS = {"anchor", "anchor_author", "target_author", "label", *SHARES}
+EARLIER = ["question_1", "anchor_1", "target_1"]
+"""Columns of the turn before; with one of them, all are required."""
+BEFORE = [*EARLIER, "reference_1"]
+ALIASES = {ANSWER: "target", "answer_1": "target_1"}
+OPTIONAL = ["category", "turn", "reference", "context", *BEFORE, *AUTHORS, "label", *SHARES]
+OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SHARES}
 """Columns that mean nothing if a question has one answer."""
 HUMAN = "human_"
 """Begins columns with people's grades: ``human_label``, ``human_grade``, or ``human_CRITERION``."""
@@ -127,21 +132,21 @@ def _form_of(table: Table) -> tuple[_Form, Table]:
         first = list(islice(table.rows, 1))
         columns = [*first[0].fields] if first else []
         table = Table(None, chain(first, table.rows))
-    strange = [name for name in columns if not PAIRED.has(name) and name != ANSWER]
+    strange = [name for name in columns if not PAIRED.has(name) and name not in ALIASES]
     answered = {ANSWER, "target"} & {*columns} or nearest(ANSWER, strange)
     if "anchor" in columns or nearest("anchor", strange) or not answered:
         return PAIRED, table
     if ANSWER not in columns:
         return SINGLE, table
     renamed = (Row(row.where, _with_target(row.fields)) for row in table.rows)
-    named = ["target" if name == ANSWER else name for name in columns]
+    named = [ALIASES.get(name, name) for name in columns]
     return SINGLE, Table(None if table.columns is None else named, renamed)
 
 
 def _with_target(fields: dict[str, Any]) -> dict[str, Any]:
     if "target" in fields:
         return fields
-    return {"target" if name == ANSWER else name: value for name, value in fields.items()}
+    return {ALIASES.get(name, name): value for name, value in fields.items()}
 
 
 def _prepared(table: Table, column: str | None, problems: Problems) -> Table:
@@ -251,9 +256,31 @@ def _faults(
     if key in seen:
         what = f"is {clip(key)}, which {seen[key]} already has; it must be unique"
         yield "question_id", Fault(what, "Give one of the two another id, or delete it.")
+    yield from _turn_faults(fields, form)
     if not form.alone and fields["anchor"].strip() == fields["target"].strip():
         what = f"is {clip(fields['target'])}, the same as 'anchor'; the two must differ"
         yield "target", Fault(what, "Write another answer or leave the question out.")
+
+
+def _turn_faults(fields: dict[str, Any], form: _Form) -> Iterator[tuple[str, Fault]]:
+    """Yield what is wrong with the turn before the judged one."""
+    given = [name for name in BEFORE if fields.get(name) is not None]
+    context = fields.get("context")
+    if context is not None and (given or context.startswith(TURN)):
+        todo = f"Leave it out, or the columns of the turn before: {', '.join(BEFORE)}."
+        yield "context", Fault("cannot be there together with an earlier turn", todo)
+    for name in EARLIER if given else ():
+        if name not in given and name in form.allowed:
+            todo = f"Add it, or leave out {', '.join(map(repr, given))}."
+            yield name, Fault("is missing, but the row has an earlier turn", todo)
+
+
+def _context_of(fields: dict[str, Any]) -> str | None:
+    """Return the context of a question: what its row says, or the turn before."""
+    if fields.get("question_1") is None:
+        return fields.get("context")
+    answers = fields.get("anchor_1"), fields["target_1"]
+    return as_context(fields["question_1"], answers, fields.get("reference_1"))
 
 
 def _fault(field: str, value: object, *, required: bool) -> Fault | None:
@@ -339,6 +366,6 @@ def _sample(fields: dict[str, Any]) -> Sample:
         label=fields.get("label"),
         human_score=_number(fields.get("human_score")),
         label_chance=_number(fields.get("label_chance")),
-        context=fields.get("context"),
+        context=_context_of(fields),
         human_values=_human_values(fields),
     )

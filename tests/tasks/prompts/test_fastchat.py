@@ -34,7 +34,14 @@ LINES = [
     {
         "name": "turns",
         "type": "single",
-        "prompt_template": "{question_1}\n{answer_1}\n{question_2}\n{answer_2}",
+        "prompt_template": "{question_1}\n{answer_1}\n{ref_answer_1}\n{question_2}\n{answer_2}"
+        "\n{ref_answer_2}",
+        "output_format": "[[rating]]",
+    },
+    {
+        "name": "three",
+        "type": "single",
+        "prompt_template": "{question_1}\n{answer_1}\n{question_3}\n{answer_3}",
         "output_format": "[[rating]]",
     },
     {"name": "odd", "type": "poem", "prompt_template": "{answer}", "output_format": "[[rating]]"},
@@ -58,7 +65,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_each_line_is_a_prompt(file: Path) -> None:
-    assert [*PROMPTS.own] == ["pair-v9", "scores", "single-math"]
+    assert [*PROMPTS.own] == ["pair-v9", "scores", "single-math", "turns"]
     assert {*PROMPTS.own.values()} == {file}
     assert PROMPTS["pair-v9"].read("So [[B]]") == "second"
     assert PROMPTS["pair-v9"].source == "Prompt for general questions (FastChat)"
@@ -68,6 +75,13 @@ def test_each_line_is_a_prompt(file: Path) -> None:
     assert single.messages("Q", "A")[0]["content"] == "Grade."
     # FastChat's own pattern reads decimals as well.
     assert single.rate("Rating: [[7.5]]") == ("rated", {"": 7.5})
+
+
+@pytest.mark.usefixtures("file")
+def test_the_second_turn_is_judged_and_the_first_is_shown() -> None:
+    earlier = {"question_1": "Q1", "answer_1": "{answer}", "reference_1": "R1", "answer_a_1": "x"}
+    shown = PROMPTS["turns"].messages("Q2", "A2", reference="R2", earlier=earlier)
+    assert shown[-1]["content"] == "Q1\n{answer}\nR1\nQ2\nA2\nR2"
 
 
 @pytest.mark.parametrize(
@@ -91,15 +105,15 @@ def test_two_grades_make_a_verdict(reply: str, choice: str) -> None:
 
 def test_a_line_that_cannot_be_used_says_why(file: Path) -> None:
     problems = PROMPTS.unusable
-    assert "needs several turns of a conversation ({answer_1}, {answer_2}" in problems["turns"]
+    assert "turn 3 of a conversation, and a question has at most 2 turns" in problems["three"]
     assert "type 'poem' with output_format '[[rating]]' is not known" in problems["odd"]
-    assert "line 6 has the name of an earlier line" in problems["judge_prompts-6"]
-    assert "the name 'a b' is not allowed" in problems["judge_prompts-7"]
-    assert "with the texts name, output_format, prompt_template" in problems["judge_prompts-8"]
-    assert "the line is not valid JSON" in problems["judge_prompts-10"]
-    with pytest.raises(LookupError, match="needs several turns"):
-        label_of("turns")
-    assert str(file) in problems["turns"]
+    assert "line 7 has the name of an earlier line" in problems["judge_prompts-7"]
+    assert "the name 'a b' is not allowed" in problems["judge_prompts-8"]
+    assert "with the texts name, output_format, prompt_template" in problems["judge_prompts-9"]
+    assert "the line is not valid JSON" in problems["judge_prompts-11"]
+    with pytest.raises(LookupError, match="at most 2 turns"):
+        label_of("three")
+    assert str(file) in problems["three"]
 
 
 def test_a_line_and_a_file_of_the_same_name(file: Path) -> None:

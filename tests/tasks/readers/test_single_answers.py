@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.curate import import_dataset, require_shown
+from tasks.judging.turns import earlier_turn
 
 CSV = """question,answer,human_label,human_clear style,reference
 Why is the sky blue?,Air scatters blue light.,pass,3.5,Scattering.
@@ -91,4 +92,40 @@ def test_a_prompt_that_shows_more_is_refused(file: Path, prompt: str, said: str)
     require_shown("mine", found, ["binary_v1"])
     with pytest.raises(ValueError, match="judge prompt") as raised:
         require_shown("mine", found, ["binary_v1", prompt])
+    assert said in str(raised.value)
+
+
+def test_the_turn_before_is_context(tmp_path: Path) -> None:
+    file = tmp_path / "turns.csv"
+    rows = "question_1,answer_1,question,answer\nWhere?,Here.,Why?,So.\n,,How?,Thus.\n"
+    file.write_text(rows, encoding="utf-8")
+    found = import_dataset(str(file))
+    assert found.answers["answer"].sort().to_list() == ["So.", "Thus."]
+    contexts = dict(found.questions.select("question", "context").iter_rows())
+    assert contexts["How?"] is None
+    pair = {"sample": "turns/x/a2", "context": contexts["Why?"]}
+    earlier = earlier_turn(pair, "target")
+    assert (earlier["question_1"], earlier["answer_1"]) == ("Where?", "Here.")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("question_1,question,answer\nWhere?,Why?,So.\n", "'target_1' is missing, but the row has"),
+        ("answer_1,question,answer\nHere.,Why?,So.\n", "'question_1' is missing, but the row has"),
+        (
+            "context,question_1,answer_1,question,answer\nx,Where?,Here.,Why?,So.\n",
+            "'context' cannot be there together with an earlier turn",
+        ),
+        (
+            'context,question,answer\n"{""turn 1"": [",Why?,So.\n',
+            "'context' cannot be there together with an earlier turn",
+        ),
+    ],
+)
+def test_half_a_turn_is_an_error(tmp_path: Path, rows: str, said: str) -> None:
+    file = tmp_path / "turns.csv"
+    file.write_text(rows, encoding="utf-8")
+    with pytest.raises(ValueError, match="field") as raised:
+        import_dataset(str(file))
     assert said in str(raised.value)

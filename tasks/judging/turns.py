@@ -1,0 +1,36 @@
+"""The turn of a conversation before the one that is judged, kept as a question's context."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+TURN = '{"turn 1": '
+"""Begins a context that is an earlier turn."""
+PAIR_TURN_PLACES = ("question_1", "answer_a_1", "answer_b_1", "reference_1")
+SINGLE_TURN_PLACES = ("question_1", "answer_1", "reference_1")
+"""Placeholders of the earlier turn in a judge prompt; those of the judged turn have no number."""
+TURN_PLACES = {*PAIR_TURN_PLACES, *SINGLE_TURN_PLACES}
+
+
+def as_context(question: str, answers: tuple[str | None, str | None], reference: str | None) -> str:
+    """Return an earlier turn, with its first and its second answer, as a question's context."""
+    return json.dumps({"turn 1": [question, *answers, reference]}, ensure_ascii=False)
+
+
+def earlier_turn(pair: Mapping[str, Any], shown_first: str) -> dict[str, str]:
+    """Return the text of each placeholder of the turn before a pair's; empty if there is none."""
+    context = pair.get("context")
+    if not context or not context.startswith(TURN):
+        return {}
+    question, *answers, reference = json.loads(context)["turn 1"]
+    # The target is the second answer, unless the sample is named after the first one.
+    swapped = pair["sample"].endswith("/a1") != (shown_first == "target")
+    first, second = answers[::-1] if swapped else answers
+    texts = {
+        "question_1": question,
+        "answer_1": first,
+        "answer_a_1": first,
+        "answer_b_1": second,
+        "reference_1": reference,
+    }
+    return {place: text or "" for place, text in texts.items()}
