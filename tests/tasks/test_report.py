@@ -140,6 +140,13 @@ def test_sections_stand_in_order(source: str) -> None:
     assert len({name for name, _, _ in sections}) == len(titles)
 
 
+def test_the_wave_is_named_and_settings_are_code(parts: Any) -> None:
+    facts = parts.FACTS._replace(wave="w<2>")
+    page = parts.report(facts, parts.estimates(), parts.findings(), parts.perturbed())
+    assert "wave <bdi>w&lt;2&gt;</bdi>, run of" in page
+    assert "Policy (<code>disqualifying</code> of the study): do not use" in page
+
+
 def test_no_rate_is_a_percentage(parts: Any, source: str) -> None:
     shown = " ".join(parts.Page(source).texts)
     assert set(re.findall(r"(\d+) ?%", shown)) <= {"95", "90"}  # levels of intervals
