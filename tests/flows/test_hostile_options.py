@@ -2,11 +2,13 @@
 
 Commands run in this process, as `main` runs them. What would take long, or stay, is not run: an
 audit ends where its server and flow would start (`plan` reads the same options and data), `measure`
-and `calibrate` where they would compute, a report is not rendered, an export writes no files, and
-`serve` and `schedules` talk to no server. `voirdire booth`, a program of its own, has its own test.
+and `calibrate` where they would compute, a report is not rendered, an export writes no files,
+`serve` and `schedules` talk to no server, and `browse` serves no page. `voirdire booth`, a program
+of its own, has its own test.
 """
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,7 @@ WORDS = {
     "remeasure": ["mine"],
     "sql": ["select 1 as a"],
     "show": ["mine"],
+    "browse": ["mine"],
     "gate": ["mine"],
     "completion": ["bash"],
     "export": ["mine", "--output", "out"],
@@ -107,6 +110,7 @@ def nothing_runs(
         (measure, "results_of_votes", end),
         (calibrate, "calibrate_labels", end),
         (remeasure, "results_of_study", end),
+        (os, "execv", end),
         (query, "stored_page", lambda *_: "<p>"),
         (gate_table, "gate_of", lambda *_: Gated("mine", "", [PASSED], [])),
         (Warehouse, "copy", lambda *_: {}),

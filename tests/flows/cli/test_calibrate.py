@@ -131,8 +131,8 @@ def test_csv(files: dict[str, str]) -> None:
 def test_table(files: dict[str, str]) -> None:
     done = call(files, "--curve")
     lines = done.output.splitlines()
-    assert lines[1].split()[:4] == ["good", "1.00", "1.00", ".94"]
-    assert lines[1].split()[6:] == [".90", ".90", "3", "60", "passes"]
+    assert lines[1].split()[:4] == ["good", "1.00", "1.00", "[.94,"]
+    assert lines[1].split()[5:] == [".90", ".90", "3", "60", "passes"]
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
     at = [line.rstrip() for line in lines].index("Agreement with single people, mean over them")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]

@@ -128,11 +128,11 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
     text = page.read_text()
     assert "1 judge and 3 people compared answers; nothing was perturbed." in text
     assert "1 of 1 judge favours one slot: ada the first" in text
-    section = text.split("<h2>Position")[1].split("<h2>")[0]
+    section = text.split('<h2 id="position">')[1].split("<h2")[0]
     assert section.count('<tr><th scope="row">') == 1
-    gates = text.split("<h2>Scorecard")[1].split("<h2>")[0]
+    gates = text.split('<h2 id="scorecard">')[1].split("<h2")[0]
     assert gates.count('<tr><th scope="row">') == 1
-    design = text.split("Design and provenance")[1]
+    design = text.split('<h2 id="design-and-provenance">')[1]
     assert "position: the gap, or" in design
     assert "control alone: up to 12, up to 24" in design
     assert "Benjamini-Hochberg over 1 cell" in design
