@@ -71,7 +71,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         study.check()
         step("making pairs")
         found = stages.import_dataset(
-            study.dataset, study.folder, study.limit, study.category_column
+            study.dataset, study.folder, study.limit, study.category_column, study.columns
         )
         questions, answers, versions, known = found
         require_shown(study.dataset, found, study.prompts)

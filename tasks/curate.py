@@ -1,7 +1,7 @@
 """Curate: import questions with their answers, from the catalogue or the user's file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +18,8 @@ from tasks.readers.questions import READERS, load_own
 FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
 """Dataset -> environment variable with its folder, if none is given."""
 SHOWN = 3
+MADE = {"human", "anchor_length", "target_length"}
+"""Columns of the vote log that an audit or people in the booth make, not a file of questions."""
 
 
 def import_dataset(
@@ -25,6 +27,7 @@ def import_dataset(
     folder: str | None = None,
     limit: int | None = None,
     category_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Imported:
     """Import a dataset of the catalogue, or the user's file if ``dataset`` is a path.
 
@@ -38,6 +41,8 @@ def import_dataset(
         Keep at most this many questions, taken from the categories in turn.
     category_column
         Column of the user's file whose values are the categories of results.
+    columns
+        Columns of voirdire, each with the column of the user's file that it is called there.
 
     Raises
     ------
@@ -49,11 +54,12 @@ def import_dataset(
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1. Leave it out to keep all.")
     if _is_path(dataset):
-        found = load_own(_path(dataset), category_column)
-    elif category_column is None:
+        found = load_own(_path(dataset), category_column, columns)
+    elif category_column is None and not columns:
         found = _load(dataset, folder)
     else:
-        found = load_own(_own_file(dataset, category_column), category_column)
+        given = f"category_column is {category_column!r:.80}" if category_column else "--map is set"
+        found = load_own(_own_file(dataset, given), category_column, columns)
     _check(dataset, found)
     return found if limit is None else _keep_first(found, limit)
 
@@ -101,13 +107,28 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
                 )
 
 
-def _own_file(dataset: str, category_column: str) -> Path:
+def cannot_compute(dataset: str, found: Imported) -> str:
+    """Say what the columns of the user's own pairs do not suffice for, and which would.
+
+    Empty for other datasets, whose columns nobody can add to, and for single answers.
+    """
+    own = _is_path(dataset) or dataset in DATASETS.own
+    if not own or found.answers.filter(slot=1).is_empty():
+        return ""
+    # Imports all statistics.
+    from tasks.statistics import filled_columns, lacking_line
+
+    known = filled_columns(found.questions, found.known)
+    return lacking_line(known | MADE, "Cannot be computed from these columns")
+
+
+def _own_file(dataset: str, given: str) -> Path:
     """Return the file of a dataset in the user's own folder."""
     file = DATASETS.own.get(dataset)
     if file is None or file.suffix.lower() not in READERS:
         raise ValueError(
-            f"category_column is {category_column!r:.80}, but the dataset {dataset!r} has "
-            "categories of its own. Leave it out, or give the path of your own file as the dataset."
+            f"{given}, but the dataset {dataset!r} has columns and categories of its own. Leave it "
+            "out, or give the path of your own file as the dataset."
         )
     return file
 

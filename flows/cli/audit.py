@@ -185,14 +185,18 @@ def _run(
     gc.disable()
     import flows.audit
     from flows.running.run_row import failure_recorded, require_free
-    from tasks.curate import import_dataset
+    from tasks.curate import cannot_compute, import_dataset
     from warehouse.store import Warehouse
 
     gc.freeze()
     gc.enable()
     # Read both first, so that an unusable file is reported before a flow run exists.
     with failure_recorded(lambda: _row(study), Warehouse(path)):
-        import_dataset(study.dataset, study.folder, study.limit, study.category_column)
+        found = import_dataset(
+            study.dataset, study.folder, study.limit, study.category_column, study.columns
+        )
+        if line := cannot_compute(study.dataset, found):
+            status.tell(line)
         require_free(study.name, Warehouse(path))
         if server:
             status.step = f"waiting for {where}"

@@ -441,7 +441,7 @@ def completion(shell: str) -> None:
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     """Keep the options that were given."""
     lists = {"perturbations", "judges", "prompts"}
-    given = {k: v for k, v in options.items() if v not in (None, ())}
+    given = {k: v for k, v in options.items() if v not in (None, (), {})}
     return {k: list(v) if k in lists else v for k, v in given.items()}
 
 

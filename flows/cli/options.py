@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -21,6 +22,8 @@ FILE = Place(dir_okay=False)
 FOLDER = Place(file_okay=False)
 SHAMS = click.Choice(["first", "second", "both", "none"])
 STOPS = click.Choice(["none", "lossless", "pair"])
+NEXT_COLUMN = re.compile(r",(?=\w+=)")
+"""Where the next column of --map begins."""
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
@@ -43,6 +46,32 @@ def complete_studies(context: click.Context, parameter: click.Parameter, begun: 
     return sorted({*listed, *(name for name in saved if name.startswith(begun))})
 
 
+def map_option(name: str, metavar: str, told: str) -> Callable[..., Any]:
+    """Return the option that maps columns to what a file of the user calls them."""
+    return click.option("--map", name, multiple=True, metavar=metavar, callback=_mapping, help=told)
+
+
+def _mapping(
+    context: click.Context,  # noqa: ARG001 - as click calls it
+    parameter: click.Parameter,
+    given: tuple[str, ...],
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in [one for text in given for one in NEXT_COLUMN.split(text)]:
+        column, _, path = each.partition("=")
+        if not column or not path:
+            raise click.BadParameter(
+                f"{each!r:.60} must be {parameter.metavar}, such as question=prompt.",
+                param=parameter,
+            )
+        if column in found:
+            raise click.BadParameter(
+                f"{column!r:.60} is given twice. Give each column once.", param=parameter
+            )
+        found[column] = path
+    return found
+
+
 OPTIONS = (
     click.option(
         "--dataset",
@@ -55,6 +84,12 @@ OPTIONS = (
         "category_column",
         metavar="COLUMN",
         help="Column of your own data file by whose values results are split. Default: category.",
+    ),
+    map_option(
+        "columns",
+        "COLUMN=NAME",
+        "Column of voirdire, and what your own data file calls it, such as question=prompt,anchor="
+        "answer_a (repeatable). Then columns that voirdire does not know are left out.",
     ),
     click.option(
         "--perturbation",
@@ -180,13 +215,10 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--people",
             help="Count only the people whose names match this pattern, such as 'expert_*'.",
         ),
-        click.option(
-            "--map",
+        map_option(
             "mapping",
-            multiple=True,
-            metavar="COLUMN=PATH",
-            callback=_mapping,
-            help="Read a table of your own: a column, and the dotted path of its field, such as "
+            "COLUMN=PATH",
+            "Read a table of your own: a column, and the dotted path of its field, such as "
             "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
             "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
             "votes.",
@@ -194,20 +226,6 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
-
-
-def _mapping(
-    context: click.Context,  # noqa: ARG001 - as click calls it
-    parameter: click.Parameter,
-    given: tuple[str, ...],
-) -> dict[str, str]:
-    found = dict(each.partition("=")[::2] for each in given)
-    for column, path in found.items():
-        if not column or not path:
-            raise click.BadParameter(
-                f"{column!r:.60} must be COLUMN=PATH, such as label=score.value.", param=parameter
-            )
-    return found
 
 
 LABEL_TABLE = (

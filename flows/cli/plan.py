@@ -33,7 +33,7 @@ from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
-from tasks.curate import import_dataset, require_shown
+from tasks.curate import cannot_compute, import_dataset, require_shown
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
     CHARACTERS_PER_TOKEN,
@@ -108,8 +108,8 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
             f"{LEAST_EFFECT:f} and 1."
         )
     study = study.at(datetime.now(UTC))
-    pairs, perturbed = _prepare(study)
     console = Console(highlight=False)
+    pairs, perturbed = _prepare(study, console)
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
     for line in _obstacles(study, costs):
@@ -252,9 +252,15 @@ def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
         yield budget_line(study.budget_usd, *sums)
 
 
-def _prepare(study: Study) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
-    found = import_dataset(study.dataset, study.folder, study.limit, study.category_column)
+def _prepare(
+    study: Study, console: Console | None = None
+) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
+    found = import_dataset(
+        study.dataset, study.folder, study.limit, study.category_column, study.columns
+    )
     require_shown(study.dataset, found, study.prompts)
+    if console and (line := cannot_compute(study.dataset, found)):
+        print_line(console, line)
     questions, answers, versions, _ = found
     perturbed = PerturbedAnswers.of(
         pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())

@@ -182,6 +182,12 @@ class Study(Parameters):
         description="Column of your own file that splits results, such as difficulty. Empty: "
         "category.",
     )
+    columns: dict[str, str] = Field(
+        title="Data: columns",
+        default={},
+        description="Names of your own file: column of voirdire and column of the file, as in "
+        '{"question": "prompt", "anchor": "answer_a"}. Columns that neither knows are left out.',
+    )
     name: str = Field(
         title="Saved as: name",
         default="quick",

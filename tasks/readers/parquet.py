@@ -1,7 +1,7 @@
 """Read Parquet a few rows at a time, text columns only."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -37,11 +37,16 @@ BOUNDS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory
 
 
 def parquet_table(
-    path: Path, problems: Problems, numbers: Collection[str] = (), prefixes: tuple[str, ...] = ()
+    path: Path,
+    problems: Problems,
+    numbers: Collection[str] = (),
+    prefixes: tuple[str, ...] = (),
+    used: Callable[[str], bool] = lambda _: True,
 ) -> Table:
     """Open a Parquet file whose columns are all text; a null is a missing value.
 
     ``numbers`` are columns that may hold numbers instead, and ``prefixes`` begin their names.
+    Columns that are not ``used`` are named, but not read, and may have any type.
 
     DuckDB reads it: a broken file ends in its errors, where Polars' reader ends the process.
     """
@@ -62,13 +67,14 @@ def parquet_table(
     others = [
         (name, kind)
         for (name, kind), may in zip(columns, numeric, strict=True)
-        if kind != "VARCHAR" and name not in nulls and not (may and kind in NUMBERS)
+        if kind != "VARCHAR" and used(name) and name not in nulls and not (may and kind in NUMBERS)
     ]
     for name, kind in others:
         what = f"has the type {clip(kind)}; it must be text (VARCHAR)"
         problems.add(f"column {clip(name)}", what, "Cast it to text or drop it.")
     names = [name for name, _ in columns]
-    return Table(names, iter(()) if others else _rows(file, names, problems))
+    read = [name for name in names if used(name)]
+    return Table(names, iter(()) if others else _rows(file, read, problems))
 
 
 def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = None) -> pl.DataFrame:
@@ -121,7 +127,8 @@ def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterato
     number, size = 0, 0
     try:
         with closing(duckdb.connect(config=BOUNDS)) as connection:
-            found = connection.execute(ROWS, file)
+            chosen = map(duckdb.ColumnExpression, names)
+            found = connection.sql(ROWS, params=file).select(*chosen)
             while batch := found.fetchmany(BATCH):
                 for values in batch:
                     number += 1

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -67,7 +67,9 @@ READERS: dict[str, Reader] = {
 """Suffix -> what opens such a file."""
 
 
-def load_own(path: Path, category_column: str | None = None) -> Imported:
+def load_own(
+    path: Path, category_column: str | None = None, columns: Mapping[str, str] | None = None
+) -> Imported:
     """Import the questions of a file, or of a folder in FastChat's format, under its name.
 
     A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have those of
@@ -79,16 +81,28 @@ def load_own(path: Path, category_column: str | None = None) -> Imported:
     Categories are the values of ``category_column`` or, without it, of ``category``, else of
     ``turn``.
 
+    ``columns`` maps columns to the names that they have in the file, in JSON also to dotted paths;
+    then other columns of the file are left out, and an id is made of the texts if none is named.
+
     Raises
     ------
     ValueError
         With the first problems, each naming file, line, field, value and next step.
     """
     problems = Problems(path.name)
-    table = fastchat_table(path, problems) if path.is_dir() else open_table(path, problems, READERS)
+    names = _Names(columns or {}, category_column)
+    names.check(problems)
+    readers = READERS | ({".parquet": names.parquet_table} if columns else {})
+    table = fastchat_table(path, problems) if path.is_dir() else open_table(path, problems, readers)
+    if columns:
+        table = names.applied(table, problems)
+        category_column = names.renamed(category_column)
     table = _prepared(table, category_column, problems)
     dataset = _dataset_name(path.stem)
     form, table = _form_of(table)
+    if columns:
+        required = [name for name in form.required if name != "question_id"]
+        form = _Form(required, ["question_id", *form.optional])
     if table.columns is not None:
         _check_columns(table.columns, problems, form)
         problems.check()
@@ -98,6 +112,93 @@ def load_own(path: Path, category_column: str | None = None) -> Imported:
         problems.add("", "has no questions", "Write at least one.")
         problems.check()
     return imported(dataset, samples)
+
+
+class _Names(NamedTuple):
+    """Which column of the user's file, or path in JSON, each column is taken from."""
+
+    paths: Mapping[str, str]
+    category: str | None
+    """Column that categories are taken from, as the file names it."""
+
+    def check(self, problems: Problems) -> None:
+        """Report columns that do not exist, and columns of the file that are named twice."""
+        allowed = [*PAIRED.allowed, ANSWER, "human_label", "human_grade"]
+        for name in self.paths:
+            if not _is_known(name):
+                near = nearest(name[:MAX_LABEL], allowed)
+                hint = f"did you mean {near!r}?" if near else f"allowed: {', '.join(allowed)}."
+                what = f"--map names the column {clip(name)}, which voirdire does not have; {hint}"
+                problems.add("", what, "Correct the name.")
+        for path, name in {path: name for name, path in self.paths.items()}.items():
+            both = [other for other, same in self.paths.items() if same == path]
+            if len(both) > 1:
+                what = f"--map uses {clip(path)} for {' and '.join(map(clip, both))}"
+                problems.add("", what, f"Name another column for {clip(name)}.")
+        problems.check()
+
+    def renamed(self, column: str | None) -> str | None:
+        """Return the name that a column of the file gets."""
+        return next((name for name, path in self.paths.items() if path == column), column)
+
+    def parquet_table(self, path: Path, problems: Problems) -> Table:
+        """Open a Parquet file, only the columns that are used."""
+        may = {*LABELS, *SHARES}
+        numbers = {
+            *(path for name, path in self.paths.items() if name in may or name.startswith(HUMAN)),
+            *may.difference(self.paths),
+            *([self.category] if self.category else []),
+        }
+        return parquet_table(path, problems, numbers, (HUMAN,), self.is_used)
+
+    def is_used(self, column: str) -> bool:
+        """Tell whether a column of the file is used: mapped, or called as voirdire calls it."""
+        if column in {self.category, *self.paths.values()}:
+            return True
+        # Another answer beside those that are mapped.
+        beside = column == ANSWER and {"target", "anchor"} & {*self.paths}
+        return column not in self.paths and _is_known(column) and not beside
+
+    def applied(self, table: Table, problems: Problems) -> Table:
+        """Return the file under the names of voirdire, without columns that are not used."""
+        rows, columns = table.rows, table.columns
+        if columns is None:
+            held = list(rows)
+            problems.check()
+            rows = iter(held)
+            found = {p for p in self.paths.values() for row in held if _at(row.fields, p)}
+            there = sorted({name for row in held[:SHOWN] for name in row.fields})
+        else:
+            there, found = columns, {*columns}
+            repeated_columns(columns, problems)
+        for name, path in self.paths.items():
+            if path not in found:
+                shown = ", ".join(map(clip, there))
+                what = f"has no column {clip(path)}, which --map names for {name!r}; it has {shown}"
+                problems.add("", f"{what:.900}", "Correct the name.")
+        problems.check()
+        if columns is not None:
+            kept = [name for name in columns if self.is_used(name)]
+            columns = [str(self.renamed(name)) for name in kept]
+        return Table(columns, (Row(row.where, self.of_row(row.fields)) for row in rows))
+
+    def of_row(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a row under the names of voirdire."""
+        taken = {*self.paths.values()}
+        kept = {k: v for k, v in fields.items() if k not in taken and self.is_used(k)}
+        mapped = {name: _at(fields, path) for name, path in self.paths.items()}
+        kept |= {name: value for name, value in mapped.items() if value is not None}
+        return {
+            k: str(v) if k in LABELS and type(v) in {int, float} else v for k, v in kept.items()
+        }
+
+
+def _at(fields: dict[str, Any], path: str) -> Any:
+    """Return the field of this name, or the one at a dotted path in it; None without one."""
+    found: Any = fields
+    for part in [path] if path in fields else path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
 
 
 class _Form(NamedTuple):
@@ -226,8 +327,9 @@ def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
     for row in table.rows:
         if table.columns is None:
             meant |= _check_unknown(row, problems, reported, form)
-        if form.alone and row.fields.get("question_id") is None:
-            row.fields["question_id"] = content_key(*map(row.fields.get, ALONE))[:ID_DIGITS]
+        if "question_id" not in form.required and row.fields.get("question_id") is None:
+            texts = ALONE if form.alone else [*ALONE, "anchor"]
+            row.fields["question_id"] = content_key(*map(row.fields.get, texts))[:ID_DIGITS]
         faults = list(_faults(row.fields, seen, form))
         for field, fault in faults:
             # A misspelt column is reported once, not again as a missing one.

@@ -234,7 +234,7 @@ def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
     return {name: columns for name, columns in missing.items() if columns}
 
 
-def lacking_line(filled: Collection[str]) -> str:
+def lacking_line(filled: Collection[str], begin: str = "Not computed") -> str:
     """Say in one line which columns the statistics without data need; empty if there are none."""
     names: dict[tuple[str, ...], list[str]] = {}
     for name, columns in lacking(filled).items():
@@ -244,4 +244,4 @@ def lacking_line(filled: Collection[str]) -> str:
         f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
         for columns, some in names.items()
     ]
-    return f"Not computed: {'; '.join(needs)}." if needs else ""
+    return f"{begin}: {'; '.join(needs)}." if needs else ""
