@@ -1,4 +1,7 @@
-"""Words for pass and for fail, as people and tools write them."""
+"""Words for pass and for fail, as people and tools write them, and grades."""
+
+import json
+import math
 
 VERDICTS = (
     ("pass", "fail"),
@@ -18,3 +21,22 @@ VERDICTS = (
 
 PASS_WORDS = {word: word == good for good, bad in VERDICTS for word in (good, bad)}
 """Word -> whether it means a pass."""
+
+
+def number_of(value: object) -> float | None:
+    """Return a number, or a text that is one."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def grade_of(value: object) -> float | None:
+    """Return a grade of people as a number: 1 for pass, 0 for fail."""
+    word = value.strip().lower() if isinstance(value, str) else json.dumps(value)
+    if word in PASS_WORDS:
+        return float(PASS_WORDS[word])
+    number = number_of(value)
+    return number if number is not None and math.isfinite(number) else None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 MAX_TEXT = 100_000
 """Maximum number of characters of a text."""
 MAX_LINE = 10_000_000
@@ -344,3 +345,11 @@ def _decode(line: bytes, number: int, problems: Problems) -> str | None:
         byte = f"byte 0x{line[error.start]:02x} at position {error.start + 1}"
         problems.add(where, f"{byte} is not UTF-8", RESAVE)
         return None
+
+
+def line_fault(value: str) -> Fault | None:
+    """Return what keeps a text from being a name on one line; None if nothing does."""
+    if value == value.strip() and not CONTROL.search(value):
+        return None
+    what = f"is {clip(value)}; it must be one line without leading or trailing spaces"
+    return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")

@@ -1,7 +1,6 @@
 """Read the user's own questions: JSON Lines, CSV or Parquet."""
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from schemas.curation import VERDICTS
 from schemas.keys import content_key
-from tasks.agreement.pass_words import PASS_WORDS
+from tasks.agreement.pass_words import grade_of, number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.turns import TURN, as_context
 from tasks.kit.catalogue import nearest
@@ -26,6 +25,7 @@ from tasks.readers.bounded import (
     clip,
     csv_table,
     json_lines,
+    line_fault,
     open_table,
     repeated_columns,
     text_fault,
@@ -57,7 +57,6 @@ LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 MAX_LABEL = 200
 ID_DIGITS = 16
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
@@ -396,14 +395,14 @@ def _fault(field: str, value: object, *, required: bool) -> Fault | None:
     if field.startswith(HUMAN):
         what = f"is {clip(value)}; it must be a grade, or a word such as pass or fail"
         todo = "Write a number, pass or fail, or leave it out."
-        return Fault(what, todo) if _grade_of(value) is None else None
+        return Fault(what, todo) if grade_of(value) is None else None
     if field not in LABELS:
         return text_fault(value)
-    return text_fault(value, MAX_LABEL) or _label_fault(str(value))
+    return text_fault(value, MAX_LABEL) or line_fault(str(value))
 
 
 def _share_fault(field: str, value: object) -> Fault | None:
-    number = _number(value)
+    number = number_of(value)
     if number is not None and 0 <= number <= 1 and (number or field != "label_chance"):
         return None
     least = "above 0" if field == "label_chance" else "0"
@@ -411,39 +410,13 @@ def _share_fault(field: str, value: object) -> Fault | None:
     return Fault(what, "Correct it, or leave it out.")
 
 
-def _number(value: object) -> float | None:
-    """Return a number, or a text that is one."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _grade_of(value: object) -> float | None:
-    """Return a grade of people as a number: 1 for pass, 0 for fail."""
-    word = value.strip().lower() if isinstance(value, str) else json.dumps(value)
-    if word in PASS_WORDS:
-        return float(PASS_WORDS[word])
-    number = _number(value)
-    return number if number is not None and math.isfinite(number) else None
-
-
 def _human_values(fields: dict[str, Any]) -> str | None:
     grades = {
-        "" if field.removeprefix(HUMAN) in OF_WHOLE else field.removeprefix(HUMAN): _grade_of(value)
+        "" if field.removeprefix(HUMAN) in OF_WHOLE else field.removeprefix(HUMAN): grade_of(value)
         for field, value in fields.items()
         if field.startswith(HUMAN) and field not in SHARES and value is not None
     }
     return json.dumps(grades) if grades else None
-
-
-def _label_fault(value: str) -> Fault | None:
-    if value == value.strip() and not CONTROL.search(value):
-        return None
-    what = f"is {clip(value)}; it must be one line without leading or trailing spaces"
-    return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")
 
 
 def _turn(fields: dict[str, Any]) -> str | None:
@@ -466,8 +439,8 @@ def _sample(fields: dict[str, Any]) -> Sample:
             fields.get("target_author") or fields.get("author"),
         ),
         label=fields.get("label"),
-        human_score=_number(fields.get("human_score")),
-        label_chance=_number(fields.get("label_chance")),
+        human_score=number_of(fields.get("human_score")),
+        label_chance=number_of(fields.get("label_chance")),
         context=_context_of(fields),
         human_values=_human_values(fields),
     )
