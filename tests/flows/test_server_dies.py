@@ -69,7 +69,7 @@ def test_an_audit_ends_complete_and_soon(
     assert (tmp_path / "reports" / "alone.html").is_file()
     assert "All results are complete and saved in the warehouse." in errors
     (last,) = [line for line in said.splitlines() if line.startswith("Completed")]
-    assert "the table in the Prefect UI was not written" in last
+    assert "the answer in the Prefect UI was not written" in last
     assert not [word for word in ("Traceback", "httpx", "ERROR") if word in said + errors]
     assert list(_children(audit.pid, "flows.serving.guarded_server")) == []
 
