@@ -19,7 +19,7 @@ NOT_MEASURED = "not measured"
 """What a gate means for the recommendation."""
 SUBJECTS = {
     "position": "position",
-    "validity": "unreadable replies",
+    "validity": "validity",
     "discernment": "detection of flaws",
     "agreement": "agreement with people",
     "drift": "drift",
