@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from schemas.judging import Contests
-from tasks.inference.logistic import fit, refits
+from tasks.inference.logistic import Counted, fit, refits
 from tasks.statistics import STATISTICS
 
 BATCH = 250
@@ -92,12 +92,13 @@ def error_ratio(seed: int, pairs: int) -> float:
     design = np.column_stack([np.ones(pairs), x, hard])
     b = fit(design, y, np.ones((1, pairs))).coefficients[0]
     level = np.column_stack([np.ones(pairs), np.zeros(pairs), hard])
+    items = np.arange(pairs)
 
     def rate(coefficients: Floats) -> Floats:
         fitted: Floats = 1 / (1 + np.exp(-(level @ coefficients)))
         return fitted
 
-    draws = refits(design, y, np.arange(pairs), b)
+    draws = refits(design, Counted(items, items, np.ones(pairs), y), b)
     assert draws is not None
     refit = np.std([rate(draw).mean() for draw in draws], ddof=1)
     return float(refit / (rate(b).std(ddof=1) / np.sqrt(pairs)))

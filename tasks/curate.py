@@ -58,7 +58,8 @@ def import_dataset(
     elif category_column is None and not columns:
         found = _load(dataset, folder)
     else:
-        given = f"category_column is {category_column!r:.80}" if category_column else "--map is set"
+        named = category_column is not None
+        given = f"category_column is {category_column!r:.80}" if named else "--map is set"
         found = load_own(_own_file(dataset, given), category_column, columns)
     _check(dataset, found)
     return found if limit is None else _keep_first(found, limit)

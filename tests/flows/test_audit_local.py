@@ -86,6 +86,7 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
     assert done.returncode == 2
     assert "no server for one at http://127.0.0.1:9/v1" in done.stderr
     assert "Run `make setup-local`" in done.stderr
-    assert done.stderr.count("\n") == 1
+    # one error, after the line that says what began
+    assert done.stderr.count("\n") == 2
     assert warehouse.read(Votes).is_empty()
     assert warehouse.query("select state from runs").rows() == [("failed",)]

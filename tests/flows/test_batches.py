@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,10 +85,11 @@ def test_a_batch_brings_the_votes_that_single_calls_bring(
 
 
 @pytest.fixture
-def begin(environment: dict[str, str], tmp_path: Path, warehouse: Warehouse) -> Begin:
-    """Begin a run and return it as soon as its batch is at the provider."""
+def begin(environment: dict[str, str], tmp_path: Path, warehouse: Warehouse, batched: Any) -> Begin:
+    """Begin a run and return it as soon as its batch is at the provider, who keeps it."""
 
     def run() -> "subprocess.Popen[bytes]":
+        batched.behave(batch_seconds=600)
         process = subprocess.Popen(
             [sys.executable, "-m", "flows.cli", *SMALL],
             cwd=tmp_path,
@@ -121,11 +121,11 @@ def _change(warehouse: Warehouse, *statements: str) -> None:
 def test_a_killed_run_goes_on_with_the_same_batch(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin, written_down: bool
 ) -> None:
-    batched.behave(batch_seconds=4)
     _kill(begin())
     if not written_down:
         # as if it had died before it could keep the provider's id
         _change(warehouse, "update batches set state = 'intended', provider_batch = null")
+    batched.behave(batch_seconds=1)
     done = voirdire(*SMALL)
     assert done.returncode == 0, done.stderr
     assert f"{BALLOTS} from the warehouse, 0 cast, 0 without a reply" in done.stdout
@@ -143,7 +143,6 @@ def test_a_killed_run_goes_on_with_the_same_batch(
 def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
-    batched.behave(batch_seconds=600)
     _kill(begin())
     _change(
         warehouse,
@@ -160,7 +159,6 @@ def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
 def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
-    batched.behave(batch_seconds=600)
     _kill(begin())
     batched.behave(batch_seconds=0)
     _change(warehouse, "update batches set provider_batch = 'batch_9'")
@@ -180,10 +178,13 @@ def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
 def test_another_run_waits_for_the_batch_of_one_that_runs(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
-    batched.behave(batch_seconds=12)
     process = begin()
-    time.sleep(1)
-    threading.Timer(6, _kill, [process]).start()
+
+    def end() -> None:
+        _kill(process)
+        batched.behave(batch_seconds=0)
+
+    threading.Timer(7, end).start()
     done = voirdire(*SMALL, "--name", "other")
     assert f"{BALLOTS} from the warehouse, 0 cast" in done.stdout
     assert batched.stats()["batches"] == 1
@@ -195,7 +196,6 @@ def test_another_run_waits_for_the_batch_of_one_that_runs(
 def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
-    batched.behave(batch_seconds=8)
     process = begin()
     process.send_signal(signal.SIGINT)
     process.wait(timeout=PATIENCE_SECONDS)
@@ -204,6 +204,7 @@ def test_ctrl_c_ends_the_wait_and_a_live_judge_takes_the_votes(
     assert warehouse.read(Votes).is_empty()
     assert warehouse.query("select state from runs").item() == "cancelled"
     batched.provider()
+    batched.behave(batch_seconds=0)
     assert voirdire(*SMALL).returncode == 0
     told = batched.stats()
     assert (told["batches"], told["requests"]) == (1, 0)

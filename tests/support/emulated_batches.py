@@ -38,7 +38,7 @@ class Batches:
         self._behaviour, self._answer = behaviour, answer
         self._files: dict[str, bytes] = {}
         self._batches: dict[str, dict[str, Any]] = {}
-        self._due: dict[str, float] = {}
+        self._created: dict[str, float] = {}
         self.counts: Counter[str] = Counter(batches=0, lines=0, looks=0)
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
@@ -92,7 +92,7 @@ class Batches:
             return _missing("file")
         batch = f"batch_{len(self._batches) + 1:04}"
         self.counts["batches"] += 1
-        self._due[batch] = time.monotonic() + self._behaviour().batch_seconds
+        self._created[batch] = time.monotonic()
         self._batches[batch] = {
             "id": batch,
             "object": "batch",
@@ -142,7 +142,7 @@ class Batches:
         known = self._batches[batch]
         if known["status"] not in ENDS:
             known["status"] = "in_progress"
-            if time.monotonic() >= self._due[batch]:
+            if time.monotonic() - self._created[batch] >= self._behaviour().batch_seconds:
                 self._answer_all(batch)
         return known
 
