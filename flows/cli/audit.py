@@ -391,7 +391,8 @@ async def _state_in_time(running: "asyncio.Future[Any]", ended: Callable[[], boo
     try:
         while not running.done():
             if ended():
-                return await asyncio.wait_for(asyncio.shield(running), SECONDS_TO_RECORD_THE_END)
+                async with asyncio.timeout(SECONDS_TO_RECORD_THE_END):
+                    return await asyncio.shield(running)
             await asyncio.wait({running}, timeout=POLLING_SECONDS)
     except asyncio.CancelledError:
         # An interrupt cancels the run, which records it in the warehouse.

@@ -52,6 +52,8 @@ class VoteBuffer:
         self._errors: list[str] = []
         self._released: list[pl.DataFrame] = []
         self._flushing = asyncio.Lock()
+        self.ended = asyncio.Event()
+        """Set when no more votes arrive."""
         self.choices: dict[str, str] = {}
         """The choices of this run's votes, by ballot."""
 
@@ -102,9 +104,15 @@ class VoteBuffer:
                 del self._released[: len(released)]
 
     async def keep_flushing(self) -> None:
-        """Save votes and show the progress every second, until cancelled."""
-        while True:
-            await asyncio.sleep(SECONDS_BETWEEN_SAVES)
+        """Save votes and show the progress every second, until ``ended`` is set.
+
+        It is not only cancelled, because a library that it calls may lose a cancellation.
+        """
+        while not self.ended.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SECONDS_BETWEEN_SAVES):
+                    await self.ended.wait()
+                    return
             with suppress(WarehouseBusyError):
                 await self.flush(SAVE_WAIT_SECONDS)
             await self.publish()
@@ -141,11 +149,14 @@ async def cast_all(
     casting = _Casting(pairs, schedule, claims, buffer, session, batching, asyncio.Event())
     try:
         async with model_servers(status.planned), asyncio.TaskGroup() as group:
-            flushing = group.create_task(buffer.keep_flushing())
+            group.create_task(buffer.keep_flushing())
             group.create_task(casting.prepare_results())
             judges = ((_of(ballots, judge), _of(waiting, judge)) for judge in status.planned)
-            await asyncio.gather(*(group.create_task(casting.cast_judge(*both)) for both in judges))
-            flushing.cancel()
+            cast_judges = (group.create_task(casting.cast_judge(*both)) for both in judges)
+            try:
+                await asyncio.gather(*cast_judges)
+            finally:
+                buffer.ended.set()
             casting.asking.set()
     except BaseExceptionGroup as errors:
         raise _first(errors) from None

@@ -43,7 +43,8 @@ class Messages:
             self.lost += 1
             return None
         try:
-            return await asyncio.wait_for(_awaited(message), MESSAGE_SECONDS)
+            async with asyncio.timeout(MESSAGE_SECONDS):
+                return await message()
         except (httpx.HTTPError, OSError, TimeoutError) as error:
             if not self.lost:
                 get_run_logger().warning(
@@ -77,7 +78,8 @@ async def send_the_rest() -> bool:
         Whether they were sent, or dropped, in time.
     """
     try:
-        await asyncio.wait_for(APILogHandler.aflush(), SECONDS_FOR_LOGS)
+        async with asyncio.timeout(SECONDS_FOR_LOGS):
+            await APILogHandler.aflush()
     except TimeoutError:
         return False
     return await asyncio.to_thread(_drain_events)
@@ -86,7 +88,3 @@ async def send_the_rest() -> bool:
 def _drain_events() -> bool:
     waited = EventsWorker.drain_all(timeout=SECONDS_FOR_LOGS)
     return isinstance(waited, tuple) and not waited[1]
-
-
-async def _awaited(message: Callable[[], Awaitable[object]]) -> object:
-    return await message()

@@ -162,7 +162,8 @@ class CircuitBreaker:
         until = _now() + seconds
         while not self.given_up and (left := until - _now()) > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
 
     def succeed(self) -> None:
         """Record a reply, or an error that shows that the provider works."""

@@ -67,3 +67,25 @@ def test_another_error_is_not_taken_for_the_server(clock: list[float]) -> None:
 
     with pytest.raises(KeyError):
         asyncio.run(Messages().send(fail))
+
+
+def test_a_cancellation_is_not_lost_with_the_reply_that_comes_at_the_same_time(
+    clock: list[float],
+) -> None:
+    # A run that was cancelled so once waited for ever.
+    assert clock
+
+    async def run() -> bool:
+        reply = asyncio.get_running_loop().create_future()
+
+        async def ask() -> object:
+            return await reply
+
+        sending = asyncio.create_task(Messages().send(ask))
+        await asyncio.sleep(0)
+        reply.set_result("taken")
+        sending.cancel()
+        await asyncio.wait({sending})
+        return sending.cancelled()
+
+    assert asyncio.run(run())
