@@ -20,11 +20,11 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+import prefect.context
 import pytest
 from aiohttp import web
 from click.testing import CliRunner
 from emulated_provider import Behaviour, EmulatedProvider
-from prefect.context import refresh_global_settings_context
 from prefect.logging.handlers import APILogWorker
 from rich.console import Console
 
@@ -343,7 +343,8 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})
         # Its width is what the environment says when it is made.
         patch.setattr(flows.cli.audit, "CONSOLE", Console())
-        refresh_global_settings_context()
+        usual = prefect.context.GLOBAL_SETTINGS_CONTEXT
+        prefect.context.refresh_global_settings_context()
         try:
             _read_own_entries()
             if home.home().is_dir():
@@ -358,7 +359,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
                 aside.submit(APILogWorker.drain_all, timeout=10).result()
             os.environ.clear()
             os.environ.update(before)
-            refresh_global_settings_context()
+            prefect.context.GLOBAL_SETTINGS_CONTEXT = usual
             gc.collect()
 
 
