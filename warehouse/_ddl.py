@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -98,8 +99,14 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
 
 def marts_digest() -> str:
     """Return a digest of all mart files."""
+    return _digest_of(tuple((file, file.stat().st_mtime_ns) for file in _mart_files()))
+
+
+@cache
+def _digest_of(files: tuple[tuple[Path, int], ...]) -> str:
+    """Digest files, each given with the time of its last change; each visit asks for it."""
     digest = hashlib.sha256()
-    for file in _mart_files():
+    for file, _ in files:
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import duckdb
 
-SETTINGS = (
-    "set autoinstall_known_extensions = false",
-    "set autoload_known_extensions = false",
-    "set python_enable_replacements = false",
-)
+SETTINGS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
 
 REFUSED = (
     "a query must not use anything outside this warehouse: no file, folder, address, extension or "
@@ -17,22 +17,28 @@ REFUSED = (
 )
 
 
-def lock_down(
-    connection: duckdb.DuckDBPyConnection, *, reading: bool = True, writes_in: Path | None = None
-) -> None:
-    """Close a connection to all that is outside its file, except the folder ``writes_in``.
+def connect(
+    path: Path, *, reading: bool = True, writes_in: Path | None = None, **settings: str | int
+) -> duckdb.DuckDBPyConnection:
+    """Open a file with a connection closed to everything else, except the folder ``writes_in``.
 
     External access cannot be switched on again. One that reads, and so may run queries of users,
     has its other settings locked too, last of all; a migration needs some that DuckDB sets itself.
     """
-    for setting in SETTINGS:
-        connection.execute(setting)
+    # Settings that are given here cost nothing; each statement takes a third of a millisecond.
+    closed = {} if writes_in else {"enable_external_access": False}
+    connection = duckdb.connect(
+        str(path), read_only=reading, config={**SETTINGS, **closed, **settings}
+    )
+    statements = ["set timezone = 'UTC'"]
     if writes_in is not None:
         folder = str(writes_in).replace("'", "''")
-        connection.execute(f"set allowed_directories = ['{folder}/']")
-    connection.execute("set enable_external_access = false")
+        statements.append(f"set allowed_directories = ['{folder}/']")
+        statements.append("set enable_external_access = false")
     if reading:
-        connection.execute("set lock_configuration = true")
+        statements.append("set lock_configuration = true")
+    connection.execute("; ".join(statements))
+    return connection
 
 
 def is_refusal(error: duckdb.Error) -> bool:

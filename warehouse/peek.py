@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from warehouse._external_access import lock_down
+from warehouse._external_access import connect
 
 VARIABLE = "VOIRDIRE_WAREHOUSE"
 DEFAULT = "voirdire.duckdb"
@@ -106,8 +106,7 @@ def _runs(path: Path) -> list[tuple[Any, ...]]:
     if not path.is_file() or is_of_another_kind(path):
         return []
     try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            lock_down(connection)
+        with connect(path) as connection:
             # A query with parameters would import pandas.
             return connection.execute(RUNS).fetchall()
     except duckdb.Error:
