@@ -148,7 +148,7 @@ def report(
     shown = [] if examples is None else _examples(examples, facts.study)
     return page(
         TEMPLATE,
-        drawings(estimates=estimates, findings=cells, drifts=concluded.drifts),
+        drawings(**concluded.drawn()),
         facts=facts,
         choices=_choices(estimates, findings),
         simulated=_simulated(estimates, findings, facts.persons),

@@ -34,6 +34,7 @@ from tasks.annotate import annotate
 from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.contrasts import contrasts
 from tasks.conclusions.exclusions import exclude
+from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.recommendations import recommend
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
@@ -134,6 +135,11 @@ class Conclusions(NamedTuple):
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return each frame with its model, as they are saved."""
         return list(zip(CONCLUDED, self, strict=True))
+
+    def drawn(self) -> dict[str, pl.DataFrame]:
+        """Return the frames that charts read, by name; charts show no finding about position."""
+        cells = Findings.of(self.findings.filter(pl.col("kind") != POSITION))
+        return {**self._asdict(), "findings": cells}
 
     def in_mode(self, mode: str) -> "Conclusions":
         """Keep the rows of one way to make verdicts, and those for which it does not matter."""

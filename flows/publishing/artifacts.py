@@ -18,9 +18,7 @@ from flows.results.stages import write_report
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from schemas.curation import PerturbedAnswers
-from schemas.results import Findings
 from tasks.charts import charts_of
-from tasks.conclusions.position_bias import POSITION
 from tasks.drawing.render import stacked_svg
 from tasks.kit.stage import oldest_kept
 from tasks.progress import step
@@ -96,12 +94,7 @@ def _draw(run: RunRow, concluded: Conclusions, report: Path) -> dict[str, tuple[
         with suppress(FileNotFoundError):
             if old.stat().st_mtime < oldest_kept():
                 shutil.rmtree(old)
-    cells = Findings.of(concluded.findings.filter(pl.col("kind") != POSITION))
-    frames: dict[str, pl.DataFrame] = {
-        "estimates": concluded.estimates,
-        "findings": cells,
-        "drifts": concluded.drifts,
-    }
+    frames = concluded.drawn()
     drawn = {}
     for chart in charts_of(*frames):
         if panels := chart(**frames):

@@ -1,6 +1,6 @@
 """Charts, one per file: ``@chart(...)`` on a function named like the file.
 
-Parameter names are the frames it reads: ``estimates``, ``findings`` or ``drifts`` of a study;
+Parameter names are the frames it reads: of a study those of ``tasks.results.Conclusions``;
 ``alt_tests``, ``metric_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the
 charts of its frames.
 """

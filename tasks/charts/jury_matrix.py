@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.conclusions import JuryFindings, PanelMembers
+from schemas.keys import CELL, PANEL
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.counting.primary_endpoint import primary
@@ -35,46 +37,43 @@ JURY = "all, as one jury"
         "members reduce noise, but not a shared bias."
     ),
 )
-def jury_matrix(estimates: DataFrame[Estimates]) -> list[Spec]:
+def jury_matrix(
+    estimates: DataFrame[Estimates],
+    jury_findings: DataFrame[JuryFindings],
+    panel_members: DataFrame[PanelMembers],
+) -> list[Spec]:
     """Draw a row per member and one for the jury, a column per perturbation."""
-    return [_panel(where, rows, juries) for where, rows, juries in _parts(estimates)]
+    jurors = panel_members.filter("juror").select(*PANEL, "judge")
+    whole = primary(estimates.filter(pl.col("subgroup") == ""), CELL)
+    shifts = whole.join(jurors, on=[*PANEL, "judge"], how="semi")
+    return [_panel(*part) for part in _parts(shifts, jury_findings)]
 
 
 def _parts(
-    estimates: pl.DataFrame,
-) -> Iterator[tuple[str, list[Row], dict[tuple[str, str], Row]]]:
+    shifts: pl.DataFrame, juries: pl.DataFrame
+) -> Iterator[tuple[str, list[Row], dict[tuple[str, str | None], Row]]]:
     """Yield the cell of each jury, the shifts of its members and its own.
 
     Each part has at most ``ACROSS`` perturbations.
     """
-    cell = (*GROUP, "judge", "perturbation", "subgroup")
-    juries = primary(estimates, cell, ("jury_mps", "jury_mps_sham"))
-    own = primary(estimates.filter(pl.col("subgroup") == ""), cell)
     differing = [juries[column].n_unique() > 1 for column in GROUP]
+    # Promote first, as the columns are.
+    juries = juries.rename({"shift": "estimate"}).sort(pl.col("kind") != "promote", "perturbation")
     for key, group in juries.partition_by(GROUP, as_dict=True, maintain_order=True).items():
         where = " / ".join(
             str(value) for value, differs in zip(key, differing, strict=True) if differs
         )
-        rows = own
-        for column, value in zip(GROUP, key, strict=True):
-            rows = rows.filter(pl.col(column) == value)
-        # A simulated judge is a member only if all judges are simulated.
-        real = rows.filter(~pl.col("simulated").fill_null(value=False))
-        members = (rows if real.is_empty() else real).sort("judge")
-        # In juries of three or more, each member is left out once. People are not members.
-        left_out = group.filter(pl.col("subgroup") != "")["subgroup"].unique()
-        if not left_out.is_empty():
-            members = members.filter(pl.col("judge").is_in(left_out.implode()))
-        columns = group.sort(pl.col("kind") != "promote", "perturbation")["perturbation"]
-        wanted = columns.unique(maintain_order=True).to_list()
+        own = dict(zip(GROUP, key, strict=True))
+        members = shifts.filter(**own).sort("judge")
+        wanted = group["perturbation"].unique(maintain_order=True).to_list()
         for start in range(0, len(wanted), ACROSS):
             part = pl.col("perturbation").is_in(wanted[start : start + ACROSS])
-            ordered = group.filter(part).sort(pl.col("kind") != "promote", "perturbation")
-            found = {(r["perturbation"], r["subgroup"]): r for r in ordered.to_dicts()}
+            rows = group.filter(part).to_dicts()
+            found = {(row["perturbation"], row["left_out"]): row for row in rows}
             yield where, members.filter(part).to_dicts(), found
 
 
-def _panel(where: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) -> Spec:
+def _panel(where: str, rows: Sequence[Row], juries: dict[tuple[str, str | None], Row]) -> Spec:
     columns = list(dict.fromkeys(perturbation for perturbation, _ in juries))
     kinds = {perturbation: row["kind"] for (perturbation, _), row in juries.items()}
     known = names([{**row, "who": row["judge"]} for row in rows], 19)
@@ -87,7 +86,7 @@ def _panel(where: str, rows: Sequence[Row], juries: dict[tuple[str, str], Row]) 
         for name in columns
     ]
     jury = Name(JURY, "(simulated)" if simulated else "", "")
-    cells += [_cell(jury, name, juries.get((name, "")), None) for name in columns]
+    cells += [_cell(jury, name, juries.get((name, None)), None) for name in columns]
     caption = "Shift of each member of the jury, and of the jury, by perturbation"
     title = "member x perturbation, MPS" + (f", {clean(where)}" if where else "")
     return matrix(

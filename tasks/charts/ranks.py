@@ -3,15 +3,13 @@
 import math
 from collections import Counter
 
-import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Estimates
+from schemas.conclusions import Rankings
 from tasks.charts import chart
 from tasks.drawing.row_panels import Scale, Y, interval_rule, panels, row_panel, sizes, values_of
 from tasks.drawing.spec import Row, Spec, mark
-from tasks.panels.rankings import tiers
-from tasks.reporting.wording import CELL, clip, number
+from tasks.reporting.wording import clip, number
 
 SUBTITLES = {
     "promote": "promote: rank 1 is the judge moved least, in either direction",
@@ -31,18 +29,12 @@ MOST_TICKS = 8
         "line is uncertain, and the order of judges that share a letter is noise."
     ),
 )
-def ranks(estimates: DataFrame[Estimates]) -> list[Spec]:
+def ranks(rankings: DataFrame[Rankings]) -> list[Spec]:
     """Draw a panel per perturbation, a row per judge, the best first."""
-    found = _with_tiers(estimates)
-    if found["estimate"].count() == 0:
+    if rankings["rank"].count() == 0:
         return []
+    found = rankings.rename({"rank": "estimate"})
     return [_panel(perturbation, kind, rows) for perturbation, kind, rows in panels(found)]
-
-
-def _with_tiers(estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    """Return the ranks, each with the letters of its tiers."""
-    ranked = estimates.filter(pl.col("statistic") == "rank", pl.col("kind").is_not_null())
-    return ranked.join(tiers(estimates), on=[*CELL, "mode", "perturbation"], how="left")
 
 
 def _panel(perturbation: str, kind: str, rows: list[Row]) -> Spec:
@@ -71,8 +63,7 @@ def _values(row: Row) -> Row:
     rank, low, high = row["estimate"], row["low"], row["high"]
     if rank is None:
         return values_of(row, "", "", "rank not estimable", missing="not estimable")
-    known = low is not None and high is not None
-    below = f"{_plain(low)} to {_plain(high)}" if known else "no interval"
+    below = f"{_plain(low)} to {_plain(high)}"
     tier = f", tier {row['tier']}" if row["tier"] else ""
     text = f"{_plain(rank)}{tier}"
     said = f"rank {text}; {below}"

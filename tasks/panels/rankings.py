@@ -14,12 +14,12 @@ def rankings(estimates: DataFrame[Estimates]) -> DataFrame[Rankings]:
     Ranks of judges that do not differ are noise, so a rank without an interval is null, and its
     ``reason`` says why there is none.
     """
-    ranked = estimates.filter(statistic="rank").join(tiers(estimates), on=CELL, how="left")
+    ranked = estimates.filter(statistic="rank").join(_tiers(estimates), on=CELL, how="left")
     known = pl.col("low").is_not_null()
     return Rankings.of(ranked.with_columns(rank=pl.when(known).then("estimate")))
 
 
-def tiers(estimates: pl.DataFrame) -> pl.DataFrame:
+def _tiers(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return the letters of each judge (``tier``): judges that share one do not differ."""
     return (
         estimates.filter(pl.col("statistic") == "tier", pl.col("estimate").is_not_null())

@@ -7,9 +7,14 @@ import pytest
 
 from tasks.charts import CHARTS
 from tasks.drawing.render import inline_svg
+from tasks.panels.rankings import rankings
 
-ranks = CHARTS["ranks"]
+chart = CHARTS["ranks"]
 Make = Callable[[list[dict[str, Any]]], pl.DataFrame]
+
+
+def ranks(estimates: pl.DataFrame) -> list[dict[str, Any]]:
+    return chart(rankings=rankings(estimates))  # type: ignore[arg-type]
 
 
 def texts(panel: dict[str, Any]) -> list[str]:
@@ -39,7 +44,7 @@ def test_no_rank_stands_bare(make_estimates: Make) -> None:
         *ranked("a", 1.0, 1.0, 1.975, "a"),
         *ranked("c", None, None, None, ""),
     ]
-    (panel,) = ranks(estimates=make_estimates(rows))
+    (panel,) = ranks(make_estimates(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c"}] == ["a", "b", "c"]
     assert {"1, tier a", "1 to 2", "2.5, tier ab", "1 to 3", "not estimable"} <= set(shown)
@@ -52,21 +57,22 @@ def test_letters_are_those_of_the_same_perturbation(make_estimates: Make) -> Non
         *ranked("a", 2.0, 1.0, 2.0, "a", perturbation="error", kind="detract"),
         *ranked("b", 1.0, 1.0, 2.0, "a", perturbation="error", kind="detract"),
     ]
-    promote, detract = ranks(estimates=make_estimates(rows))
+    promote, detract = ranks(make_estimates(rows))
     assert {"1, tier a", "2, tier b"} <= set(texts(promote))
     assert {"1, tier a", "2, tier a"} <= set(texts(detract))
     assert "promote: rank 1 is the judge moved least, in either direction" in texts(promote)
 
 
-def test_a_rank_without_interval_says_so(make_estimates: Make) -> None:
-    (panel,) = ranks(estimates=make_estimates(ranked("a", 1.0, None, None, "", simulated=True)))
-    assert {"no interval", "(simulated)"} <= set(texts(panel))
+def test_a_rank_without_interval_is_not_shown(make_estimates: Make) -> None:
+    rows = [*ranked("a", 1.0, 1.0, 2.0, "a"), *ranked("b", 1.0, None, None, "", simulated=True)]
+    (panel,) = ranks(make_estimates(rows))
+    assert {"1 to 2", "not estimable", "(simulated)"} <= set(texts(panel))
 
 
 @pytest.mark.parametrize("judges", [2, 20])
 def test_any_number_of_judges_can_be_ranked(make_estimates: Make, judges: int) -> None:
     rows = [r for j in range(judges) for r in ranked(f"j{j}", j + 1.0, 1.0, judges, "abcdefghijk")]
-    (panel,) = ranks(estimates=make_estimates(rows))
+    (panel,) = ranks(make_estimates(rows))
     ticks = [t for t in texts(panel) if t.isdecimal()]
     assert ticks[0] == "1"
     assert len(ticks) <= 8
@@ -74,8 +80,8 @@ def test_any_number_of_judges_can_be_ranked(make_estimates: Make, judges: int) -
 
 def test_nothing_ranked_draws_nothing(make_estimates: Make) -> None:
     alone = ranked("a", None, None, None, "")
-    assert ranks(estimates=make_estimates(alone)) == []
-    assert ranks(estimates=make_estimates(alone).clear()) == []
+    assert ranks(make_estimates(alone)) == []
+    assert ranks(make_estimates(alone).clear()) == []
 
 
 def test_the_axis_ends_with_the_judges_ranked_together(make_estimates: Make) -> None:
@@ -86,5 +92,5 @@ def test_the_axis_ends_with_the_judges_ranked_together(make_estimates: Make) -> 
         for row in ranked(judge, float(at), 1.0, 3.0, "a", wave=wave)
     ]
     rows += ranked("d", None, None, None, "", wave="n1")
-    (panel,) = ranks(estimates=make_estimates(rows))
+    (panel,) = ranks(make_estimates(rows))
     assert [t for t in texts(panel) if t.isdecimal()] == ["1", "2", "3"]
