@@ -40,23 +40,22 @@ def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
     if runs.is_empty() or runs["flow"][-1] != "calibrate":
         return None
     row = runs.row(-1, named=True)
-    tests, advantages, annotations, agreement = (
-        warehouse.read(model, among=among) for model in FRAMES
-    )
+    frames: list[Any] = warehouse.read_all((*FRAMES, *COMPARED), among=among)
+    tests, advantages, annotations, agreement, *compared = frames
     several = tests.n_unique(["metric", "epsilon_kind"]) > 1
-    comparison = Comparison(*(warehouse.read(model, among=among) for model in COMPARED))  # type: ignore[arg-type]
+    comparison = Comparison(*compared)
     parameters = json.loads(row["parameters"])
     thresholds = CalibrationThresholds(**parameters.pop("thresholds", {}))
     calibration = Calibration.model_construct(**parameters, thresholds=thresholds)
     own = {"metric": calibration.metric, "epsilon_kind": calibration.epsilon_kind}
     found = Calibrated(
-        tests.filter(**own),  # type: ignore[arg-type]
-        advantages.filter(**own),  # type: ignore[arg-type]
-        annotations,  # type: ignore[arg-type]
-        agreement,  # type: ignore[arg-type]
+        tests.filter(**own),
+        advantages.filter(**own),
+        annotations,
+        agreement,
         comparison,
-        tests if several else AltTests.empty(),  # type: ignore[arg-type]
-        advantages if several else Advantages.empty(),  # type: ignore[arg-type]
+        tests if several else AltTests.empty(),
+        advantages if several else Advantages.empty(),
     )
     return _page(calibration, found, row, warehouse)
 

@@ -50,9 +50,9 @@ EXAMPLES = """
 """Flipped pairs of one wave, the one named or the last: a few of each cell, drawn as above."""
 
 
-def draw_examples(warehouse: Warehouse, study: str, wave: str, most: int) -> pl.DataFrame:
-    """Return up to ``most`` flipped pairs of each judge and perturbation; ``total`` counts all."""
-    return warehouse.query(EXAMPLES, {"study": study, "wave": wave, "most": most})
+def examples_query(study: str, wave: str, most: int) -> tuple[str, dict[str, Any]]:
+    """Return the query of up to ``most`` flipped pairs of a cell; its ``total`` counts all."""
+    return EXAMPLES, {"study": study, "wave": wave, "most": most}
 
 
 class Evidence(NamedTuple):

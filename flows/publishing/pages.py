@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.publishing.evidence import draw_examples
+from flows.publishing.evidence import examples_query
 from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import vote_facts
 from flows.studies import Study, with_prompts
@@ -84,17 +84,17 @@ def render_page(
     render: Callable[..., str] = report,
 ) -> str:
     """Render the report of a run, given its row in ``runs`` and its results."""
-    facts, votes = facts_of(run, warehouse.path), vote_facts(warehouse, study_of(run))
+    facts = facts_of(run, warehouse.path)
+    cells = concluded.findings.filter(pl.col("perturbation").is_not_null()).height
+    most = max(1, min(MOST_EXAMPLES, EXAMPLES_IN_ALL // max(cells, 1)))
+    votes = vote_facts(warehouse, study_of(run), examples_query(facts.study, facts.wave, most))
     facts = facts._replace(
         # A file of votes does not say why a person's vote is invalid.
         people="" if facts.from_file else votes.people,
         persons=votes.persons,
         probed=votes.probed,
     )
-    cells = concluded.findings.filter(pl.col("perturbation").is_not_null()).height
-    most = max(1, min(MOST_EXAMPLES, EXAMPLES_IN_ALL // max(cells, 1)))
-    examples = draw_examples(warehouse, facts.study, facts.wave, most)
-    return render(facts, concluded, perturbed, numbers=votes.numbers, examples=examples)
+    return render(facts, concluded, perturbed, numbers=votes.numbers, examples=votes.examples)
 
 
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
@@ -138,9 +138,8 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     ValueError
         If no run of the study has left results.
     """
-    results = pl.DataFrame({"study": [study]})
     run = run_of_results(warehouse, study)
-    frames: list[Any] = [warehouse.read(model, among=results) for model in CONCLUDED]
+    frames: list[Any] = warehouse.read_all(CONCLUDED, among=pl.DataFrame({"study": [study]}))
     concluded = Conclusions(*frames)
     perturbed = _perturbed(warehouse, study_of(run), concluded.estimates)
     return render_page(run, warehouse, concluded, perturbed=perturbed)

@@ -1,7 +1,7 @@
 """The votes of a study: those of people, and what a report states about all of them."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -131,19 +131,27 @@ class VoteFacts(NamedTuple):
     """Judges who are people."""
     numbers: pl.DataFrame
     """Every number of the study with its provenance: ``mart.numbers``."""
+    examples: pl.DataFrame
+    """Pairs whose verdict a perturbation changed."""
 
 
-def vote_facts(warehouse: Warehouse, study: Study) -> VoteFacts:
-    """Return what a report states about the saved votes, from one visit of the warehouse."""
+def vote_facts(
+    warehouse: Warehouse, study: Study, examples: tuple[str, dict[str, Any]]
+) -> VoteFacts:
+    """Return what a report states about the saved votes, from one visit of the warehouse.
+
+    ``examples`` is the query of its examples, with parameters.
+    """
     queries = (BY_PEOPLE, PERSONS, NUMBERS)
-    probed, by_people, persons, numbers = warehouse.query_all(
-        (PROBED, {"study": study.name}), *((query, [study.name]) for query in queries)
+    probed, by_people, persons, numbers, shown = warehouse.query_all(
+        (PROBED, {"study": study.name}), *((query, [study.name]) for query in queries), examples
     )
     return VoteFacts(
         _sentence(left_out_line(by_people, study)),
         _sentence(alike_line(probed.rows())),
         frozenset(persons["judge"]),
         numbers,
+        shown,
     )
 
 

@@ -146,8 +146,9 @@ async def cast_all(
     session = shared_worker().open_session(claims.run, claims.journal, budget_usd, notifier())
     status.waits = lambda: session.waits
     batching = Batching(pairs, claims, session, buffer.receive, buffer.flush)
-    casting = _Casting(pairs, schedule, claims, buffer, session, batching, asyncio.Event())
+    casting = _Casting(pairs, schedule, claims, buffer, session, batching, asyncio.Event(), {})
     try:
+        await asyncio.to_thread(casting.claim_all, waiting)
         async with model_servers(status.planned), asyncio.TaskGroup() as group:
             group.create_task(buffer.keep_flushing())
             group.create_task(casting.prepare_results())
@@ -190,6 +191,20 @@ class _Casting(NamedTuple):
     batching: Batching
     asking: asyncio.Event
     """Set when the first ballots are sent, or none need be."""
+    claimed: dict[str, tuple[DataFrame[Ballots], DataFrame[Ballots]]]
+    """Judge -> its ballots that are claimed before it begins, and those that another run asks."""
+
+    def claim_all(self, waiting: DataFrame[Ballots]) -> None:
+        """Claim the ballots of all live judges in one visit, which takes longer than the claims.
+
+        Judges with ballots in batches of ended runs wait for these first.
+        """
+        held = self.batching.unfinished(waiting)
+        batched = {*waiting.join(held, on="ballot_id", how="semi")["judge"]}
+        live = (judge for judge in self.buffer.status.planned if JUDGES[judge].mode == "live")
+        free = [judge for judge in live if judge not in batched]
+        mine, others = self.claims.claim(Ballots.of(waiting.filter(pl.col("judge").is_in(free))))
+        self.claimed.update((judge, (_of(mine, judge), _of(others, judge))) for judge in free)
 
     async def prepare_results(self) -> None:
         """Import what results and the report need, as soon as the first ballots are sent."""
@@ -208,7 +223,7 @@ class _Casting(NamedTuple):
         held = Ballots.empty()
         if _is_live(waiting):
             # All are claimed now, because the file may be busy later.
-            held, _ = await self._claim(await self.batching.adopt(waiting))
+            held, _ = await self._claim(await self._adopt(waiting))
         tried = waiting.clear().select("ballot_id")
         turn = probes(ballots) if self.schedule.probe else ballots.clear()
         while True:
@@ -231,7 +246,7 @@ class _Casting(NamedTuple):
     async def cast(self, waiting: DataFrame[Ballots]) -> None:
         """Cast ballots; wait for those that another run asks, because it can use their votes."""
         pause = SECONDS_BETWEEN_SAVES
-        while not (waiting := await self.batching.adopt(waiting)).is_empty():
+        while not (waiting := await self._adopt(waiting)).is_empty():
             waiting = await self._cast_free(waiting)
             if not waiting.is_empty():
                 await asyncio.sleep(pause)
@@ -272,14 +287,23 @@ class _Casting(NamedTuple):
         self.buffer.release(mine)
         return others
 
+    async def _adopt(self, waiting: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Wait for the batches of ended runs, unless ``claim_all`` found none."""
+        known = not waiting.is_empty() and waiting["judge"][0] in self.claimed
+        return waiting if known else await self.batching.adopt(waiting)
+
     async def _claim(
         self, waiting: DataFrame[Ballots]
     ) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
         """Claim ballots; return those of this run, and those that another run asks."""
         once = Ballots.of(waiting.unique("ballot_id"))
-        mine, others = await asyncio.to_thread(self.claims.claim, once)
+        judge = next(iter(once["judge"]), "")
+        if judge in self.claimed:
+            mine, others = self.claimed.pop(judge)
+        else:
+            mine, others = await asyncio.to_thread(self.claims.claim, once)
         if done := once.height - mine.height - others.height:
-            self.buffer.status.advance(once["judge"][0], done)
+            self.buffer.status.advance(judge, done)
         return mine, others
 
     async def _ask(self, mine: DataFrame[Ballots]) -> None:

@@ -30,6 +30,8 @@ class Claims:
 
     def claim(self, ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
         """Claim ballots; return those of this run, and those that another run asks."""
+        if ballots.is_empty():
+            return ballots, ballots
         mine = self.warehouse.claim(ballots, self.run)
         ours = ballots.join(mine, on="ballot_id", how="semi")
         rest = ballots.join(mine, on="ballot_id", how="anti")

@@ -64,9 +64,10 @@ def recover(warehouse: Warehouse) -> list[str]:
     return _recover_journals(warehouse)
 
 
-def mark_dead_and_recover(warehouse: Warehouse) -> list[str]:
-    """Mark dead runs and recover what they left, with as few visits as possible."""
-    running, sent = warehouse.query_all((RUNNING, []), (SENT, []))
+def mark_dead_and_recover(
+    warehouse: Warehouse, running: pl.DataFrame, sent: pl.DataFrame
+) -> list[str]:
+    """Mark dead runs and recover what they left, given the results of ``RUNNING`` and ``SENT``."""
     _mark_dead(warehouse, running)
     return recover(warehouse) if sent.height else _recover_journals(warehouse)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import polars as pl
 
 from flows.running.processes import HOST, process_note
-from flows.running.recovery import journal_of, mark_dead_and_recover
+from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_and_recover
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.printable import redact
@@ -139,19 +139,28 @@ CALIBRATED = """
 """
 
 
-def require_free(study: str, warehouse: Warehouse) -> None:
+def require_free(study: str, warehouse: Warehouse, *queries: str) -> list[pl.DataFrame]:
     """Check that the study's results would not replace those of a calibration with this name.
+
+    Returns
+    -------
+    list
+        The results of further ``queries``, from the same visit.
 
     Raises
     ------
     ValueError
         If they would.
     """
-    if warehouse.query(CALIBRATED, [study]).item():
+    calibrated, *found = warehouse.query_all(
+        (CALIBRATED, [study]), *((query, []) for query in queries)
+    )
+    if calibrated.item():
         raise ValueError(
             f"{warehouse.path} holds a calibration named {study!r}, whose results would be "
             "replaced. Give the study another name with --name."
         )
+    return found
 
 
 class RunRow:
@@ -165,8 +174,9 @@ class RunRow:
 
     def __enter__(self) -> Self:
         with failure_recorded(self._begin, self.warehouse):
-            require_free(self.study.name, self.warehouse)
-            self.counts.unsaved = mark_dead_and_recover(self.warehouse)
+            self.counts.unsaved = mark_dead_and_recover(
+                self.warehouse, *require_free(self.study.name, self.warehouse, RUNNING, SENT)
+            )
         self.warehouse.start_run({**self._begin(), "state": "running"})
         threading.Thread(target=self._send_heartbeats, daemon=True).start()
         return self
