@@ -199,7 +199,7 @@ class WinChecks(
     conclusion: str = name("the same in words")
 
 
-class Recommendations(Measured, table="recommendations", key=(*JUDGE, "mode")):
+class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mode")):
     """One row per judge, except people, and way to make verdicts: whether to use the judge."""
 
     mode: str = pa.Field(description="how votes became a verdict; any for ratings")
@@ -213,7 +213,8 @@ class Recommendations(Measured, table="recommendations", key=(*JUDGE, "mode")):
         nullable=True,
     )
     undecided: str = name(
-        "what its data do not decide, each with the questions that it lacks; null if nothing",
+        "position or validity, where the data do not decide it, which makes the data not enough; "
+        "null if both are decided",
         nullable=True,
     )
     more_questions: int = optional(

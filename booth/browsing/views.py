@@ -12,7 +12,7 @@ MOST_CHARACTERS = 100_000
 """A longer text is shortened in the middle."""
 
 OTHER = {"anchor": "target", "target": "anchor"}
-CHANGED = {"control": "as it is", "experimental": "perturbed"}
+CHANGED = {"experimental": "perturbed"}
 
 
 class Entry(NamedTuple):
@@ -110,10 +110,10 @@ def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list
     parts = _parts(control, by_arm.get("experimental"))
     if control["anchor"]:
         sides.append(_side("Anchor", "never changed", control["anchor"]))
-        note = f"with {plain(row['perturbation'])}" if "experimental" in by_arm else "as it is"
+        note = f"with {plain(row['perturbation'])}" if "experimental" in by_arm else "control"
         sides.append(Side("Target", note, parts))
     else:
-        sides.append(Side("Answer", "as it is", [p for p in parts if p.change != "added"]))
+        sides.append(Side("Answer", "control", [p for p in parts if p.change != "added"]))
         if "experimental" in by_arm:
             changed = [p for p in parts if p.change != "removed"]
             sides.append(Side("Answer", f"with {plain(row['perturbation'])}", changed))

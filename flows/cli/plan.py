@@ -183,7 +183,7 @@ def show_label_plan(
         }
         echo_data(json.dumps(found, indent=1) + "\n")
         return
-    rows = [(size, f"{chance:.3f}") for size, chance in plan.chances.items()]
+    rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
     console = Console(highlight=False)
     console.print(plain_table(("instances", "chance to pass"), rows))
     click.echo(

@@ -362,4 +362,4 @@ def _plain(value: float) -> str:
 
 
 def _three(value: float) -> str:
-    return f"{min(value, 1.0):.3f}".removeprefix("0")
+    return number(min(value, 1.0), 3)

@@ -11,7 +11,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows.cli.printing.terminal import echo_data, leading, print_rows, say
+from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
 from flows.cli.questions import asked, questions
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
@@ -201,9 +201,9 @@ def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFA
     shown = both.select(
         pl.col("judge") + pl.when("simulated").then(pl.lit(" (simulated)")).otherwise(pl.lit("")),
         "wave",
-        pl.col("margin").round(2).alias("least margin"),
+        pl.col("margin").map_elements(number, pl.String).alias("least margin"),
         pl.col("gate").alias("of"),
-        pl.col("first").round(2).alias("chance of rank 1"),
+        pl.col("first").map_elements(number, pl.String).alias("chance of rank 1"),
     )
     print_rows(Console(highlight=False), shown.columns, shown.rows())
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):

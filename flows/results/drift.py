@@ -13,6 +13,7 @@ from schemas.results import Drifts
 from tasks.drift.alerts import fresh_votes, watch
 from tasks.drift.replies import reply_changes
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops
+from tasks.reporting.wording import number
 from tasks.results import counted_votes
 from warehouse.store import Warehouse
 
@@ -140,7 +141,7 @@ def drift_line(drifts: DataFrame[Drifts], wave: str) -> str:
     for state in ("alert", "suspect"):
         rows = drifts.filter(pl.col("wave") == wave, pl.col("state") == state)
         cells = [
-            f"{judge} {measure}{f' of {of}' if of else ''} {change:+.2f}"
+            f"{judge} {measure}{f' of {of}' if of else ''} {number(change)}"
             for judge, measure, of, change in rows.select(
                 "judge", "measure", "perturbation", "estimate"
             ).iter_rows()

@@ -145,7 +145,7 @@ def _row(marks: Sequence[Row], last_wave: str) -> Row:
     if row["label"] != last_wave:
         return values_of(row, "", "not asked", tone="open")
     change = row["estimate"]
-    text = "none" if change is None else ("+" if change > 0 else "") + number(change)
+    text = "none" if change is None else number(change)
     return values_of(row, text, row["state"], *_said(row), tone=TONES.get(row["state"], "open"))
 
 

@@ -73,5 +73,4 @@ def _values(row: Row) -> Row:
 
 def _plain(rank: float) -> str:
     """Write a rank: ``2``, or ``2.5`` where two share it."""
-    rounded = round(rank, 1)
-    return str(int(rounded)) if rounded == int(rounded) else number(rounded, 1)
+    return number(rank, 1).removesuffix(".0")

@@ -76,8 +76,8 @@ def shown(name: str) -> pl.Expr:
 
 
 def written(column: str) -> pl.Expr:
-    """Format a number with two decimals and no leading zero."""
-    cents = (pl.col(column) * 100).round().cast(pl.Int64)
+    """Format a number as ``tasks.reporting.wording.number`` does, in ASCII."""
+    cents = (pl.col(column) * 100).round(mode="half_away_from_zero").cast(pl.Int64)
     whole = cents.abs() // 100
     return pl.concat_str(
         pl.when(cents < 0).then(pl.lit("-")).otherwise(pl.lit("")),

@@ -12,7 +12,10 @@ from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
-NO_MARGIN = "no margin: the finding uses more than the interval, and the two disagree"
+NO_MARGIN = (
+    "no margin: the interval alone says otherwise than the finding, which also uses the adjusted "
+    "p-value and the log-odds"
+)
 MEAN_TOO_LOW = "the mean over the kinds of flaws and its interval lie below {}"
 NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect: the next wave must confirm it"

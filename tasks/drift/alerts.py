@@ -239,10 +239,10 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
 
 
 def _with_sources(rows: pl.DataFrame, tallies: pl.DataFrame) -> pl.DataFrame:
-    """Add what ``mart.numbers`` shows of each change: its unit, its seed and the votes per pair."""
+    """Add what is the same for every measure: unit, seed, votes per pair, and who is simulated."""
     declared = STATISTICS["drift"].rows
     usual = tallies.group_by(pl.col(JUDGE).cast(pl.String)).agg(
-        usual=pl.col("planned").mode().max()
+        usual=pl.col("planned").mode().max(), formula=pl.col("simulated").first()
     )
     about = pl.DataFrame(
         [
@@ -261,8 +261,9 @@ def _with_sources(rows: pl.DataFrame, tallies: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             seed=pl.coalesce("seed", seed_of_bounds()),
             votes_per_pair=pl.coalesce("votes_per_pair", "usual"),
+            simulated=pl.coalesce("simulated", "formula"),
         )
-        .drop("usual")
+        .drop("usual", "formula")
     )
 
 

@@ -188,15 +188,10 @@ def columns_of(kind: str) -> list[str]:
 
 
 def _measure(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> Measure:
-    signed = name == "bias"
     ends = interval(row["low"], row["high"]) if row["low"] is not None else ""
-    estimate = _signed(row["estimate"]) if signed else number(row["estimate"])
+    estimate = number(row["estimate"])
     notes = [_note(name, row, whole, alone=alone), row["reason"] or ""]
     return Measure(NAMES[name], estimate, ends, "; ".join(note for note in notes if note))
-
-
-def _signed(value: float | None) -> str:
-    return f"+{number(value)}" if value is not None and round(value, 2) > 0 else number(value)
 
 
 def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> str:
@@ -284,7 +279,7 @@ def _part(name: str, rows: pl.DataFrame) -> Part:
     for statistic in COMPACT[kind]:
         row = found.get(statistic)
         estimate = row["estimate"] if row else None
-        text = _signed(estimate) if statistic == "bias" else number(estimate)
+        text = number(estimate)
         ends = interval(row["low"], row["high"]) if row and row["low"] is not None else ""
         texts.append((text if row else "", ends))
     apart = found.get("agreement_difference") or found.get("error_difference")

@@ -1,5 +1,6 @@
 """Numbers and names as people read them."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +22,14 @@ NOT_KNOWN = "not known"
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``."""
+    """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``.
+
+    Halves are rounded away from zero, as by ``round`` in SQL.
+    """
     if value is None:
         return NOT_KNOWN
-    text = f"{abs(value):.{digits}f}"
+    scale = 10**digits
+    text = f"{math.floor(abs(value) * scale + 0.5) / scale:.{digits}f}"
     minus = MINUS if value < 0 and float(text) else ""
     return minus + (text[1:] if text.startswith("0.") else text)
 

@@ -168,4 +168,6 @@ def test_questions_are_answered_without_sql(
     assert {(row["study"], row["votes"], row["cost_usd"]) for row in nights} == {("quick", 1080, 0)}
     for name in ("what_drifted", "who_disagrees_with_people"):
         assert json.loads(voirdire(*ask, name).stdout) == []
-    assert "bias" in voirdire("sql", "show tables").stdout.split()
+    tables = voirdire("sql", "show tables").stdout.split()
+    assert "bias" in tables
+    assert len(tables) == len({*tables})

@@ -2,4 +2,4 @@
 select
     study, dataset, judge, prompt, wave, mode, simulated, recommendation, reasons, undecided, more_questions,
     not_measured, passed, failed, inconclusive,
-from main.recommendations
+from judge_recommendations

@@ -228,7 +228,7 @@ def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
             **{name: row[name] for name in asked},
             "gate": row["perturbation"] or row["gate"],
             "verdict": row["verdict"],
-            "margin": number(row["margin"], signed=True),
+            "margin": number(row["margin"]),
             "value": _bounded(row, between),
             "tolerance": number(row["tolerance"]),
             "why": _mark(row, reasons),
@@ -287,8 +287,7 @@ def _ends(row: dict[str, Any]) -> str:
 def _number(value: float | None, digits: int) -> str:
     if value is None:
         return ""
-    text = f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.4g}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+    return number(value, digits) if abs(value) < 1000 else f"{value:.4g}"
 
 
 def _p(value: float | None) -> str:

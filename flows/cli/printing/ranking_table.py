@@ -167,10 +167,10 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         row["judge"],
         kind,
         "-" if row["n"] is None else str(row["n"]),
-        number(row["shift"], signed=True),
-        interval(row["low"], row["high"], signed=True),
-        number(row["control"], signed=True),
-        number(row["sham_shift"], signed=True),
+        number(row["shift"]),
+        interval(row["low"], row["high"]),
+        number(row["control"]),
+        number(row["sham_shift"]),
         number(row["asr"]),
         number(row["sham_floor"]),
         row["finding"] or "-",
@@ -183,7 +183,7 @@ def _random(line: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _rank(value: float | None) -> str:
-    return "-" if value is None else f"{round(value, 1):g}"
+    return "-" if value is None else number(value, 1).removesuffix(".0")
 
 
 PAIRS = """
@@ -210,8 +210,7 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
             "-"
             if row["contrast"] is None
-            else f"{number(row['contrast'], signed=True)} "
-            + interval(row["low"], row["high"], signed=True),
+            else f"{number(row['contrast'])} " + interval(row["low"], row["high"]),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
@@ -244,9 +243,7 @@ def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) ->
             lines.append(f"Rewording {judge}: {row['reason']}.")
             continue
         bounds = interval(row["changed_low"], row["changed_high"])
-        excess = (
-            f"{number(row['excess'], signed=True)} {interval(row['low'], row['high'], signed=True)}"
-        )
+        excess = f"{number(row['excess'])} {interval(row['low'], row['high'])}"
         lines.append(
             f"Rewording {judge}: with the prompt in other words, {number(row['changed'])} {bounds} "
             f"of the verdicts on control pairs change; asked again in the same words, "
@@ -259,10 +256,10 @@ def _rating_line(judge: str, row: dict[str, Any]) -> str:
     """Say how far a judge's ratings of answers change when a prompt is worded otherwise."""
     unit = "points" if row["rating_unit"] == "points" else "in the pass rate"
     bounds = interval(row["rating_change_low"], row["rating_change_high"])
-    excess = interval(row["rating_excess_low"], row["rating_excess_high"], signed=True)
+    excess = interval(row["rating_excess_low"], row["rating_excess_high"])
     return (
         f"Rewording {judge}: with the prompt in other words, a rating changes by "
         f"{number(row['rating_change'])} {bounds} {unit}; asked again in the same words, by "
         f"{number(row['again_rating_change'])}. Due to the wording: "
-        f"{number(row['rating_excess'], signed=True)} {excess}."
+        f"{number(row['rating_excess'])} {excess}."
     )

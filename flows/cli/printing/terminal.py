@@ -17,6 +17,7 @@ from rich.text import Text
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.defaults import Thresholds
 from tasks.kit.printable import printable
+from tasks.reporting import wording
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.summary import MARK, detected, favoured
 from tasks.reporting.wording import listing, p_value
@@ -27,26 +28,21 @@ COLOURS = {
 }
 
 
-def number(value: float | None, *, signed: bool = False) -> str:
-    """Format a rate or shift: ``.21``, ``+.21``, or a dash for null."""
-    if value is None:
-        return "-"
-    value = round(value, 2) + 0.0  # no minus before a zero
-    # Nor a plus: which side of 0 it is on is beyond these digits.
-    text = f"{value:+.2f}" if signed and value else f"{value:.2f}"
-    return text.replace("0.", ".", 1)
+def number(value: float | None, digits: int = 2) -> str:
+    """Format a number as the report does, in ASCII: ``.21``, or a dash for null."""
+    return "-" if value is None else wording.number(value, digits).translate(PLAIN)
 
 
-def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """Format an interval: ``[.03, .24]``, or a dash if an end is null."""
     if low is None or high is None:
         return "-"
-    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+    return wording.interval(low, high, digits).translate(PLAIN)
 
 
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
 SHIFTS = ("shift", "over control", "sham")
-"""Columns of numbers that have a sign."""
+"""Columns of shifts, which have a unit where they are of ratings."""
 
 ASKED = ("dataset", "prompt", "wave")
 """Conditions of a judge; printed where they differ between rows."""
@@ -185,12 +181,12 @@ def _bounded(row: dict[str, Any], name: str, between: str) -> str:
     """Write a number and its 95 % interval."""
     column, *ends = RATES[name]
     low, high = (row[end] for end in ends)
-    text = number(row[column], signed=name in SHIFTS)
+    text = number(row[column])
     if name in SHIFTS and row[column] is not None:
         text += OF_RATINGS.get(_unit(row), "")
     if low is None or high is None:
         return text
-    return f"{text}{between}[dim]{escape(interval(low, high, signed=name in SHIFTS))}[/dim]"
+    return f"{text}{between}[dim]{escape(interval(low, high))}[/dim]"
 
 
 def _unit(row: dict[str, Any]) -> str:
@@ -207,13 +203,13 @@ def _finding(row: dict[str, Any], between: str) -> str:
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
 
-WHOLE = ("judge", "perturbation", "wave", "subgroup", "finding")
+WHOLE = ("judge", "perturbation", "wave", "subgroup")
 """Columns of names, which are folded only if folding other columns does not suffice."""
 
 FIGURES = ("estimate", "p", "p adj.")
 """Columns of numbers that are already formatted as text."""
 
-NARROWEST = {"name": 12, "text": 10}
+NARROWEST = {"name": 12, "text": 10, "heading": 14}
 MOST_LINES = 6
 """Minimum width of a column and maximum height of a cell; beyond them rows become lists."""
 
@@ -362,10 +358,10 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
     for index, column in enumerate(columns):
         content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
-        floor = NARROWEST["name" if column in WHOLE else "text"]
+        floor = NARROWEST["name" if column in (*WHOLE, "finding") else "text"]
         needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES))
         word = max(map(cell_len, _header(column, 0).split("\n")))
-        least.append(max(needed, min(word, NARROWEST["name"])))
+        least.append(max(needed, min(word, NARROWEST["heading"])))
         inside.append(max(content, least[-1]))
         full.append(max(content, cell_len(column)))
     if sum(least) > room:

@@ -1,6 +1,9 @@
--- Which judge should I use? A recommendation for each, with the reasons, the gravest first.
+-- Which judge should I use? A recommendation for each, with up to three reasons, the gravest first (mart.recommendations has all).
 -- study: name of the study [quick]
-select judge, prompt, wave, simulated, recommendation, reasons, undecided, more_questions
+select
+    judge, simulated, recommendation,
+    array_to_string(list_slice(string_split(concat_ws('; ', undecided, reasons), '; '), 1, 3), '; ') as reasons,
+    more_questions, prompt, wave,
 from mart.recommendations
 where study = $study
 order by

@@ -134,7 +134,7 @@ def test_one_comparison_has_texts_votes_and_neighbours(client: Client) -> None:
     assert "Question 0?" in text
     assert "Anchor 0." in text
     assert "<ins>Padded 0. </ins>Target 0." in text
-    assert re.search(r"Verdict as it is: <strong><bdi>anchor</bdi></strong>, perturbed", text)
+    assert re.search(r"Verdict, control: <strong><bdi>anchor</bdi></strong>, perturbed", text)
     # Two orders of three arms, and the other judge.
     assert text.count('data-name="Order">anchor first') == 3
     assert text.count('data-name="Order">target first') == 3

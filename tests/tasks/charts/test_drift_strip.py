@@ -46,7 +46,7 @@ def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> N
     ]
     (panel,) = drift_strip(drifts=make_drifts(rows))
     shown = texts(panel)
-    assert {"+.31", "alert", "none", "not measured", "not asked", "n1", "n3"} <= set(shown)
+    assert {".31", "alert", "none", "not measured", "not asked", "n1", "n3"} <= set(shown)
     assert {"shift", "padding", "position gap", "verdicts"} <= set(shown)
     names = [row["row"].strip() for row in panel["data"]["values"]]
     assert names == ["shift padding", "position gap", "verdicts"]

@@ -244,7 +244,10 @@ def test_a_bias_by_its_finding() -> None:
     assert row.texts[3].note == "too few"
 
 
-APART = "no margin: the finding uses more than the interval, and the two disagree"
+APART = (
+    "no margin: the interval alone says otherwise than the finding, which also uses the adjusted "
+    "p-value and the log-odds"
+)
 
 
 @pytest.mark.parametrize("clusters", [10, 11, 40, 400])

@@ -211,7 +211,7 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
         for i in range(10)
         for r in range(2)
     ]
-    log = make_vote_log(rows)
+    log = make_vote_log(rows, simulated=True)
     texts = log.group_by("dataset", "judge", "prompt", "wave", item="sample", outcome="choice").agg(
         votes=pl.len()
     )
@@ -220,6 +220,7 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
         row = found.filter(measure=measure, wave="n04").row(0, named=True)
         # A baseline of eight, all alike, and two others: M = 2; 1 of 45 ways, ten times over.
         assert (row["estimate"], row["state"], row["n"]) == (2.0, "suspect", 10)
+        assert row["simulated"] is True
         assert row["p_value"] == pytest.approx(45.0**-10, rel=0.01, abs=1e-4)
         quiet = found.filter(pl.col("measure") == measure, pl.col("wave") != "n04")
         assert quiet["state"].to_list() == ["quiet"] * 4

@@ -53,7 +53,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
         (".003", "raw .001"),
         (".50", f"[.46,{GAP}.54]; biased, p .004"),
         (".30", f"[.26,{GAP}.34]; biased, p .002"),
-        (".062", "raw .062"),
+        (".063", "raw .063"),
         ("20", "25 samples, MPS .250 and .050"),
     ]
     assert (second.other.judge, second.finding.text) == ("cleo", "no relevant bias")

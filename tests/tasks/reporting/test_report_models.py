@@ -59,7 +59,7 @@ def test_a_win_rate_that_is_missing_is_not_a_draw(make_estimates: Make) -> None:
     [
         ({}, "r .71; worth 63; \N{PLUS-MINUS SIGN}.05 takes 120"),
         ({"labels_needed": None}, "r .71; worth 63; \N{PLUS-MINUS SIGN}.05 is out of reach"),
-        ({"effective_labels": 4.25}, "r .71; worth 4.2; \N{PLUS-MINUS SIGN}.05 takes 120"),
+        ({"effective_labels": 4.25}, "r .71; worth 4.3; \N{PLUS-MINUS SIGN}.05 takes 120"),
         ({"label_correlation": None}, "(labels do not vary)"),
     ],
 )

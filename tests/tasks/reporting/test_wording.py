@@ -1,8 +1,10 @@
+import duckdb
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.conclusions.rules import written
 from tasks.reporting.wording import (
     clean,
     clip,
@@ -31,10 +33,25 @@ MINUS = "\N{MINUS SIGN}"
         (-1.0, 1, f"{MINUS}1.0"),
         (0.999, 2, "1.00"),
         (12.5, 1, "12.5"),
+        (0.125, 2, ".13"),
+        (-0.125, 2, f"{MINUS}.13"),
+        (0.045, 2, ".05"),
+        (1.005, 2, "1.00"),
     ],
 )
 def test_numbers_have_no_leading_nought(value: float, digits: int, text: str) -> None:
     assert number(value, digits) == text
+
+
+@given(st.floats(-2, 2), st.integers(1, 3))
+def test_numbers_are_rounded_as_in_sql(value: float, digits: int) -> None:
+    # DuckDB is the second implementation, also for what expressions of Polars write into reasons.
+    [rounded] = duckdb.execute("select round(?::double, ?::integer)", [value, digits]).fetchone()
+    assert float(number(value, digits).replace(MINUS, "-")) == rounded
+    if digits == 2:
+        assert pl.select(x=pl.lit(value)).select(written("x")).item() == number(value).replace(
+            MINUS, "-"
+        )
 
 
 def test_an_interval_does_not_break() -> None:

@@ -49,7 +49,7 @@ def test_judges_and_people_stand_in_one_table(
     show_ranked("quick", warehouse.path)
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "boast (promote)"
-    assert any(line.startswith("- - acme/m model 30 +.20 ") for line in lines)
+    assert any(line.startswith("- - acme/m model 30 .20 ") for line in lines)
     assert any(line.startswith("- - offline/x simulated 30 .00 ") for line in lines)
     assert any(line.startswith("- - people/ann person 30 .00 ") for line in lines)
     # Six random votes name the target with chance 98 / 243
