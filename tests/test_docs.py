@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from flows.cli.questions import questions
 from tasks.perturbations import Item, Perturbation
 from tasks.readers.votes import COLUMNS, OPTIONAL
 
@@ -55,6 +56,11 @@ def test_every_relative_link_leads_somewhere() -> None:
             ):
                 dead.append((file.name, path, anchor))
     assert dead == []
+
+
+def test_every_question_of_sql_is_shown() -> None:
+    page = _read("docs/how-to/sql.md")
+    assert [each.name for each in questions() if f"--ask {each.name}" not in page] == []
 
 
 def test_docs_link_to_pages_of_the_site_only() -> None:

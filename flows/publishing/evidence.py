@@ -6,18 +6,34 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.kit.catalogue import unknown
-from warehouse.evidence.comparisons import studies_of
+from warehouse.evidence.comparisons import FLIPPED, studies_of
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 
-MARTS = {
-    "all": "compared_pairs",
-    "flipped": "flipped_pairs",
-    "invalid": "invalid_replies",
-    "disagree": "disagreements",
-}
-"""What to show -> the mart that has it."""
+ASKED = ("dataset", "judge", "prompt", "wave")
+KEY = (*ASKED, "mode", "perturbation", "sample", "criterion", "repeat")
+"""Columns that tell the rows of ``mart.comparisons`` apart, within a study."""
 
+
+class View(NamedTuple):
+    """What to show: a mart, and rows without texts that the shown ones are chosen from."""
+
+    mart: str
+    chosen_from: str
+    key: tuple[str, ...]
+
+
+COMPARED = "mart.comparisons where perturbation is not null"
+VIEWS = {
+    "all": View("compared_pairs", COMPARED, KEY),
+    "flipped": View("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
+    "invalid": View(
+        "invalid_replies", "mart.invalid_replies where true", (*ASKED, "sample", "ballot_id")
+    ),
+    "disagree": View(
+        "disagreements", "mart.disagreements where true", (*ASKED, "criterion", "item")
+    ),
+}
 NAMES = """
     select judge, perturbation from shifts where study = $study
     union select judge, perturbation from ratings where study = $study
@@ -25,7 +41,8 @@ NAMES = """
 """
 # In a random order, the same each time: nobody picked the examples. Of a judge and a person those
 # come first that differ most.
-DRAWN = "md5(concat_ws('/', judge, perturbation, sample)), judge, repeat"
+PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
+DRAWN = f"{PLACE}, judge, repeat"
 ORDER = {"disagree": 'judge, prompt, wave, criterion, "rank"'}
 REPLIES = """
     select dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, choice,
@@ -80,7 +97,7 @@ def find_evidence(
     Parameters
     ----------
     what
-        ``flipped``, ``invalid``, ``disagree`` or ``all`` (of :data:`MARTS`).
+        ``flipped``, ``invalid``, ``disagree`` or ``all`` (of :data:`VIEWS`).
     sample
         A sample, or the ``pair_id`` of one of its pairs; of disagreements, an item.
 
@@ -108,13 +125,34 @@ def find_evidence(
         conditions.append(f"({column} = $id{of_pair})")
         values["id"] = sample
     order = f"{ORDER.get(what, DRAWN)} limit {most:d}"
-    selected = f"from mart.{MARTS[what]} where {' and '.join(conditions)} order by {order}"
-    query = f"select *, count(*) over () as total {selected}"
-    rows = warehouse.query(query, values)
+    view = VIEWS[what]
+    chosen = warehouse.query(
+        f"select {', '.join(view.key)}, count(*) over () as total from {view.chosen_from} and "
+        f"{' and '.join(conditions)} order by {order}",
+        values,
+    )
+    rows = _with_texts(warehouse, study, what, chosen)
     if rows.is_empty():
         _require_known(warehouse, study, wanted)
     total = rows["total"][0] if rows.height else 0
     return Evidence(rows.drop("total"), total, _replies(warehouse, study, rows, what))
+
+
+def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFrame) -> pl.DataFrame:
+    """Return the whole rows of the chosen ones: to read all texts takes a hundred times as long."""
+    view = VIEWS[what]
+    column = "item" if what == "disagree" else "sample"
+    values = {
+        "study": study,
+        "judges": chosen["judge"].unique().to_list(),
+        "ids": chosen[column].unique().to_list(),
+    }
+    rows = warehouse.query(
+        f"from mart.{view.mart} where study = $study and judge in $judges and {column} in $ids",
+        values,
+    )
+    found = chosen.join(rows, on=view.key, how="left", nulls_equal=True, maintain_order="left")
+    return found.select(*rows.columns, "total")
 
 
 def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | None]) -> None:

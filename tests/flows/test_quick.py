@@ -166,8 +166,11 @@ def test_questions_are_answered_without_sql(
     )
     nights = json.loads(voirdire(*ask, "cost_per_judge_per_night").stdout)
     assert {(row["study"], row["votes"], row["cost_usd"]) for row in nights} == {("quick", 1080, 0)}
-    for name in ("what_drifted", "who_disagrees_with_people"):
-        assert json.loads(voirdire(*ask, name).stdout) == []
+    drifted = json.loads(voirdire(*ask, "what_drifted").stdout)
+    assert {row["judge"] for row in drifted} == {row["judge"] for row in judges}
+    told = {(row["state"], row["reason"], row["change"]) for row in drifted}
+    assert told == {("not measured", "needs 2 waves (audit --wave), has 0", None)}
+    assert json.loads(voirdire(*ask, "who_disagrees_with_people").stdout) == []
     tables = voirdire("sql", "show tables").stdout.split()
     assert "bias" in tables
     assert len(tables) == len({*tables})

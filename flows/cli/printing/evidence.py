@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from flows.cli.printing.terminal import echo_data, say
-from flows.publishing.evidence import MARTS, SAME, Evidence, find_evidence
+from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from tasks.kit.printable import message, printable
 from tasks.rewriting.word_diff import changed_words
 
@@ -23,7 +23,7 @@ NONE = {
     "all": "No pair of {who} was shown both with and without a perturbation.",
 }
 AT_RANDOM = "drawn at random (the same each time)"
-CHOSEN = dict.fromkeys(MARTS, AT_RANDOM) | {"disagree": "the worst first, judge by judge"}
+CHOSEN = dict.fromkeys(VIEWS, AT_RANDOM) | {"disagree": "the worst first, judge by judge"}
 """What to show -> how those that are shown were chosen."""
 
 MARKS = {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}
