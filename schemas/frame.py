@@ -92,9 +92,13 @@ class Frame(pa.DataFrameModel):
         Validation takes milliseconds even for few rows: concatenate drafts and validate once,
         with ``of``.
         """
-        there = {*frame.columns}
+        there = frame.schema
         drafted = frame.select(
-            (pl.col(name) if name in there else pl.lit(None)).cast(dtype).alias(name)
+            pl.lit(None, dtype).alias(name)
+            if name not in there
+            else pl.col(name)
+            if there[name] == dtype
+            else pl.col(name).cast(dtype)
             for name, dtype in cls.dtypes().items()
         )
         return cast("DataFrame[Self]", _sorted(drafted, cls._place.key))
@@ -102,12 +106,12 @@ class Frame(pa.DataFrameModel):
     @classmethod
     def empty(cls) -> DataFrame[Self]:
         """Return a frame without rows."""
-        return cast("DataFrame[Self]", pl.DataFrame(schema=cls.dtypes()))
+        return cast("DataFrame[Self]", _empty(cls).clone())
 
     @classmethod
     def dtypes(cls) -> dict[str, Any]:
         """Map each column to its Polars type, in order."""
-        return {n: c.dtype.type for n, c in cls.to_schema().columns.items()}
+        return {**_dtypes(cls)}
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
@@ -146,6 +150,16 @@ def counted(description: str) -> Any:
 def optional(description: str, **checks: Any) -> Any:
     """Return a field that may be null; ``checks`` are pandera's, such as ``isin`` and ``ge``."""
     return pa.Field(nullable=True, description=description, **checks)
+
+
+@cache
+def _dtypes(model: type[Frame]) -> dict[str, Any]:
+    return {n: c.dtype.type for n, c in model.to_schema().columns.items()}
+
+
+@cache
+def _empty(model: type[Frame]) -> pl.DataFrame:
+    return pl.DataFrame(schema=_dtypes(model))
 
 
 def _sorted(frame: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from tasks.calibration.non_inferiority import (
     score_test,
     t_test,
 )
-from tasks.inference.multiplicity import benjamini_yekutieli
+from tasks.inference.multiplicity import benjamini_yekutieli_rows
 from tasks.kit.defaults import ALPHA, POWER, calibration_limits
 
 SIZES = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
@@ -157,19 +157,18 @@ def chance_to_pass(people: People, instances: int, accuracy: float, how: Simulat
     """Return the share of simulated studies in which a judge with this accuracy passes."""
     random = np.random.default_rng(how.seed)
     skill = (accuracy - people.chance) / (1 - people.chance)
-    passed = 0
-    for _ in range(how.draws):
-        better, worse = _study(random, people, instances, skill)
-        n = np.full(people.annotators, instances)
-        by_score = needs_score(n, better, worse) if how.test == "auto" else how.test == "score"
-        p = np.where(
-            by_score,
-            score_test(n, better, worse, how.epsilon, how.kind),
-            t_test(n, better, worse, how.epsilon, how.kind),
-        )
-        rejected = benjamini_yekutieli(pl.Series(p)) <= ALPHA
-        passed += int(rejected.sum()) >= calibration_limits().least_winning_rate * people.annotators
-    return passed / how.draws
+    studies = [_study(random, people, instances, skill) for _ in range(how.draws)]
+    better, worse = (np.array(counts) for counts in zip(*studies, strict=True))
+    n = np.full(better.shape, instances)
+    by_score = needs_score(n, better, worse) if how.test == "auto" else how.test == "score"
+    p = np.where(
+        by_score,
+        score_test(n, better, worse, how.epsilon, how.kind),
+        t_test(n, better, worse, how.epsilon, how.kind),
+    )
+    rejected = (benjamini_yekutieli_rows(p) <= ALPHA).sum(axis=1)
+    passed = rejected >= calibration_limits().least_winning_rate * people.annotators
+    return float(passed.mean())
 
 
 def _study(

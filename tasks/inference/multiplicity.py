@@ -28,7 +28,16 @@ def benjamini_yekutieli(p_values: pl.Series) -> pl.Series:
     Benjamini-Hochberg times ``sum over l = 1..m of 1 / l`` (Benjamini & Yekutieli 2001, Ann.
     Statist. 29).
     """
-    return _adjusted(p_values, lambda p, k: _least_from_the_end(p * p.size / k * (1 / k).sum()))
+    return _adjusted(p_values, _yekutieli)
+
+
+def benjamini_yekutieli_rows(p_values: Floats) -> Floats:
+    """Return p-values adjusted like :func:`benjamini_yekutieli`; each row is a family."""
+    order = np.argsort(p_values, axis=1, kind="stable")
+    adjusted = _yekutieli(np.take_along_axis(p_values, order, 1), np.arange(1, order.shape[1] + 1))
+    result = np.empty_like(p_values)
+    np.put_along_axis(result, order, np.minimum(1.0, adjusted), 1)
+    return result
 
 
 def holm(p_values: pl.Series) -> pl.Series:
@@ -64,8 +73,12 @@ def _adjusted(p_values: pl.Series, adjust: Adjust) -> pl.Series:
     return pl.Series(p_values.name, adjusted, pl.Float64).fill_nan(None)
 
 
+def _yekutieli(p: Floats, k: NDArray[np.int64]) -> Floats:
+    return _least_from_the_end(p * k.size / k * (1 / k).sum())
+
+
 def _least_from_the_end(values: Floats) -> Floats:
-    least: Floats = np.minimum.accumulate(values[::-1])[::-1]
+    least: Floats = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
     return least
 
 

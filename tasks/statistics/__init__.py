@@ -110,7 +110,10 @@ class Statistic:
         known = {"ratings": Ratings.empty(), **frames}
         measured = self.measure(**{frame: known[frame] for frame in self.reads})
         several = [measured] if isinstance(measured, pl.DataFrame) else measured
-        rows = explained(pl.concat([Estimates.empty(), *map(Estimates.draft, several)]))
+        drafts = pl.concat([Estimates.empty(), *map(Estimates.draft, several)])
+        if drafts.is_empty():
+            return cast("DataFrame[Estimates]", drafts)
+        rows = explained(drafts)
         declared = {
             "family": self._each("family", pl.String),
             "unit": pl.coalesce("unit", self._each("unit", pl.String)),
