@@ -113,7 +113,8 @@ BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
         json.dumps({**GOOD, "target": float("nan")}).encode(),
         ("line 1", "NaN is not a number"),
     ),
-    ("huge", json.dumps({**GOOD, "target": "x" * 10**8}).encode(), ("line 1",)),
+    # Made where it is tried, as every process of the tests reads this table.
+    ("huge", b"", ("line 1",)),
 ]
 
 
@@ -121,6 +122,8 @@ BAD_FILES: list[tuple[str, bytes, tuple[str, ...]]] = [
 def test_bad_files_of_ones_own(
     name: str, data: bytes, parts: tuple[str, ...], tmp_path: Path
 ) -> None:
+    if name == "huge":
+        data = json.dumps({**GOOD, "target": "x" * 10**8}).encode()
     (tmp_path / f"{name}.jsonl").write_bytes(data)
     said = refused("audit", "--dataset", f"{name}.jsonl")
     assert f"{name}.jsonl" in said

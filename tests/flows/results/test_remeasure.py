@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from warehouse.store import Saving, Warehouse
 STUDY = make_study("quick", {"name": "mine"})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def log() -> pl.DataFrame:
     votes = [
         simulate(traits, kind=kind, beta=beta, items=20, votes=4, seed=seed).with_columns(
@@ -43,10 +44,16 @@ def log() -> pl.DataFrame:
     return VoteLog.of(pl.concat(votes, how="diagonal_relaxed"))
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path, log: pl.DataFrame) -> Warehouse:
+@pytest.fixture(scope="module")
+def whole(log: pl.DataFrame) -> pl.DataFrame:
+    """Second path: the frames of `voirdire measure`, in the order of their keys and checked."""
+    return results_of_file(log, "balanced").estimates
+
+
+@pytest.fixture(scope="module")
+def left(log: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What an audit of an older version left: votes and verdicts, and no estimates."""
-    warehouse = Warehouse(tmp_path / "w.duckdb")
+    warehouse = Warehouse(tmp_path_factory.mktemp("left") / "w.duckdb")
     row = first_row("audit", "old", STUDY, datetime.now(UTC))
     warehouse.start_run(
         {
@@ -60,7 +67,15 @@ def warehouse(tmp_path: Path, log: pl.DataFrame) -> Warehouse:
     )
     verdicts = tally_votes(count_votes(log), "balanced")
     warehouse.save([Saving(VoteLog, log), Saving(Verdicts, verdicts)], run="old", study=STUDY.name)
-    return warehouse
+    return warehouse.path.read_bytes()
+
+
+@pytest.fixture
+def warehouse(
+    left: bytes, tmp_path: Path, copy_warehouse: Callable[[Path, bytes], None]
+) -> Warehouse:
+    copy_warehouse(tmp_path / "w.duckdb", left)
+    return Warehouse(tmp_path / "w.duckdb")
 
 
 def remeasure(warehouse: Warehouse, *options: str) -> Result:
@@ -68,13 +83,12 @@ def remeasure(warehouse: Warehouse, *options: str) -> Result:
     return CliRunner().invoke(main, command)
 
 
-def test_estimates_are_those_of_the_votes(warehouse: Warehouse, log: pl.DataFrame) -> None:
+def test_estimates_are_those_of_the_votes(warehouse: Warehouse, whole: pl.DataFrame) -> None:
     result = remeasure(warehouse, STUDY.name)
     assert result.exit_code == 0
     found = warehouse.read(Estimates)
     assert f"{found.height} estimates and" in result.output
-    # Second path: the frames of `voirdire measure`, in the order of their keys and checked.
-    assert_frame_equal(found, results_of_file(log, "balanced").estimates, abs_tol=1e-9)
+    assert_frame_equal(found, whole, abs_tol=1e-9)
     assert {"category_shift", "category_spread"} < {*found["statistic"]}
     findings = warehouse.query("select count(*) as n from findings")["n"].item()
     assert findings == 2 * len(PRESETS)  # of position, and of the perturbation
@@ -132,9 +146,9 @@ def test_runs_whose_process_is_gone_are_marked_as_killed(warehouse: Warehouse) -
     assert warehouse.query(states).rows() == [("alive", "running"), ("dead", "killed")]
 
 
-def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, log: pl.DataFrame) -> None:
+def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, whole: pl.DataFrame) -> None:
     assert remeasure(warehouse, STUDY.name, "--formulas").exit_code == 0
-    found, whole = warehouse.read(Estimates), results_of_file(log, "balanced").estimates
+    found = warehouse.read(Estimates)
     assert found["boot_low"].null_count() == found.height
     silent = found.filter(reason=FORMULAS)
     assert {"rank", "jury_correlation", "cohen_kappa", "bt_strength"} <= {*silent["statistic"]}
