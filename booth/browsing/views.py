@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from tasks.judging.rated_votes import rating_text
 from tasks.kit.printable import printable
 from tasks.rewriting.word_diff import Part, changed_words
 
@@ -147,27 +148,13 @@ def vote_of(vote: Mapping[str, Any]) -> Vote:
         plain(f"{arm}{named}"),
         first if first.endswith("alone") else f"{first} first",
         vote["repeat"] + 1,
-        plain(_rating(vote["rating"]) if choice == "rated" else places.get(choice, choice)),
+        plain(rating_text(vote["rating"]) if choice == "rated" else places.get(choice, choice)),
         choice in {"first", "second", "tie", "rated"},
         None if vote.get("reply") is None else plain(vote["reply"]),
         "" if seconds is None else f"{seconds:.1f}",
         "" if cost is None else f"{cost:.6f}".rstrip("0").rstrip("."),
         ", ".join(_more(vote)),
     )
-
-
-def _rating(rating: str | None) -> str:
-    """Return a rating in words: `7`, or `clarity: 4, tone: 5`."""
-    if not rating or not rating.startswith("{"):
-        return rating or "none"
-    read = json.loads(rating)
-    return ", ".join(f"{name}: {_value(v)}" if name else _value(v) for name, v in read.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "pass" if value else "fail"
-    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def _more(vote: Mapping[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
-from flows.cli.questions import asked, questions
+from flows.cli.questions import asked, questions, with_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,
@@ -71,6 +71,7 @@ def show_query(
             "--format parquet cannot be printed. Name a file, as in --output rows.parquet."
         )
     try:
+        parameters = with_study(Warehouse(path), parameters)
         rows = Warehouse(path).query(text, parameters, marts=True)
     except WarehouseError as error:
         raise WarehouseError(_in_a_line(str(error))) from error
@@ -84,12 +85,12 @@ def show_query(
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
     elif form == "table":
-        _print_table(Console(highlight=False), rows)
+        _print_table(Console(highlight=False), rows, parameters.get("study"))
     else:
         echo_data(_content(rows, form).decode())
 
 
-def _print_table(console: Console, rows: pl.DataFrame) -> None:
+def _print_table(console: Console, rows: pl.DataFrame, study: str | None) -> None:
     """Print rows, and on stderr their number and what is not shown.
 
     A few rows too wide for a terminal are printed as lists; of more rows, the first columns. Output
@@ -100,6 +101,8 @@ def _print_table(console: Console, rows: pl.DataFrame) -> None:
         shown = shown[:, : leading(rows.columns, shown.rows(), console.width) or None]
     print_rows(console, shown.columns, shown.rows())
     notes = [count(rows.height, "row") if rows.height else "no rows"]
+    if study:
+        notes.append(f"study {study}")
     if rows.height > SHOWN:
         notes.append(f"the first {SHOWN} are shown, --format csv prints all")
     if hidden := rows.columns[shown.width :]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from flows.studies.calibration import SUFFIX
 from tasks.kit.catalogue import unknown
 from warehouse.evidence.comparisons import FLIPPED, studies_of
 from warehouse.peek import default_path, require_file
@@ -112,6 +113,9 @@ def find_evidence(
     known = studies_of(warehouse)
     if study not in known:
         raise unknown("study", study, known, f'`voirdire sql --warehouse {place} "..."` finds all')
+    if what == "disagree" and f"{study}{SUFFIX}" in known:
+        # People's labels are compared with a study's votes under this name.
+        study += SUFFIX
     wanted = {"judge": judge, "perturbation": None if what == "disagree" else perturbation}
     column = "item" if what == "disagree" else "sample"
     conditions = ["study = $study", *(f"{n} = ${n}" for n, v in wanted.items() if v is not None)]
@@ -164,8 +168,10 @@ def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | Non
 
 
 def _replies(warehouse: Warehouse, study: str, rows: pl.DataFrame, what: str) -> pl.DataFrame:
-    if what in {"invalid", "disagree"} or rows.is_empty():
+    if what == "invalid" or rows.is_empty():
         return pl.DataFrame()
+    if what == "disagree":
+        study, rows = study.removesuffix(SUFFIX), rows.rename({"item": "sample"})
     values = {
         "study": study,
         "samples": rows["sample"].unique().to_list(),

@@ -74,6 +74,16 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "p-values are adjusted together over" in shown
     assert "helpdesk-people" in compared.stderr
 
+    # The study's own name finds them, with what the judge replied.
+    differing = voirdire("show", "helpdesk", "--disagree", "--most", "2").stdout
+    assert re.search(r": people (pass|fail), judge (pass|fail)$", differing, re.MULTILINE)
+    assert re.search(r"control, target alone: (pass|fail): ", differing)
+    disagreeing = voirdire("sql", "--ask", "who_disagrees_with_people")
+    assert "study helpdesk-people" in disagreeing.stderr
+    assert disagreeing.stdout.count("desk/small") > 1
+    named = voirdire("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk")
+    assert named.stdout == disagreeing.stdout
+
     asked = emulated.stats()["requests"]
     saved = json.loads(voirdire(*words, "--format", "json", "--no-save").stdout)
     (item, *_) = saved[0]["with_people"]["disagreements"]

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
+from tasks.judging.rated_votes import rating_text
 from tasks.kit.printable import message, printable
 from tasks.rewriting.word_diff import changed_words
 
@@ -69,6 +70,7 @@ def _lines(
     yield Text(printable(f"{place}  {row['judge']}{simulated}  {_about(what, row)}"), style="bold")
     if what == "disagree":
         yield from _texts(json.loads(row["texts"] or "{}"))
+        yield from _replies({**row, "sample": row["item"]}, found.replies)
         return
     yield _labelled("sample", row["sample"])
     yield from _texts({"question": row["question"], "anchor": row["anchor"]})
@@ -124,7 +126,10 @@ def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]
         first = each["shown_first"]
         order = f", {first}" if first.endswith("alone") else f", {first} first"
         chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
-        verdict = each["rating"] or chosen.get(each["choice"], each["choice"])
+        rated = each["choice"] == "rated"
+        verdict = (
+            rating_text(each["rating"]) if rated else chosen.get(each["choice"], each["choice"])
+        )
         yield _labelled(
             f"{'perturbed' if perturbed else 'control'}{order}: {verdict}", each["reply"]
         )

@@ -1,15 +1,19 @@
 """Named queries: one file for each question that users ask of their results."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from tasks.kit.catalogue import unknown
+from warehouse.store import Warehouse
 
 PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
 """``-- name: meaning [default]``, after the first line of a question."""
+
+NEWEST = re.compile(r"the newest in ([a-z_.]+)")
+"""Default of a study: of the studies in this mart, the one that ran last."""
 
 
 class Question(NamedTuple):
@@ -45,6 +49,27 @@ def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
             raise unknown(f"parameter of --ask {name} to --set:", parameter, [*question.parameters])
     defaults = {key: default for key, (_, default) in question.parameters.items()}
     return question.sql, defaults | given
+
+
+def with_study(warehouse: Warehouse, parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of a question with the name of a study that is in the warehouse.
+
+    Raises
+    ------
+    ValueError
+        If there is no study of the name that was given.
+    """
+    study = parameters.get("study")
+    if study is None:
+        return {**parameters}
+    if newest := NEWEST.fullmatch(study):
+        ran = f"select study from runs where study in (select study from {newest[1]})"
+        found = warehouse.query(f"{ran} order by started_at desc limit 1")["study"].to_list()
+        return {**parameters, "study": found[0] if found else ""}
+    known = warehouse.query("select distinct study from runs order by study")["study"].to_list()
+    if study not in known:
+        raise unknown("study", study, known, '`voirdire sql "from runs"` lists all')
+    return {**parameters}
 
 
 def _read(file: Path) -> Question:

@@ -1,5 +1,5 @@
 -- Which perturbations changed how many verdicts, and what is concluded?
--- study: name of the study [quick]
+-- study: name of the study [the newest in mart.bias]
 select
     p.judge, any_value(p.simulated) as simulated, p.perturbation, count(*) as pairs,
     count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding, p.prompt, p.wave,

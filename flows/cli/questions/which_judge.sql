@@ -1,5 +1,5 @@
 -- Which judge should I use? A recommendation for each, with up to three reasons, the gravest first (mart.recommendations has all).
--- study: name of the study [quick]
+-- study: name of the study [the newest in mart.recommendations]
 select
     judge, simulated, recommendation,
     array_to_string(list_slice(string_split(concat_ws('; ', undecided, reasons), '; '), 1, 3), '; ') as reasons,

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from rich.console import Console
 from flows.cli import query
 from flows.cli.main import main
 from flows.cli.query import show_numbers, show_query
+from flows.running.run_row import first_row
+from flows.studies import make_study
 from schemas.frame import Frame
 from schemas.judging import Shifts, VoteLog
 from schemas.results import Drifts, Estimates, Findings
@@ -228,9 +231,17 @@ def test_a_question_that_does_not_exist_is_one_clear_error(words: list[str], say
 
 def test_values_of_questions_are_never_sql(tmp_path: Path) -> None:
     path = ["--warehouse", str(tmp_path / "w.duckdb")]
-    Warehouse(tmp_path / "w.duckdb").query("select 1")
-    hostile = "study=x' or 1 = 1; drop table votes --"
-    done = CliRunner().invoke(main, ["sql", "--ask", "which_judge", "--set", hostile, *path])
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    hostile = "x' or 1 = 1; drop table votes --"
+    now = datetime.now(UTC)
+    row = first_row("audit", "r1", make_study("quick", {}), now)
+    warehouse.start_run({**row, "study": hostile, "state": "completed", "ended_at": now})
+    there = ["--set", f"study={hostile}"]
+    done = CliRunner().invoke(main, ["sql", "--ask", "which_judge", *there, *path])
     assert done.exit_code == 0
     assert {"judge", "recommendation"} <= {*done.stdout.split()}
-    assert "no rows" in done.stderr
+    assert f"no rows; study {hostile}" in done.stderr
+    assert warehouse.query("select count(*) from votes").item() == 0
+    elsewhere = CliRunner().invoke(main, ["sql", "--ask", "which_judge", "--set", "study=y", *path])
+    assert (elsewhere.exit_code, elsewhere.stdout) == (2, "")
+    assert "no study 'y'" in elsewhere.stderr
