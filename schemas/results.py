@@ -305,6 +305,8 @@ MEASURES = [
     "dasr_drift",
     "position_drift",
     "agreement_drift",
+    "rating_drift",
+    "rating_shift_drift",
     "verdict_drift",
     "text_drift",
     "token_drift",

@@ -7,11 +7,14 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
+from schemas.calibration import Ratings
 from schemas.conclusions import ReplyChanges
-from schemas.judging import Ballots, VoteLog, Votes
+from schemas.judging import Ballots, Judges, Pairs, VoteLog, Votes
 from schemas.results import Drifts
 from tasks.drift.alerts import fresh_votes, watch
+from tasks.drift.rating_changes import rated_answers
 from tasks.drift.replies import reply_changes
+from tasks.judging.rated_votes import rate_votes
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops
 from tasks.reporting.wording import number
 from tasks.results import counted_votes
@@ -21,9 +24,10 @@ ASKED = """
     from ballots as b
     join pairs as p using (pair_id)
     join judges as j using (judge)
+    join prompts as m using (prompt)
     left join votes as v using (ballot_id)
-    where b.prompt in $prompts and b.judge in $judges and b.repeat < $repeats and b.wave <> ''
-        and b.prompt in (select prompt from prompts where kind = 'pair')
+    where b.prompt in $prompts and b.judge in $judges and b.wave <> ''
+        and b.repeat < if(m.kind = 'pair', $repeats, $alone)
         and p.arm <> 'reworded'
         and b.pair_id in (
             select pair_id from ballots
@@ -35,7 +39,10 @@ LOG = f"""
     select b.ballot_id, b.pair_id, p.dataset, b.judge, b.prompt, b.wave, p.sample, p.cluster,
         p.arm, p.perturbation, p.kind, b.shown_first, b.repeat, v.choice, j.simulated,
         false as cached
-    {ASKED}
+    {ASKED} and m.kind = 'pair'
+"""
+RATED = f"""
+    select b.ballot_id, b.pair_id, b.judge {ASKED} and m.kind <> 'pair' and v.choice is not null
 """
 TEXTS = f"""
     select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
@@ -67,7 +74,7 @@ RUNS = """
 def drift_of(
     study: Study, warehouse: Warehouse, measure: Callable[..., pl.DataFrame] | None = None
 ) -> DataFrame[Drifts]:
-    """Return the changes since each baseline, for a study with waves; ratings have none.
+    """Return the changes since each baseline, for a study with waves.
 
     Baselines and epochs are computed from the votes each time; ``measure`` may replace
     ``measure_wave`` by a cached version.
@@ -79,6 +86,7 @@ def drift_of(
         "judges": study.judges,
         "wave": study.wave,
         "repeats": study.votes_per_pair * (1 + study.asks_again) // orders,
+        "alone": study.votes_per_pair * (1 + study.asks_again),
     }
     if not study.wave:
         return Drifts.empty()
@@ -88,7 +96,14 @@ def drift_of(
     tallies, _, shifts = counted_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
     limits = study.thresholds
-    return watch(tallies, shifts, texts, tokens, waves=waves, thresholds=limits, measure=measure)
+    answers = rated_answers(_ratings(warehouse, asked))
+    return watch(
+        *(tallies, shifts, texts, tokens),
+        answers=answers,
+        waves=waves,
+        thresholds=limits,
+        measure=measure,
+    )
 
 
 def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChanges]:
@@ -111,6 +126,8 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
     """Return the votes of all waves, and which ballots were not needed by each wave's own rule."""
     voted = pl.col("choice").is_not_null().any().over("judge", "prompt", "wave")
     log = warehouse.query(LOG, asked).filter(voted)
+    if log.is_empty():
+        return VoteLog.empty()
     rules = _schedules(study, warehouse)
     own = _schedule(study)
     stops = pl.concat(
@@ -122,6 +139,21 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
         for (name,), wave in log.partition_by("wave", as_dict=True).items()
     )
     return VoteLog.of(log.join(stops.select(*KEY, "stopped"), on=KEY))
+
+
+def _ratings(warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[Ratings]:
+    """Return the ratings of single answers in all waves."""
+    found = warehouse.query(RATED, asked)
+    if found.is_empty():
+        return Ratings.empty()
+    ballots = found.select("ballot_id")
+    return rate_votes(
+        warehouse.read(Pairs, among=found.select("pair_id")),
+        warehouse.read(Ballots, among=ballots),
+        warehouse.read(Judges, among=found.select("judge")),
+        warehouse.read(Votes, among=ballots),
+        waiting=found["ballot_id"],
+    )
 
 
 def _schedules(study: Study, warehouse: Warehouse) -> dict[str, Schedule]:

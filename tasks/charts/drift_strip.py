@@ -37,6 +37,8 @@ NAMED = {
     "dasr_drift": "dASR",
     "position_drift": "position gap",
     "agreement_drift": "agreement",
+    "rating_drift": "ratings",
+    "rating_shift_drift": "rating shift",
     "verdict_drift": "verdicts",
     "text_drift": "texts",
     "token_drift": "first tokens",

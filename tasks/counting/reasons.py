@@ -189,6 +189,9 @@ MISSING: Mapping[str, str] = {
     "win_rate_naive": "no contest of these models has a valid vote with the first model first",
     "self_score_error": "no other judge scored a contest that this judge scored",
     **dict.fromkeys(("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES),
+    **dict.fromkeys(
+        ("rating_drift", "rating_shift_drift"), "no answer has readable ratings in both waves"
+    ),
     "position_drift": "one of the waves has no vote for a slot",
     **dict.fromkeys(
         ("mean_rating", "pass_rate", "modal_share", "ceiling_share", "floor_share"), NO_RATING

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.judging import Shifts, Tallies, VoteLog
 from schemas.keys import JUDGE
 from schemas.results import MEASURES, Drifts
 from tasks.drift.canary import canary, first_token_canary
 from tasks.drift.changes import SERIES, TWICE, changes
+from tasks.drift.rating_changes import RATED, rated_answers, rating_changes
 from tasks.inference.bootstrap import seed_of_bounds
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import is_enough, why_not_enough
@@ -38,6 +40,7 @@ def watch(
     texts: pl.DataFrame | None = None,
     tokens: pl.DataFrame | None = None,
     *,
+    answers: pl.DataFrame | None = None,
     waves: list[str] | None = None,
     thresholds: Thresholds = DEFAULTS,
     measure: Callable[..., pl.DataFrame] | None = None,
@@ -66,6 +69,8 @@ def watch(
     tokens
         Optional: ``dataset, judge, prompt, wave, item``, ``first_token`` and ``first_probability``,
         one row per reply that has them; adds a canary test of first tokens (``canary.py``).
+    answers
+        Optional: rated single answers of all waves (``rated_answers`` in ``rating_changes.py``).
     waves
         The waves in order of time; by default sorted by name.
     thresholds
@@ -75,8 +80,10 @@ def watch(
         measured again each night.
     """
     level = BUDGET / thresholds.nights_per_false_alert
-    order = waves or sorted(tallies["wave"].cast(pl.String).unique().to_list())
-    asked = tallies.select(pl.col(*SERIES, "wave").cast(pl.String)).unique()
+    answers = rated_answers(Ratings.empty()) if answers is None else answers
+    repeats = _repeats(tallies, answers)
+    order = waves or sorted(repeats["wave"].unique().to_list())
+    asked = repeats.select(*SERIES, "wave")
     draws = max(PERMUTATIONS, math.ceil(20 * asked.select(SERIES).n_unique() * CELLS / level))
     epochs = pl.DataFrame(
         schema={**dict.fromkeys(SERIES, pl.String), "base": pl.String, "epoch": pl.Int64}
@@ -91,7 +98,7 @@ def watch(
         if known.is_empty():
             continue
         bases = known.select(*SERIES, "base", wave=pl.lit(wave)).sort(SERIES)
-        votes = _votes_of((tallies, shifts), (texts, tokens), bases, order)
+        votes = _votes_of((tallies, shifts, answers), (texts, tokens), bases, repeats, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
         rows = _with_states(_with_sources(rows, tallies), pending, level, thresholds)
@@ -132,6 +139,7 @@ class WaveVotes(NamedTuple):
     pool: pl.DataFrame
     texts: pl.DataFrame | None
     tokens: pl.DataFrame | None
+    answers: pl.DataFrame
 
 
 def measure_wave(
@@ -141,6 +149,8 @@ def measure_wave(
     bases, pool = votes.bases, votes.pool
     with limited_by(thresholds):
         rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
+        if not votes.answers.is_empty():
+            rows.append(rating_changes(votes.answers, bases))
     for replies, compare in ((votes.texts, _texts), (votes.tokens, _tokens)):
         if replies is not None:
             rows.append(compare(replies, bases, pool, seed=seed, draws=draws))
@@ -149,15 +159,16 @@ def measure_wave(
 
 
 def _votes_of(
-    frames: tuple[pl.DataFrame, pl.DataFrame],
+    frames: tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame],
     replies: tuple[pl.DataFrame | None, pl.DataFrame | None],
     bases: pl.DataFrame,
+    repeats: pl.DataFrame,
     order: list[str],
 ) -> WaveVotes:
     wave = bases["wave"][0]
-    pool = _baseline(frames[0], bases, order[: order.index(wave)])
+    pool = _baseline(repeats, bases, order[: order.index(wave)])
     mine = [*pool["old"].unique(), *bases["base"].unique(), wave]
-    tallies, shifts = (
+    tallies, shifts, answers = (
         frame.filter(pl.col("wave").cast(pl.String).is_in(mine)).with_columns(
             pl.col(pl.Categorical).cast(pl.String)
         )
@@ -171,15 +182,26 @@ def _votes_of(
         )
         for frame in replies
     )
-    return WaveVotes(tallies, shifts, bases, pool, texts, tokens)
+    return WaveVotes(tallies, shifts, bases, pool, texts, tokens, answers)
 
 
-def _baseline(tallies: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
+def _repeats(tallies: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return the number of votes per fixed prompt of each wave."""
+    compared = pl.sum_horizontal("anchor_12", "tie_12", "target_12")
+    asked = [(tallies, compared)]
+    if not answers.is_empty():
+        asked.append((answers, pl.col("readable")))
+    return pl.concat(
+        frame.group_by(pl.col(*SERIES, "wave").cast(pl.String)).agg(
+            repeats=votes.max().cast(pl.Int64)
+        )
+        for frame, votes in asked
+    )
+
+
+def _baseline(repeats: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> pl.DataFrame:
     """Return the first waves from each base that add up to ``REPEATS`` votes per fixed prompt."""
     place = {name: number for number, name in enumerate(before)}
-    repeats = tallies.group_by(pl.col(*SERIES, "wave").cast(pl.String)).agg(
-        repeats=pl.sum_horizontal("anchor_12", "tie_12", "target_12").max().cast(pl.Int64)
-    )
     since = bases.drop("wave").join(repeats.rename({"wave": "old"}), on=SERIES)
     number, start = (
         pl.col(c).replace_strict(place, default=None, return_dtype=pl.Int64)
@@ -252,18 +274,19 @@ def _with_sources(rows: pl.DataFrame, tallies: pl.DataFrame) -> pl.DataFrame:
         ],
         schema={"measure": pl.String, "unit": pl.String, "null_value": pl.Float64},
     )
-    there = rows.drop("unit", "null_value", strict=False)
-    missing = [c for c in Drifts.dtypes() if c not in (*there.columns, "unit", "null_value")]
+    there = rows.drop("null_value", strict=False)
+    missing = [c for c in Drifts.dtypes() if c not in (*there.columns, "null_value")]
     return (
         there.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
-        .join(about, on="measure", how="left")
+        .join(about, on="measure", how="left", suffix="_declared")
         .join(usual, on=JUDGE, how="left")
         .with_columns(
             seed=pl.coalesce("seed", seed_of_bounds()),
+            unit=pl.coalesce("unit", "unit_declared"),
             votes_per_pair=pl.coalesce("votes_per_pair", "usual"),
             simulated=pl.coalesce("simulated", "formula"),
         )
-        .drop("usual", "formula")
+        .drop("usual", "formula", "unit_declared")
     )
 
 
@@ -283,7 +306,8 @@ def _with_states(
         "position_drift": thresholds.minimum_position_drift,
         "agreement_drift": thresholds.minimum_agreement_drift,
     }  # canaries have none (methods, sections 10 and 15)
-    minimum = pl.col("measure").replace_strict(minima, default=0.0, return_dtype=pl.Float64)
+    declared = pl.col("measure").replace_strict(minima, default=0.0, return_dtype=pl.Float64)
+    minimum = pl.coalesce("minimum", declared)
     cells = pl.col("p_value").count()
     confirmed = rows.filter(awaited)
     confirmed = confirmed.with_columns(holm(confirmed["p_value"]).alias("second"))
@@ -304,7 +328,7 @@ def _with_states(
         minimum=minimum,
         level=pl.lit(level),
         interval_level=pl.when(pl.col("low").is_not_null()).then(LEVEL),
-        method=pl.when(pl.col("measure").is_in([*minima]))
+        method=pl.when(pl.col("measure").is_in([*minima, *RATED]))
         .then("method")
         .when(pl.col("p_value").is_not_null())
         .then(pl.lit(PERMUTED))

@@ -113,7 +113,7 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
         moved,
         contrast("dasr_drift", above, bases, alike=True).with_columns(floor=pl.lit("sham")),
         contrast("position_drift", slots, bases, widest=1.0),
-        _by_mcnemar(
+        by_mcnemar(
             contrast("agreement_drift", _correct_verdicts(tallies), bases, alike=True, widest=1.0)
         ),
     ]
@@ -139,7 +139,7 @@ def _correct_verdicts(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
+def by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
     """Use the exact McNemar test where each question is one item, as it takes items as units."""
     exact = sign_test(*(cells[side].cast(pl.Float64).to_numpy() for side in ("rose", "fell")))
     single = pl.col("p_value").is_not_null() & (pl.col("clusters") == pl.col("n"))

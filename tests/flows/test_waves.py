@@ -72,3 +72,34 @@ def _has_one_alert(warehouse: Warehouse) -> None:
     ).rows()
     # Suspected in the fifth wave, the sixth confirms it; what follows has a new baseline.
     assert alerts == [("emu/one", WAVES[5])]
+
+
+def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(repeat_as_seed=True)
+    words = (*WORDS[:3], *WORDS[5:7], "--prompt", "binary_v1", "--votes", "1", "--limit", "20")
+    said = []
+    for number, wave in enumerate(WAVES[:4], 1):
+        strict = {**STEADY, "pass_at": 1000.0 if number >= 3 else 0.5}
+        emulated.behave(traits={"one": strict})
+        done = voirdire(*words, "--name", "strict", "--wave", wave)
+        assert done.returncode == 0, done.stderr
+        said.append(" ".join(done.stdout.split()))
+    assert "no earlier named wave asked these judges the same questions" in said[0]
+    assert "Drift since the first wave: " in said[1]
+    rates = """
+        select wave, round(change, 2), unit, state from drifts
+        where study = 'strict' and measure = 'rating_drift' order by wave
+    """.replace("change", "estimate")
+    passed = "select avg(value) from ratings where wave = '{}' and arm = 'control'"
+    before = warehouse.query(passed.format(WAVES[0])).item()
+    assert 0.3 < before < 1
+    assert warehouse.query(rates).rows() == [
+        (WAVES[1], 0.0, "share", "quiet"),
+        (WAVES[2], round(-before, 2), "share", "suspect"),
+        (WAVES[3], round(-before, 2), "share", "alert"),
+    ]
+    gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
+    assert warehouse.query(gates).rows()[-1] == ("fail",)
+    assert "has changed since its baseline" in said[3]
