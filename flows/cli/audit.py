@@ -317,24 +317,26 @@ def _show(
 
 
 def _show_changes(study: Study, path: Path) -> None:
-    """Print what changed since the first named wave."""
+    """Say what changed since the first named wave, in the word of the gate drift."""
     import polars as pl
 
-    from schemas.results import Drifts
+    from schemas.results import Drifts, Gates
     from warehouse.store import Warehouse
 
     if not study.wave:
         return
-    drifts = Warehouse(path).read(Drifts, among=pl.DataFrame({"study": [study.name]}))
+    mine = pl.DataFrame({"study": [study.name]})
+    drifts, gates = (Warehouse(path).read(model, among=mine) for model in (Drifts, Gates))
     if drifts.is_empty():
         _show_line(
-            f"Drift cannot be measured yet, because {study.wave!r} is the first named wave. "
-            "Audits without --wave are not compared."
+            "Drift cannot be measured yet, because no earlier named wave asked these judges the "
+            "same questions. Audits without --wave are not compared."
         )
     else:
         from flows.cli.printing.measure_tables import show_drift
+        from tasks.conclusions.recommendations import of_wave
 
-        show_drift(CONSOLE, drifts)
+        show_drift(CONSOLE, drifts, of_wave(gates, study.wave))
 
 
 def _show_line(text: str) -> None:

@@ -101,7 +101,7 @@ def watch(
         votes = _votes_of((tallies, shifts, answers), (texts, tokens), bases, repeats, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
-        rows = _with_states(_with_sources(rows, tallies), pending, level, thresholds)
+        rows = _with_states(_with_sources(rows, repeats), pending, level, thresholds)
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(SERIES).unique()
         moved = epochs.join(alerted, on=SERIES, how="semi").with_columns(
@@ -186,16 +186,18 @@ def _votes_of(
 
 
 def _repeats(tallies: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of votes per fixed prompt of each wave."""
+    """Return the votes per fixed prompt of each judge and wave, and whether it is simulated."""
     compared = pl.sum_horizontal("anchor_12", "tie_12", "target_12")
-    asked = [(tallies, compared)]
+    asked = [(tallies, compared, "planned")]
     if not answers.is_empty():
-        asked.append((answers, pl.col("readable")))
+        asked.append((answers, pl.col("readable"), "votes"))
     return pl.concat(
-        frame.group_by(pl.col(*SERIES, "wave").cast(pl.String)).agg(
-            repeats=votes.max().cast(pl.Int64)
+        frame.group_by(pl.col(JUDGE).cast(pl.String)).agg(
+            repeats=votes.max().cast(pl.Int64),
+            usual=pl.col(planned).mode().max().cast(pl.Int64),
+            formula=pl.col("simulated").first(),
         )
-        for frame, votes in asked
+        for frame, votes, planned in asked
     )
 
 
@@ -260,12 +262,9 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
     )
 
 
-def _with_sources(rows: pl.DataFrame, tallies: pl.DataFrame) -> pl.DataFrame:
+def _with_sources(rows: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
     """Add what is the same for every measure: unit, seed, votes per pair, and who is simulated."""
     declared = STATISTICS["drift"].rows
-    usual = tallies.group_by(pl.col(JUDGE).cast(pl.String)).agg(
-        usual=pl.col("planned").mode().max(), formula=pl.col("simulated").first()
-    )
     about = pl.DataFrame(
         [
             {"measure": measure, "unit": declared[row]["unit"], "null_value": declared[row]["null"]}
@@ -279,7 +278,7 @@ def _with_sources(rows: pl.DataFrame, tallies: pl.DataFrame) -> pl.DataFrame:
     return (
         there.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
         .join(about, on="measure", how="left", suffix="_declared")
-        .join(usual, on=JUDGE, how="left")
+        .join(repeats.drop("repeats"), on=JUDGE, how="left")
         .with_columns(
             seed=pl.coalesce("seed", seed_of_bounds()),
             unit=pl.coalesce("unit", "unit_declared"),

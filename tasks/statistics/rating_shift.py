@@ -26,6 +26,7 @@ COMPARED = (
 
 SUMS = ("d", "y", "q")
 CONSTANT = "the judge gives all control answers the same rating: no standard deviation"
+UNMOVED = "the judge passes or fails every answer, changed or not: more answers cannot show a shift"
 TINY = 1e-9
 ENDS = ("low", "high", "p_value", "level")
 
@@ -87,10 +88,11 @@ def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
     -----
     A sample without a readable rating in either arm is dropped. If every question shifts by the
     same amount the interval is Newcombe's, on the scale; in standard deviations it is that one
-    divided by the standard deviation, which is null if all control ratings are equal. Intervals
-    and standard errors of pass-rate shifts count one flip more each way, which matters where passes
-    or fails are rare; their p-values do not. With one
-    vote, ``pass_flips`` of a noisy judge is above 0 without any bias: compare it with the sham's.
+    divided by the standard deviation, which is null if all control ratings are equal. Intervals and
+    standard errors of pass-rate shifts count one flip more each way, which matters where passes or
+    fails are rare; their p-values do not. A judge that passes every answer of both arms, or fails
+    every one, has neither: nothing could move it. With one vote, ``pass_flips`` of a noisy judge is
+    above 0 without any bias: compare it with the sham's.
 
     References
     ----------
@@ -114,18 +116,29 @@ def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
         found += [
             points,
             _in_deviations(name.format("rating"), graded.filter(asked), points, arm, base),
-            _with_more_flips(
-                mean_shift(
-                    name.format("pass_rate"),
-                    passed.filter(asked),
-                    f"{base}_score",
-                    arm=f"{arm}_score",
-                )
-            ),
+            _passes(name.format("pass_rate"), passed.filter(asked), arm, base),
         ]
     flips = _flips("pass_flips", passed, "experimental")
     floor = _flips("pass_flips_sham", passed.filter("has_sham"), "sham")
     return [*found, flips, floor]
+
+
+def _passes(name: str, passed: pl.DataFrame, arm: str, base: str) -> pl.DataFrame:
+    """Return a shift of the pass rate; no interval or test of a judge that does not discriminate.
+
+    Such a judge shifts by 0 whatever the perturbation does, so a narrow interval would be no
+    evidence.
+    """
+    scores = (f"{arm}_score", f"{base}_score")
+    rows = _with_more_flips(mean_shift(name, passed, scores[1], arm=scores[0]))
+    constant = pl.max_horizontal(scores).max() == pl.min_horizontal(scores).min()
+    flags = passed.group_by(PART).agg(_constant=constant)
+    found = rows.join(flags, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    some = ~pl.col("_constant").fill_null(value=False)
+    return found.with_columns(
+        *(pl.when(some).then(each).alias(each) for each in (*ENDS, "standard_error")),
+        reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
+    ).select(rows.columns)
 
 
 def _with_more_flips(rows: pl.DataFrame) -> pl.DataFrame:

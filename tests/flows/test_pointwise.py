@@ -74,9 +74,21 @@ def test_grades_beside_comparisons_and_with_references(
         ("single_reference_v1", "anchor", 6, 0, 12),
         ("single_reference_v1", "target", 6, 0, 36),
     ]
-    # Another wave asks again; drift is of comparisons.
+    # Another wave asks again; drift is of comparisons and of single answers.
     later = voirdire("audit", *SMALL, *prompts, "--limit", "6", "--wave", "two")
     assert later.returncode == 0, later.stderr
     assert "132 ballots: 0 from the warehouse, 132 cast" in later.stdout
-    drifting = "select distinct prompt from drifts"
-    assert warehouse.query(drifting).rows() == [("pair_v2",)]
+    drifting = """
+        select prompt, measure, perturbation, unit, sum(estimate) from drifts
+        where measure in ('rating_drift', 'rating_shift_drift', 'mps_drift')
+        group by all order by all
+    """
+    # A simulated judge gives the same answers in each wave.
+    of = "fake_reference"
+    assert warehouse.query(drifting).rows() == [
+        ("labels_v1", "rating_drift", None, "share", 0),
+        ("labels_v1", "rating_shift_drift", of, "share", 0),
+        ("pair_v2", "mps_drift", of, "score", 0),
+        ("single_reference_v1", "rating_drift", None, "points", 0),
+        ("single_reference_v1", "rating_shift_drift", of, "points", 0),
+    ]

@@ -14,6 +14,7 @@ STEADY = {"omega": 1.5, "nu": 0.5, "seed": 1}
 CHANGED = {**STEADY, "kappa": 6}
 """From the fifth wave on it takes the first slot nearly always."""
 
+FAILS = "Wrong. [[fail]]"
 WAVES = [f"2026-11-{day}" for day in range(20, 27)]
 WORDS = (
     "audit",
@@ -79,21 +80,29 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
 ) -> None:
     emulated.provider(repeat_as_seed=True)
     words = (*WORDS[:3], *WORDS[5:7], "--prompt", "binary_v1", "--votes", "1", "--limit", "20")
-    said = []
+    said, rated = [], []
+    passed = "select avg(value) from ratings where arm = 'control'"
     for number, wave in enumerate(WAVES[:4], 1):
-        strict = {**STEADY, "pass_at": 1000.0 if number >= 3 else 0.5}
-        emulated.behave(traits={"one": strict})
+        emulated.behave(
+            replies=[FAILS] if number >= 3 else ["Fine. [[pass]]", "So. [[pass]]", FAILS]
+        )
         done = voirdire(*words, "--name", "strict", "--wave", wave)
         assert done.returncode == 0, done.stderr
         said.append(" ".join(done.stdout.split()))
+        rated.append(warehouse.query(passed).item())
     assert "no earlier named wave asked these judges the same questions" in said[0]
-    assert "Drift since the first wave: " in said[1]
+    # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
+    assert "Drift since the first wave: undecided for emu/one (the intervals reach" in said[1]
+    assert "Drift since the first wave: undecided for emu/one (suspect: the next wave" in said[2]
+    assert "Drift since the first wave: emu/one changed." in said[3]
+    # No number of questions shows what would move a judge that fails everything.
+    assert all("more answers cannot show a shift" in text for text in said[2:])
+    assert "more question" not in said[2]
     rates = """
-        select wave, round(change, 2), unit, state from drifts
+        select wave, round(estimate, 2), unit, state from drifts
         where study = 'strict' and measure = 'rating_drift' order by wave
-    """.replace("change", "estimate")
-    passed = "select avg(value) from ratings where wave = '{}' and arm = 'control'"
-    before = warehouse.query(passed.format(WAVES[0])).item()
+    """
+    before = rated[0]
     assert 0.3 < before < 1
     assert warehouse.query(rates).rows() == [
         (WAVES[1], 0.0, "share", "quiet"),
@@ -102,4 +111,4 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     ]
     gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
     assert warehouse.query(gates).rows()[-1] == ("fail",)
-    assert "has changed since its baseline" in said[3]
+    assert "Has changed since its baseline" in said[3]

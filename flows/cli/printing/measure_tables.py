@@ -24,7 +24,7 @@ from tasks.conclusions.derived_columns import SCORECARD
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import Rule, rule
 from tasks.reporting.summary import REFUSED, favoured, with_mark
-from tasks.reporting.wording import listing, p_value
+from tasks.reporting.wording import clean, listing, p_value, with_who
 from tasks.results import Conclusions
 from tasks.statistics import STATISTICS, filled_columns, lacking
 
@@ -80,7 +80,7 @@ def show_summary(
     if attacked:
         for line in _left_out(rule(concluded.exclusions)):
             print_line(console, line)
-    show_drift(console, concluded.drifts)
+    show_drift(console, concluded.drifts, concluded.gates)
     if rest := _rest(estimates, shown):
         print_line(console, f"Also measured (number of rows): {rest}.")
         print_line(
@@ -303,8 +303,8 @@ def _left_out(exclusions: Rule) -> list[str]:
     return lines
 
 
-def show_drift(console: Console, drifts: pl.DataFrame) -> None:
-    """Print suspected and confirmed drift, and the number of comparisons by state."""
+def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> None:
+    """Print suspected and confirmed drift, the verdict of the gate, and comparisons by state."""
     if drifts.is_empty():
         return
     alarms = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
@@ -324,11 +324,37 @@ def show_drift(console: Console, drifts: pl.DataFrame) -> None:
         ]
         console.print()
         print_rows(console, columns, rows, "Drift")
+    print_line(console, f"Drift since the first wave: {_drift_words(gates)}.")
     states = drifts["state"].value_counts(sort=True)
     counted = listing([f"{row['count']} {row['state']}" for row in states.to_dicts()])
+    missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
+    why = "; ".join(f"{row['count']} times, {row['reason']}" for row in missing.to_dicts())
     print_line(
-        console, f"Drift since the first wave: {counted} (comparisons by judge, wave and measure)."
+        console,
+        f"Comparisons by judge, wave and measure: {counted}{f' ({why})' if why else ''}.",
     )
+
+
+def _drift_words(gates: pl.DataFrame) -> str:
+    """Say which judges pass the gate drift, fail it, or leave it open and why."""
+    rows = with_who(gates.filter(pl.col("gate") == "drift")).sort("who")
+    text = (
+        pl.when(pl.col("verdict") == "fail")
+        .then(pl.lit("{} changed"))
+        .when(pl.col("verdict") == "pass")
+        .then(pl.lit("no relevant change of {}"))
+        .otherwise(
+            pl.format("undecided for {} ({})", pl.lit("{}"), pl.col("reason").fill_null(WIDE))
+        )
+    )
+    by_text = rows.group_by(text=text, maintain_order=True).agg("who")
+    return "; ".join(
+        text.replace("{}", listing([clean(each) for each in who]))
+        for text, who in by_text.iter_rows()
+    )
+
+
+WIDE = "the intervals reach beyond the limits"
 
 
 def _rest(estimates: pl.DataFrame, shown: set[str]) -> str:
