@@ -73,12 +73,14 @@ def audit_here(
     if last := completed_run(path, study.name, dated.fingerprint()):
         _reuse_results(last, dated, path, view)
     else:
-        asked = _askable(study, path)
+        asked, told = _askable(study, path), False
         if not confirmed and any(not provider_of(judge).simulated for judge in asked):
             from flows.cli.plan import confirm_spending
 
-            confirm_spending(study.model_copy(update={"judges": asked}), warehouse, view.paused)
-        code = _audit(study, path, server, view)
+            told = confirm_spending(
+                study.model_copy(update={"judges": asked}), warehouse, view.paused
+            )
+        code = _audit(study, path, server, view, told=told)
     # Garbage collection of thousands of classes at exit takes a second.
     gc.freeze()
     gc.disable()
@@ -139,7 +141,7 @@ def _reuse_results(last: CompletedRun, study: Study, path: Path, view: View) -> 
     _show(study, path, results, [message])
 
 
-def _audit(study: Study, path: Path, server_url: str | None, view: View) -> int:
+def _audit(study: Study, path: Path, server_url: str | None, view: View, *, told: bool) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     # Prefect's log handler would print records that it could not send.
     logging.raiseExceptions = False
@@ -152,7 +154,7 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View) -> int:
     start_servers(study.judges)
     sent = True
     try:
-        state, sent = _run(study, path, access, server)
+        state, sent = _run(study, path, access, server, told=told)
         if server and sent:
             server.begin_to_stop()
         step("reading results")
@@ -174,9 +176,12 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View) -> int:
 
 
 def _run(
-    study: Study, path: Path, access: Access | None, server: Server | None
+    study: Study, path: Path, access: Access | None, server: Server | None, *, told: bool
 ) -> tuple[Any, bool]:
-    """Return the state of the run, and whether the Prefect server received everything."""
+    """Return the state of the run, and whether the Prefect server received everything.
+
+    Say first what cannot be computed from the data, unless it was ``told``.
+    """
     if used := server.access if server else access:
         used.put_into_environment()
     where = f"the Prefect server at {access.url}" if access else "a temporary Prefect server"
@@ -195,7 +200,7 @@ def _run(
         found = import_dataset(
             study.dataset, study.folder, study.limit, study.category_column, study.columns
         )
-        if line := cannot_compute(study.dataset, found):
+        if not told and (line := cannot_compute(study.dataset, found)):
             status.tell(line)
         require_free(study.name, Warehouse(path))
         if server:

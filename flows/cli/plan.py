@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ from tasks.inference.linearised_errors import too_few
 from tasks.judge import Design, draw_ballots, dropped_params, judge_table
 from tasks.pair import background_of, pair_up, with_background
 from tasks.perturb import perturb, perturbation_table
+from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from warehouse.peek import default_path
@@ -109,7 +111,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         )
     study = study.at(datetime.now(UTC))
     console = Console(highlight=False)
-    pairs, perturbed = _prepare(study, console)
+    pairs, perturbed = _prepare(study, partial(print_line, console))
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
     for line in _obstacles(study, costs):
@@ -206,10 +208,11 @@ def confirm_spending(
     study: Study,
     warehouse: Path | None,
     asking: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> None:
+) -> bool:
     """Ask for confirmation if the cost exceeds ``ASK_ABOVE_USD`` or is unknown.
 
-    While it waits for the answer, it is in the context ``asking``.
+    While it waits for the answer, it is in the context ``asking``. Return whether it read the data,
+    and so has said what cannot be computed from them.
 
     Raises
     ------
@@ -217,13 +220,15 @@ def confirm_spending(
         If standard input is no terminal, or the answer is no.
     """
     if study.budget_usd is not None or all(provider_of(j).simulated for j in study.judges):
-        return
-    costs = _estimate(study.at(datetime.now(UTC)), _prepare(study)[0], warehouse)
+        return False
+    # What the columns do not suffice for is said before money is spent on them.
+    pairs, _ = _prepare(study, current_status().tell)
+    costs = _estimate(study.at(datetime.now(UTC)), pairs, warehouse)
     due = [cost for cost in costs if cost.calls]
     total = sum(cost.expected_usd or 0.0 for cost in due)
     unknown = [cost.judge for cost in due if cost.expected_usd is None]
     if total <= ASK_ABOVE_USD and not unknown:
-        return
+        return True
     about = sum(cost.usd or 0.0 for cost in due)
     text = f"{sum(cost.calls for cost in due)} calls, estimated at {about:.2f} USD"
     if all(cost.from_history for cost in due):
@@ -235,7 +240,7 @@ def confirm_spending(
         with asking():
             confirmed = click.confirm(f"This audit makes {text}. Continue?")
         if confirmed:
-            return
+            return True
     raise ValueError(
         f"the audit was not confirmed, so nothing was asked: it would make {text}. Confirm with "
         "--yes, or set a limit with --budget USD (give an unknown price or token limit as "
@@ -253,14 +258,14 @@ def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
 
 
 def _prepare(
-    study: Study, console: Console | None = None
+    study: Study, tell: Callable[[str], None] | None = None
 ) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
     found = import_dataset(
         study.dataset, study.folder, study.limit, study.category_column, study.columns
     )
     require_shown(study.dataset, found, study.prompts)
-    if console and (line := cannot_compute(study.dataset, found)):
-        print_line(console, line)
+    if tell and (line := cannot_compute(study.dataset, found)):
+        tell(line)
     questions, answers, versions, _ = found
     perturbed = PerturbedAnswers.of(
         pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())

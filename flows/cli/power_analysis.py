@@ -296,7 +296,9 @@ def advice(
     text = (
         "smallest: smallest detectable shift. "
         f"samples for {_plain(minimum)}: samples per perturbation needed to detect a shift of "
-        f"{_plain(minimum)}. {SCREEN} votes, {PAPER} votes: smallest detectable shift with the "
+        f"{_plain(minimum)} with 80 % power, given the judge's spread over all perturbations (the "
+        "questions that an audit says would decide are what its undecided gates lack, each with "
+        f"its own interval). {SCREEN} votes, {PAPER} votes: smallest detectable shift with the "
         "same number of calls at that many votes per pair."
     )
     if any(row.spread.source == "typical judge" for row in rows):

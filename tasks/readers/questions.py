@@ -57,6 +57,9 @@ LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 MAX_LABEL = 200
 ID_DIGITS = 16
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
+MAPPING = "the mapping (--map, or `columns` of the study)"
+MAP_IT = "map it (--map, or `columns` of the study)"
+
 READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
@@ -127,12 +130,12 @@ class _Names(NamedTuple):
             if not _is_known(name):
                 near = nearest(name[:MAX_LABEL], allowed)
                 hint = f"did you mean {near!r}?" if near else f"allowed: {', '.join(allowed)}."
-                what = f"--map names the column {clip(name)}, which voirdire does not have; {hint}"
+                what = f"{MAPPING} names {clip(name)}, which voirdire does not have; {hint}"
                 problems.add("", what, "Correct the name.")
         for path, name in {path: name for name, path in self.paths.items()}.items():
             both = [other for other, same in self.paths.items() if same == path]
             if len(both) > 1:
-                what = f"--map uses {clip(path)} for {' and '.join(map(clip, both))}"
+                what = f"{MAPPING} uses {clip(path)} for {' and '.join(map(clip, both))}"
                 problems.add("", what, f"Name another column for {clip(name)}.")
         problems.check()
 
@@ -173,7 +176,7 @@ class _Names(NamedTuple):
         for name, path in self.paths.items():
             if path not in found:
                 shown = ", ".join(map(clip, there))
-                what = f"has no column {clip(path)}, which --map names for {name!r}; it has {shown}"
+                what = f"has no column {clip(path)}, for {name!r} by {MAPPING}; it has {shown}"
                 problems.add("", f"{what:.900}", "Correct the name.")
         problems.check()
         if columns is not None:
@@ -300,7 +303,7 @@ def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
     missing = [column for column in needed if column not in columns and column not in meant]
     if missing:
         what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(needed)}"
-        problems.add("header", what, "Add it. Columns must be separated by commas.")
+        problems.add("header", what, f"Add it, or {MAP_IT}. Columns must be separated by commas.")
 
 
 def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form) -> set[str]:
@@ -313,7 +316,7 @@ def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form
     for field in new[:SHOWN]:
         near = meant[field]
         hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
-        todo = "Rename it." if near in {*REQUIRED, ANSWER} else "Rename or remove it."
+        todo = f"Rename it{'' if near in {*REQUIRED, ANSWER} else ', remove it'}, or {MAP_IT}."
         problems.add(row.where, f"unknown column {clip(field)}{hint}", todo)
     named = {near for near in meant.values() if near}
     return named | ({"target"} if ANSWER in named else set())

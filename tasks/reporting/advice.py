@@ -86,7 +86,8 @@ def _why(row: Mapping[str, Any]) -> str:
     if row["recommendation"] == "use":
         parts.append(f"passes all {count(row['passed'], 'gate')}")
     if row["more_questions"] and row["undecided"]:
-        parts.append(f"about {count(row['more_questions'], 'more question')} would decide")
+        questions = count(row["more_questions"], "more question")
+        parts.append(f"about {questions} would decide if the estimates stay as they are")
     if row["undecided"]:
         parts.append(row["undecided"])
     elif row["recommendation"] == NOT_ENOUGH and not row["not_measured"]:

@@ -11,6 +11,15 @@ from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 pytestmark = pytest.mark.served
+STUDY = """
+about = "A table with names of its own."
+
+[study]
+dataset = "faq.csv"
+columns = { question = "prompt", anchor = "answer_a", target = "answer_b" }
+judges = ["offline/gullible"]
+perturbations = ["fake_reference"]
+"""
 LACKING = "Cannot be computed from these columns: accuracy, accuracy_change, jury_errors need"
 
 
@@ -28,7 +37,11 @@ def test_a_table_with_odd_names_becomes_a_finding(
     planned = voirdire("plan", *options, *columns, "--perturbation", "fake_reference")
     assert planned.returncode == 0, planned.stderr
     assert " ".join(planned.stdout.split()).startswith(LACKING)
-    done = voirdire("audit", *options, *columns, "--perturbation", "fake_reference")
+    # A study file says the same by its field `columns`.
+    study = tmp_path / "voirdire" / "studies" / "faq.toml"
+    study.parent.mkdir(parents=True)
+    study.write_text(STUDY)
+    done = voirdire("audit", "faq")
     assert done.returncode == 0, done.stderr
     # Before the answers of the judges, where the progress is shown.
     assert LACKING in " ".join(done.stderr.split())

@@ -36,8 +36,9 @@ def test_a_study_runs_from_the_ui(
         deployments = wait_for(lambda: _deployments(ask_server), "no deployments")
         nightly = deployments["nightly"]
         assert nightly["schedules"][0]["schedule"]["cron"] == STUDIES["nightly"].cron
-        form = deployments["quick"]["parameter_openapi_schema"]["definitions"]["Study"]
-        assert "offline/gullible" in form["properties"]["judges"]["items"]["enum"]
+        fields = _fields(deployments["quick"], "Study")
+        assert "offline/gullible" in fields["judges"]["items"]["enum"]
+        assert '{"question": "prompt", "an' in fields["columns"]["description"]
         run = ask_server(
             f"/deployments/{deployments['quick']['id']}/create_flow_run",
             {
@@ -52,8 +53,7 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"study": "from_ui", "formulas": True}},
         )
         second = wait_for(lambda: _end_of(ask_server, again["id"]), "no end of the run")
-        form = deployments["calibrate"]["parameter_openapi_schema"]["definitions"]["Calibration"]
-        assert "jaccard" in form["properties"]["metric"]["enum"]
+        assert "jaccard" in _fields(deployments["calibrate"], "Calibration")["metric"]["enum"]
         held = ask_server(
             f"/deployments/{deployments['calibrate']['id']}/create_flow_run",
             {"parameters": {"calibration": _labels(tmp_path)}},
@@ -129,6 +129,11 @@ def _labels(folder: Path) -> dict[str, str]:
 def _deployments(ask: Ask) -> dict[str, Any] | None:
     found = {d["name"]: d for d in ask("/deployments/filter", {})}
     return found if {*STUDIES, "remeasure", "calibrate"} <= set(found) else None
+
+
+def _fields(deployment: dict[str, Any], model: str) -> Any:
+    """Return the fields of a deployment's form."""
+    return deployment["parameter_openapi_schema"]["definitions"][model]["properties"]
 
 
 def _steps(ask: Ask, run: str) -> set[str]:

@@ -204,7 +204,7 @@ def test_the_most_is_asked_about_unless_votes_tell(
     # 100 calls: at most 4.05 USD, with replies of 10 tokens 0.02, of 2000 2.01
     cost = cost_of_100(judge(max_tokens=4000), reply_tokens=reply_tokens)
     monkeypatch.setattr(plan, "_estimate", lambda *_: [cost])
-    monkeypatch.setattr(plan, "_prepare", lambda _: (None, None))
+    monkeypatch.setattr(plan, "_prepare", lambda *_: (None, None))
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     study = Study.model_construct(**{**Study().model_dump(), "judges": [NAME]})
     if not asks:

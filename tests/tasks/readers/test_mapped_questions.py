@@ -67,8 +67,14 @@ def test_a_dotted_path_names_a_nested_field(tmp_path: Path) -> None:
     [
         ({**MAP, "anchr": "a"}, "'anchr', which voirdire does not have; did you mean"),
         ({"xyz": "a"}, "'xyz', which voirdire does not have; allowed: question_id, question,"),
-        ({**MAP, "question": "prmpt"}, "has no column 'prmpt', which --map names for 'question'"),
-        ({**MAP, "anchor": "b"}, "--map uses 'b' for 'anchor' and 'target'"),
+        (
+            {**MAP, "question": "prmpt"},
+            "has no column 'prmpt', which the mapping .* names for 'question'",
+        ),
+        (
+            {**MAP, "anchor": "b"},
+            "--map, or `columns` .* uses 'b' for 'anchor' and 'target'",
+        ),
         ({"question": "prompt"}, "missing|required"),
     ],
 )

@@ -221,7 +221,7 @@ def test_refuses_unknown_columns(refusal: Callable[[str, bytes], str], suffix: s
     assert error.startswith(
         f"mine.{suffix}, {place}: unknown column 'fake_referense': did you mean 'fake_reference'? "
     )
-    assert error.endswith("? Rename or remove it.")
+    assert error.endswith("? Rename it, remove it, or map it (--map, or `columns` of the study).")
     assert "\n" not in error
 
 
@@ -235,7 +235,7 @@ def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], su
     place = "line 1" if suffix in {"jsonl", "ndjson"} else "header"
     first, second = error.split("\n")[1:]
     start = f"  mine.{suffix}, {place}: unknown column"
-    assert first == f"{start} 'id': did you mean 'question_id'? Rename it."
+    assert first.startswith(f"{start} 'id': did you mean 'question_id'? Rename it, or map it (")
     assert second.startswith(f"{start} 'answer'; allowed: question_id, question, anchor, target, ")
 
 

@@ -70,7 +70,11 @@ def test_in_json_lines(tmp_path: Path, column: str) -> None:
         ("pass", "so-so", "field 'human_label' is 'so-so'; it must be a grade, or a word such as"),
         ("human_label", "humanlabel", "unknown column 'humanlabel': did you mean 'human_label'?"),
         ("reference", "label", "unknown column 'label'"),
-        (",answer,", ",answr,", "unknown column 'answr': did you mean 'answer'? Rename it."),
+        (
+            ",answer,",
+            ",answr,",
+            "unknown column 'answr': did you mean 'answer'? Rename it, or map it",
+        ),
     ],
 )
 def test_a_wrong_column_is_named(file: Path, old: str, new: str, said: str) -> None:

@@ -38,7 +38,10 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
     assert [line.why for line in lines] == [
         "Passes all 3 gates. Not measured: drift",
         "Prefers one slot",
-        "About 40 more questions would decide. Position is undecided (about 40 more)",
+        (
+            "About 40 more questions would decide if the estimates stay as they are. "
+            "Position is undecided (about 40 more)"
+        ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
 
