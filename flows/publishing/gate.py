@@ -9,7 +9,8 @@ import polars as pl
 from flows.publishing.pages import run_of_results, study_of
 from tasks.conclusions.recommendations import of_wave
 from tasks.reporting.advice import Advice, advice, literal
-from tasks.reporting.wording import clean, count, interval, number
+from tasks.reporting.rows import NOT_MEASURED, gate_verdict
+from tasks.reporting.wording import PLAIN, clean, count, interval, number
 from warehouse.store import Warehouse
 
 PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
@@ -28,8 +29,6 @@ LAST = """
     select state from runs where study = ? and flow = 'audit' order by started_at desc limit 1
 """
 STATES = {"failed": "failed", "killed": "was killed"}
-BY_DESIGN = ("discernment", "drift")
-"""Gates that a study without flaws, or without an earlier wave, cannot decide."""
 
 
 class Check(NamedTuple):
@@ -70,15 +69,16 @@ class Gated(NamedTuple):
         parts = [
             f"{self.number_of(verdict)} {word}"
             for verdict, word in (
+                ("pass", "passed"),
                 ("fail", "failed"),
                 ("inconclusive", "inconclusive"),
-                ("not measured", "not measured"),
+                (NOT_MEASURED, NOT_MEASURED),
             )
             if self.number_of(verdict)
         ]
         wave = f", wave {self.wave}" if self.wave else ""
-        counts = f" ({', '.join(parts)})" if parts else ""
-        return clean(f"Study {self.study}{wave}: {self.outcome}: {several}{counts}.")
+        counts = f": {', '.join(parts)}" if parts else ""
+        return clean(f"Study {self.study}{wave}: {self.outcome}. {several}{counts}.")
 
 
 def gate_of(
@@ -132,7 +132,7 @@ def junit(gated: Gated) -> str:
     Characters that XML 1.0 does not have are replaced.
     """
     suites = Element("testsuites", name="voirdire")
-    skipped = gated.number_of("inconclusive") + gated.number_of("not measured")
+    skipped = gated.number_of("inconclusive") + gated.number_of(NOT_MEASURED)
     suite = SubElement(
         suites,
         "testsuite",
@@ -169,16 +169,15 @@ def _cells(check: Check) -> tuple[str, str, str, str]:
 
 def _check(row: dict[str, Any], differing: list[str]) -> Check:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
-    unmeasured = row["value"] is None and row["gate"] in BY_DESIGN
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     numbers = f"{number(row['value'])} {interval(row['low'], row['high'])}{limit}" if known else ""
-    open_ = row["verdict"] == "inconclusive"
     return Check(
         f"{judge} (simulated)" if row["simulated"] else judge,
         row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",
-        "not measured" if unmeasured and open_ else row["verdict"],
-        "; ".join(filter(None, [numbers, row["reason"]])),
+        gate_verdict(row),
+        # Reasons have the minus of a keyboard, and so do XML and terminals.
+        "; ".join(filter(None, [numbers, row["reason"]])).translate(PLAIN),
     )
 
 

@@ -16,7 +16,7 @@ NO_MARGIN = (
     "no margin: the interval alone says otherwise than the finding, which also uses the adjusted "
     "p-value and the log-odds"
 )
-MEAN_TOO_LOW = "the mean over the kinds of flaws and its interval lie below {}"
+BY_MEAN = "mean over the kinds of flaws"
 NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect: the next wave must confirm it"
 WHOLE = pl.col("perturbation").is_null()
@@ -37,9 +37,10 @@ def scorecard(
     if more than a fifth of one kind of flaw is significantly detected, and fails if significantly
     less is detected of every kind or on average. With too few questions a gate neither passes nor
     fails. ``margin`` is the share of the tolerance left at the worse end of the interval: for a
-    promote bias the 90 % interval, as in its finding; for a detract bias, how far the lower bound
-    of the detected share lies beyond the limit for detecting. It is null, with a reason, where a
-    finding differs from its interval, for example because of its adjusted p-value or log-odds.
+    promote bias, and for a rewarded flaw, the 90 % interval of the shift, as in its finding; for
+    another detract bias, how far the lower bound of the detected share lies beyond the limit for
+    detecting. It is null, with a reason, where a finding differs from its interval, for example
+    because of its adjusted p-value or log-odds. Discernment that fails on average shows the mean.
     """
     judged = estimates.with_columns(too_few=why_not_enough())
     rows = [
@@ -93,11 +94,12 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
     )
     halves = known.with_columns(half_width(known)).select(*key, "half")
     rows = findings.join(halves, on=key, how="left", nulls_equal=True)
-    detract = pl.col("kind") == "detract"
+    # That a judge rewards a flaw rests on the shift, as a bias does.
+    by_share = (pl.col("kind") == "detract") & pl.col("finding").ne_missing("rewards")
     estimate, low, high = (pl.col(name) for name in ("estimate", "low", "high"))
     reach = pl.coalesce(estimate.abs() + pl.col("half"), pl.max_horizontal(high, -low))
     margin = (
-        pl.when(detract)
+        pl.when(by_share)
         .then(pl.col("detected_low") / pl.col("detects_at") - 1)
         .otherwise(1 - reach / pl.col("minimum"))
     )
@@ -112,10 +114,10 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
         gate=pl.when(pl.col("kind") == "position")
         .then(pl.lit("position"))
         .otherwise(pl.lit("bias")),
-        value=pl.when(detract).then("detected").otherwise(estimate),
-        low=pl.when(detract).then("detected_low").otherwise(low),
-        high=pl.when(detract).then("detected_high").otherwise(high),
-        tolerance=pl.when(detract).then("detects_at").otherwise("minimum"),
+        value=pl.when(by_share).then("detected").otherwise(estimate),
+        low=pl.when(by_share).then("detected_low").otherwise(low),
+        high=pl.when(by_share).then("detected_high").otherwise(high),
+        tolerance=pl.when(by_share).then("detects_at").otherwise("minimum"),
         failed=pl.col("finding").is_in(FAILS),
         passed=pl.col("finding").is_in(PASSES),
         margin=pl.when(~contradicted).then(margin),
@@ -149,25 +151,31 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
     )
     flawed = pl.col("kind") == "detract"
     best = pl.col("seen_low").arg_max()
-    fewer = (
-        (pl.col("seen_high").max() <= limit)
-        | (_mean_high("seen") <= limit)
-        | (
-            (pl.col("scored_high").count() == pl.col("seen_high").count())
-            & (pl.col("scored_low").max() <= limit)
-            & (_mean_high("scored") <= limit)
-        )
-    )
+    none = pl.col("seen_high").max() <= limit
+    by_seen = (_mean("seen", "high") <= limit).fill_null(value=False)
+    by_scored = (
+        (pl.col("scored_high").count() == pl.col("seen_high").count())
+        & (pl.col("scored_low").max() <= limit)
+        & (_mean("scored", "high") <= limit)
+    ).fill_null(value=False)
+    failed = (pl.col("seen_low").max() <= limit) & (none | by_seen | by_scored)
+    by_mean = (failed & ~none).fill_null(value=False)
+
+    def decisive(end: str, otherwise: pl.Expr) -> pl.Expr:
+        """Return the end of the interval that decides: of a mean, or of one kind of flaw."""
+        mean = pl.when(by_seen).then(_mean("seen", end)).otherwise(_mean("scored", end))
+        return pl.when(by_mean).then(mean).otherwise(otherwise)
+
     found = cells.group_by(JUDGE, maintain_order=True).agg(
         pl.col("simulated").max(),
         mode=pl.col("mode").filter(flawed).max().fill_null("any"),
-        value=pl.col("seen").get(best, null_on_oob=True),
-        low=pl.col("seen_low").max(),
-        high=pl.col("seen_high").get(best, null_on_oob=True),
-        most=pl.col("seen_high").max(),
+        value=decisive("", pl.col("seen").get(best, null_on_oob=True)),
+        low=decisive("low", pl.col("seen_low").max()),
+        high=decisive("high", pl.col("seen_high").get(best, null_on_oob=True)),
+        by_mean=by_mean,
         flaws=flawed.any(),
         why=pl.col("reason").filter(flawed).min(),
-        failed=((pl.col("seen_low").max() <= limit) & fewer).fill_null(value=False),
+        failed=failed.fill_null(value=False),
     )
     return found.select(
         *JUDGE,
@@ -185,17 +193,21 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
         too_few=NOTHING,
         reason=pl.when(~pl.col("flaws"))
         .then(pl.lit(NO_FLAW))
-        .when(pl.col("failed") & (pl.col("most") > limit))
-        .then(pl.lit(MEAN_TOO_LOW.format(f"{limit:.2f}".removeprefix("0"))))
+        .when("by_mean")
+        .then(pl.lit(BY_MEAN))
         .when(pl.col("low").is_null())
         .then("why"),
     )
 
 
-def _mean_high(name: str) -> pl.Expr:
-    """Return the upper end of the interval of a mean over kinds of flaws."""
-    middle, high = pl.col(name), pl.col(f"{name}_high")
-    return middle.mean() + ((high - middle) ** 2).sum().sqrt() / high.count()
+def _mean(name: str, end: str) -> pl.Expr:
+    """Return a mean over kinds of flaws, or the end ``low`` or ``high`` of its interval."""
+    middle = pl.col(name)
+    if not end:
+        return middle.mean()
+    reach = pl.col(f"{name}_{end}") - middle
+    half = (reach**2).sum().sqrt() / reach.count()
+    return middle.mean() + (half if end == "high" else -half)
 
 
 def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:

@@ -11,8 +11,8 @@ from tasks.drawing.spec import LOOK, Spec, with_variables
 VEGA_LITE = "6.4"
 """Version that draws the pictures; the runtime of the page has the same."""
 PNG_SCALE = 3
-MARGIN = 24
-"""Pixels beside panels, as a browser's letters may be wider than those that were measured."""
+MARGIN = 16
+"""Pixels beside panels, as letters of a browser may be a tenth wider than those measured."""
 ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
 """What Vega says to screen readers about single marks, which the picture describes as a whole."""
 
@@ -27,9 +27,10 @@ class Picture(NamedTuple):
 def inline_svg(spec: Spec) -> str:
     """Draw a panel for a page, whose style gives it colours and its width."""
     drawn = _svg(with_variables(spec | {"config": LOOK}))
-    size = re.search(r'viewBox="[^"]*"', drawn)
+    width, height = _size(drawn)
     about = html.escape(spec["description"])
-    head = f'<svg role="img" aria-label="{about}" {size[0] if size else ""}>'
+    box = f"{-MARGIN} 0 {width + 2 * MARGIN:g} {height:g}"
+    head = f'<svg role="img" aria-label="{about}" viewBox="{box}">'
     return head + ROLES.sub("", drawn.partition(">")[2])
 
 
@@ -47,19 +48,24 @@ def stacked_svg(specs: Sequence[Spec]) -> str:
     placed, below, widest = [], 0, 0
     for number, spec in enumerate(specs):
         drawn = _svg(spec | {"config": LOOK | {"background": "white"}})
-        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn)
-        if size is None:
-            raise ValueError(f"{drawn[:80]!r} is not a drawing with a viewBox.")
+        size = _size(drawn)
         # Panels have the same ids.
         drawn = re.sub(r'\b(id="|url\(#)', rf"\g<1>p{number}-", drawn)
         place = f'<svg x="{MARGIN}" y="{below}" overflow="visible"'
         placed.append(drawn.replace("<svg", place, 1))
-        below += math.ceil(float(size[2]))
-        widest = max(widest, math.ceil(float(size[1])))
+        below += math.ceil(size[1])
+        widest = max(widest, math.ceil(size[0]))
     width = widest + 2 * MARGIN
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{below}">'
     ground = f'<rect width="{width}" height="{below}" fill="white"/>'
     return f"{head}{ground}{''.join(placed)}</svg>"
+
+
+def _size(drawn: str) -> tuple[float, float]:
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn)
+    if size is None:
+        raise ValueError(f"{drawn[:80]!r} is not a drawing with a viewBox.")
+    return float(size[1]), float(size[2])
 
 
 def _svg(spec: Spec) -> str:

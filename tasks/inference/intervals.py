@@ -115,10 +115,10 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     """Return each cell's ratio with its cluster-linearised t interval and p-value against 0.
 
     ``u_g = num_g - R den_g``, ``SE = sqrt(sum a_g^2 u_g^2) / sum den`` with CR2 weights and
-    Satterthwaite degrees of freedom, which are G / (G - 1) and G - 1 for clusters of equal size. If
-    every ``u_g`` is 0, a difference of proportions gets Newcombe's interval, from the Wilson
-    intervals of the two proportions, and the p-value of a sign-flip test of the clusters: only 2 of
-    the 2^G flips are as far from 0.
+    Satterthwaite degrees of freedom, which are G / (G - 1) and G - 1 for clusters of equal size.
+    The interval of a difference of proportions is cut to [-1, 1]. If every ``u_g`` is 0, it is
+    Newcombe's, from the Wilson intervals of the two proportions, with the p-value of a sign-flip
+    test of the clusters: only 2 of the 2^G flips are as far from 0.
 
     Parameters
     ----------
@@ -141,7 +141,8 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     low, high, p_value = t_interval(ratio, np.where(known, error, 0.0), freedom, level)
     if "minuend" in moments.columns:
         bounds = newcombe(*(_part(moments, part, level) for part in PARTS))
-        low, high = np.where(alike, bounds[0], low), np.where(alike, bounds[1], high)
+        low = np.clip(np.where(alike, bounds[0], low), -1.0, 1.0)
+        high = np.clip(np.where(alike, bounds[1], high), -1.0, 1.0)
         # Otherwise a judge that shifts every cluster by the same amount would go untested.
         flips = np.where(np.abs(ratio) < ROUNDING, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
         p_value = np.where(alike, flips, p_value)

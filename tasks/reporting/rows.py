@@ -24,6 +24,9 @@ from tasks.statistics.judge_mean import ALL, KEPT
 
 ALIKE = ("dataset", "prompt", "wave")
 UNKNOWN = "not estimable"
+NOT_MEASURED = "not measured"
+BY_DESIGN = ("discernment", "drift")
+"""Gates that a study without flaws, or without an earlier wave, cannot decide."""
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
 OVER = {
@@ -370,10 +373,16 @@ def _once(texts: Sequence[Text]) -> list[Text]:
 
 def _gate(row: Row | None) -> Text:
     if row is None:
-        return Text("not measured")
+        return Text(NOT_MEASURED)
     known = row["value"] is not None and row["low"] is not None
     notes = [interval(row["low"], row["high"]) if known else "", row["reason"]]
-    return Text(row["verdict"], " ".join(filter(None, notes)))
+    return Text(gate_verdict(row), " ".join(filter(None, notes)))
+
+
+def gate_verdict(row: Row) -> str:
+    """Return the verdict on a gate; ``not measured`` for what a study cannot decide by design."""
+    unmeasured = row["value"] is None and row["gate"] in BY_DESIGN
+    return NOT_MEASURED if unmeasured and row["verdict"] == "inconclusive" else row["verdict"]
 
 
 def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:

@@ -14,6 +14,9 @@ MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 CELL = ("dataset", "judge", "prompt", "wave")
 NO_BREAK = dict.fromkeys(map(ord, "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"), " ")
+PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", MINUS: "-"})
+"""The signs of numbers on a page -> those of a keyboard."""
+
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """Names of groups of judges."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from schemas.results import FINDINGS
 from warehouse.store import Warehouse
@@ -92,6 +92,40 @@ def test_its_report_prints_on_twelve_pages(
     assert len(PAGE.findall(page.pdf())) > MOST_PAGES
 
 
+CUT = """() => {
+    const cut = [];
+    const pictures = [...document.querySelectorAll(".panel svg")].filter(
+        (svg) => !svg.parentElement.closest("svg"));
+    for (const svg of pictures) {
+        const box = svg.getBoundingClientRect();
+        for (const text of svg.querySelectorAll("text")) {
+            const { left, right, top, bottom } = text.getBoundingClientRect();
+            if (left < box.left - 0.5 || right > box.right + 0.5) cut.push(text.textContent);
+            if (top < box.top - 0.5 || bottom > box.bottom + 0.5) cut.push(text.textContent);
+        }
+    }
+    return [pictures.length, cut];
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("live", [False, True])
+def test_no_letter_of_its_charts_is_cut(
+    audited: tuple[Callable[..., Any], Any, Path], browser: Browser, width: int, *, live: bool
+) -> None:
+    _, _, folder = audited
+    size: Any = {"width": width, "height": 900}
+    page = browser.new_page(viewport=size, java_script_enabled=live)
+    page.goto((folder / "reports" / "quick.html").as_uri())
+    for panel in page.locator(".panel").all() if live else ():
+        panel.scroll_into_view_if_needed()
+        expect(panel.locator("div > svg")).to_be_visible()
+    pictures, cut = page.evaluate(CUT)
+    assert pictures > 10
+    assert cut == []
+    page.close()
+
+
 def test_a_flipped_pair_of_its_report_is_one_click_from_the_finding_and_its_command_shows_it(
     audited: tuple[Callable[..., Any], Any, Path], browser: Browser
 ) -> None:
@@ -142,7 +176,12 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
     for name, code in judges.items():
         done = voirdire("gate", "quick", "--judge", f"offline/{name}", *files)
         assert (done.returncode, done.stderr) == (code, "")
-    assert "offline/fussy (simulated): **use with care**" in (folder / "gate.md").read_text()
+        assert " passed" in done.stdout.splitlines()[-1]
+    summary = (folder / "gate.md").read_text(encoding="utf-8")
+    assert "offline/fussy (simulated): **use with care**" in summary
+    # One minus for numbers and reasons
+    assert "-.12" in summary
+    assert "\N{MINUS SIGN}" not in summary + (folder / "gate.xml").read_text(encoding="utf-8")
     assert voirdire("gate", "quick").returncode == 1
 
 

@@ -7,11 +7,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.cli.printing.terminal import (
-    PLAIN,
-    plain_table,
-    print_line,
-)
+from flows.cli.printing.terminal import plain_table, print_line
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
 from tasks.reporting.agreement_rows import (
@@ -24,7 +20,7 @@ from tasks.reporting.agreement_rows import (
     overview,
 )
 from tasks.reporting.summary import simulated_sentence
-from tasks.reporting.wording import clean, clip, formulas
+from tasks.reporting.wording import PLAIN, clean, clip, formulas
 
 SHOWN, SHOWN_TEXTS = 5, 3
 """Disagreements, and texts of each, that the terminal shows."""

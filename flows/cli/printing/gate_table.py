@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flows.cli.printing.terminal import PLAIN, print_line, print_rows
+from flows.cli.printing.terminal import print_line, print_rows
 from flows.publishing.gate import EXIT_CODES, gate_of, junit, markdown
 from tasks.reporting.wording import clean
 from warehouse.peek import default_path, require_file
@@ -33,7 +33,7 @@ def show_gate(
     open_ = [check for check in gated.checks if check.verdict != "pass"]
     console = Console(highlight=False)
     if open_:
-        rows = [[clean(text).translate(PLAIN) for text in check] for check in open_]
+        rows = [[clean(text) for text in check] for check in open_]
         print_rows(console, ("judge", "gate", "verdict", "value"), rows)
         print_line(console, "")
     print_line(console, gated.summary())

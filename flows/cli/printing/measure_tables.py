@@ -23,6 +23,7 @@ from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import Rule, rule
+from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import clean, listing, p_value, with_who
 from tasks.results import Conclusions
@@ -227,7 +228,7 @@ def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
             "judge": _who(row, between),
             **{name: row[name] for name in asked},
             "gate": row["perturbation"] or row["gate"],
-            "verdict": row["verdict"],
+            "verdict": gate_verdict(row | {"value": row["estimate"]}),
             "margin": number(row["margin"]),
             "value": _bounded(row, between),
             "tolerance": number(row["tolerance"]),

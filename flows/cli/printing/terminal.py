@@ -20,7 +20,7 @@ from tasks.kit.printable import printable
 from tasks.reporting import wording
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.summary import MARK, detected, favoured
-from tasks.reporting.wording import listing, p_value
+from tasks.reporting.wording import PLAIN, listing, p_value
 
 COLOURS = {
     **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
@@ -40,7 +40,6 @@ def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     return wording.interval(low, high, digits).translate(PLAIN)
 
 
-PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{MINUS SIGN}": "-"})
 SHIFTS = ("shift", "over control", "sham")
 """Columns of shifts, which have a unit where they are of ratings."""
 

@@ -129,8 +129,22 @@ def test_discernment(rows: list[tuple[str | None, float, float]], verdict: str) 
     assert found["verdict"].to_list() == [verdict]
     reason = None if rows else "no flawed answer was shown"
     if verdict == "fail" and max(high for *_, high in rows) > 0.2:
-        reason = "the mean over the kinds of flaws and its interval lie below .20"
+        # The number shown is the one that decides.
+        reason = "mean over the kinds of flaws"
+        assert found.select("value", "low", "high").row(0) == pytest.approx(
+            (0.025, -0.1096, 0.1596), abs=1e-4
+        )
     assert found["reason"].to_list() == [reason]
+
+
+def test_a_rewarded_flaw_shows_the_shift_that_it_rests_on() -> None:
+    shares = {"detected": -0.07, "detected_low": -0.14, "detected_high": 0.01}
+    shift = {"estimate": 0.21, "low": 0.16, "high": 0.25}
+    flaw = findings({**FLAW, **shares, **shift, "finding": "rewards"})
+    gate = scorecard(Estimates.empty(), flaw).filter(gate="bias")
+    shown = gate.select("verdict", "value", "low", "high", "tolerance", "margin").row(0)
+    # The end of the interval is five times the limit.
+    assert shown == ("fail", 0.21, 0.16, 0.25, 0.05, pytest.approx(-4))
 
 
 @pytest.mark.parametrize(
