@@ -5,7 +5,7 @@ sum of cluster sums, and all draws of all cells are one matrix product.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import NamedTuple
 from weakref import ReferenceType, ref
@@ -48,6 +48,22 @@ class Block:
     """Index of the label, -1 if missing; shape (items, annotators)."""
     starts: NDArray[np.int64]
     """The first item of each cluster."""
+    alone: Sums | float = 0.0
+    """How many items of each annotator are left out because nobody else labelled them."""
+
+    def shared(self) -> "Block":
+        """Return the items that several annotators labelled, all that agreement depends on."""
+        given = self.codes >= 0
+        several = given.sum(axis=1) > 1
+        if several.all() or not several.any():
+            return self
+        cluster = np.searchsorted(self.starts, np.flatnonzero(several), side="right")
+        return replace(
+            self,
+            codes=self.codes[several],
+            starts=np.flatnonzero(np.diff(cluster, prepend=-1)).astype(np.int64),
+            alone=given[~several].sum(axis=0).astype(np.float64),
+        )
 
     @property
     def human(self) -> NDArray[np.bool_]:
@@ -129,13 +145,23 @@ Asked = tuple[pl.DataFrame, Features, Solve, dict[str, Row]]
 
 
 def measured(
-    annotations: pl.DataFrame, asked: Callable[[Block], Iterable[Asked]]
+    annotations: pl.DataFrame,
+    asked: Callable[[Block], Iterable[Asked]],
+    *,
+    in_pairs: bool = False,
 ) -> DataFrame[Estimates]:
-    """Return the estimates that ``asked`` names, of each dataset and aspect with two annotators."""
+    """Return the estimates that ``asked`` names, of each dataset and aspect with two annotators.
+
+    ``in_pairs``: they depend on the items that several annotators labelled. Without bootstrap,
+    whose draws are of all items, the others are left out: there may be many, and few shared ones.
+    """
+    found = _shared_blocks(annotations)
+    if in_pairs and not by_chance():
+        found = [block.shared() for block in found]
     return collected(
         [
             rows
-            for block in _shared_blocks(annotations)
+            for block in found
             for of_cells in asked(block)
             for rows in estimates(block, *of_cells)
         ]
@@ -417,7 +443,7 @@ def pairs_of(block: Block) -> Pairs:
     turned = human[one] & ~human[other]
     one, other = np.where(turned, other, one), np.where(turned, one, other)
     names = block.who["annotator"].gather(other.tolist())
-    single = given.sum(axis=0)
+    single = given.sum(axis=0) + block.alone
     either = block.who["simulated"].gather(other.tolist())
     cells = block.cells(one, "").with_columns(
         subgroup=pl.Series([block.part(name) for name in names], dtype=pl.String),

@@ -2,7 +2,9 @@
 
 from typing import cast
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import VERDICTS
@@ -12,7 +14,7 @@ from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
 from tasks.counting.verdicts import one_order_of_a_person, ratio
-from tasks.inference.cluster_sums import PART
+from tasks.inference.cluster_sums import PART, combined, numbered
 from tasks.kit.defaults import LEAST_EXCESS
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
@@ -144,21 +146,34 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
             simulated=pl.col("simulated").first(),
         )
     )
-    joined = means.join(means, on=place, nulls_equal=True, suffix="_its").filter(
-        pl.col("own") < pl.col("own_its")
-    )
-    return joined.sort(*place, "own", "own_its").select(
+    means = means.sort(*place, "own")
+    one, other = _pairs_within(means.select(pl.struct(place).rle_id()).to_series().to_numpy())
+    # Codes instead of texts, as there may be millions of pairs.
+    means = means.with_columns(pl.col(pl.String).cast(pl.Categorical))
+    first, second = means[one], means.select("own", "score", "human", "label_chance")[other]
+    alike = first["label_chance"] == second["label_chance"]
+    own, models = numbered(means["own"])
+    which, pair = combined([(own[one], models), (own[other], models)])
+    names = means["own"].cast(pl.String).unique().sort()
+    texts = [f"{names[at // models]}{VERSUS}{names[at % models]}" for at in pair.tolist()]
+    return first.select(
         *place,
         "votes",
         "simulated",
         perturbation=pl.lit(None, dtype=pl.String),
         kind=pl.lit(None, dtype=pl.String),
-        subgroup=pl.concat_str("own", "own_its", separator=VERSUS),
+        subgroup=pl.Series(texts, dtype=pl.String).cast(pl.Categorical)[which],
         own_score=pl.col("score"),
-        its_score=pl.col("score_its"),
-        score=pl.col("score") - pl.col("score_its"),
-        human=pl.col("human") - pl.col("human_its"),
-        label_chance=pl.when(pl.col("label_chance") == pl.col("label_chance_its")).then(
-            pl.col("label_chance")
-        ),
+        its_score=second["score"],
+        score=pl.col("score") - second["score"],
+        human=pl.col("human") - second["human"],
+        label_chance=pl.when(alike).then("label_chance"),
     )
+
+
+def _pairs_within(group: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of each two rows of the same group; rows of a group are adjacent."""
+    rows = np.arange(len(group))
+    later = np.searchsorted(group, group, side="right") - rows - 1
+    one = np.repeat(rows, later)
+    return one, one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)

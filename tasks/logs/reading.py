@@ -152,7 +152,7 @@ def _votes(name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]) ->
     told = rows.with_columns(
         arm=pl.lit("control"),
         wave=pl.lit(""),
-        repeat=pl.int_range(pl.len()).over(pair),
+        repeat=_repeat(rows, pair),
     )
     return VoteLog.of(told)
 
@@ -175,11 +175,19 @@ def _ratings(
         inconsistent=pl.col("inconsistent").fill_null(value=False),
         wave=pl.lit(""),
         arm=pl.lit("control"),
-    ).with_columns(repeat=pl.int_range(pl.len()).over(key))
+    )
+    told = told.with_columns(repeat=_repeat(told, key))
     try:
         return Ratings.of(told)
     except FrameError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:
+    """Number the rows with the same key from 0; numbering takes long, and most logs need none."""
+    if rows.select(key).is_duplicated().any():
+        return pl.int_range(pl.len()).over(key)
+    return pl.lit(0)
 
 
 def _named(name: str, rows: pl.DataFrame, item: str, left_out: Counter[str]) -> pl.DataFrame:
@@ -244,4 +252,6 @@ def _only(log: Log, people: str) -> Log:
 
 def people_in(log: Log) -> set[str]:
     """Return the names of the people in a log."""
-    return {name for some in (log.votes, log.ratings) for name in some.filter("human")["judge"]}
+    return {
+        name for some in (log.votes, log.ratings) for name in some.filter("human")["judge"].unique()
+    }

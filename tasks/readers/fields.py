@@ -57,6 +57,7 @@ class Source:
         text: Mapping[str, str] | None = None,
         raw: Mapping[str, str] | None = None,
         digests: Mapping[str, str] | None = None,
+        present: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """Return fields of all rows, each as text.
 
@@ -68,6 +69,8 @@ class Source:
             The same for fields of any type, returned as JSON.
         digests
             The same for long texts, of which the MD5 digest is returned.
+        present
+            The same for values of which only whether they are there is returned.
 
         Raises
         ------
@@ -76,12 +79,15 @@ class Source:
         """
         paths = {name: (path, False) for name, path in (text or {}).items()}
         paths |= {name: (path, True) for name, path in (raw or {}).items()}
-        paths |= {name: (path, False) for name, path in (digests or {}).items()}
+        paths |= {
+            name: (path, False) for name, path in {**(digests or {}), **(present or {})}.items()
+        }
         tops = {path.split(".")[0] for path, _ in paths.values()}
         if self.format != "json":
             tops &= self.columns
         found = {n: self._field(path, tops, raw=is_raw) for n, (path, is_raw) in paths.items()}
         found |= {name: f"md5({found[name]})" for name in digests or {}}
+        found |= {name: f"{found[name]} is not null" for name in present or {}}
         shown = [f"{field} as {quoted(name)}" for name, field in found.items()]
         query = f"select {', '.join(shown)} from {self._rows(tops)} limit {LIMITS.rows + 1}"  # noqa: S608
         with reported(self.problems):

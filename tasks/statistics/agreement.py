@@ -74,7 +74,7 @@ def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Ten items, equal on 3 anchor and 4 target; one says anchor 5 times, the other 4 times:
     p_o = .7, p_e = .5 * .4 + .5 * .6 = .5, kappa = .4.
     """
-    return measured(annotations, _asked)
+    return measured(annotations, _asked, in_pairs=True)
 
 
 def _asked(block: Block) -> Iterator[Asked]:

@@ -56,7 +56,7 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     Ten items, two labels, 9 equal; one says the first label 10 times, the other 9 times: pi = .95,
     p_e = 2 * .95 * .05 = .095, AC1 = (.9 - .095) / .905 = .8895, where Cohen's kappa is 0.
     """
-    return measured(annotations, _asked)
+    return measured(annotations, _asked, in_pairs=True)
 
 
 def _asked(block: Block) -> Iterator[Asked]:

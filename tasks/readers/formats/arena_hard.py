@@ -31,8 +31,10 @@ def arena_hard(source: Source) -> Parts:
     baseline, which is then called ``baseline``.
     """
     names = ("question_id", "uid", "judge", "model", "baseline", "category")
-    games = {"game0": "games.0", "game1": "games.1", "score0": "games.0.score"}
-    found = source.fields({**{n: n for n in names}, **games, "score1": "games.1.score"})
+    found = source.fields(
+        {**{n: n for n in names}, "score0": "games.0.score", "score1": "games.1.score"},
+        present={"game0": "games.0", "game1": "games.1"},
+    )
     named = found.with_columns(
         question=pl.coalesce("question_id", "uid"),
         anchor_author=pl.col("baseline").fill_null("baseline"),
@@ -40,7 +42,7 @@ def arena_hard(source: Source) -> Parts:
         human=pl.lit(value=False),
     )
     orders = [
-        named.filter(pl.col(f"game{game}").is_not_null()).select(
+        named.filter(f"game{game}").select(
             pl.col("judge", "human", "category", "anchor_author", "target_author"),
             sample=pair_item("question"),
             cluster="question",
