@@ -7,6 +7,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from flows.labels.sources import newer_votes
+from flows.publishing.answers import calibration_answer, place_of, show_answer
 from flows.publishing.calibration_page import publish_calibration
 from flows.results import stages
 from flows.results.calibration import (
@@ -44,6 +45,7 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     page = publish_calibration(found, row, place)
     message = in_words(calibration, found.tests)
     get_run_logger().info("%s. Report: %s", message, page)
+    show_answer(calibration_answer(found, f"{message}.", place_of(page), place.path))
     if newer := newer_votes(calibration, place):
         get_run_logger().warning("%s.", newer)
         message = f"{message}. {newer}"

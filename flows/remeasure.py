@@ -1,15 +1,18 @@
 """Recompute all results of a study from its stored votes; no judge is asked."""
 
+from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
+from flows.publishing.answers import show_answer, study_answer
 from flows.results.remeasure import remeasure_study
 from flows.results.stages import as_tasks
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
+from warehouse.peek import default_path
 
 
 @flow(
@@ -32,13 +35,15 @@ def remeasure(
     warehouse is the environment variable VOIRDIRE_WAREHOUSE, else ``voirdire.duckdb`` in the
     current folder; a run of a deployment may name one in the folder that is served.
     """
-    message = remeasure_study(
+    place = Path(allowed_warehouse(warehouse) or default_path()).absolute()
+    found = remeasure_study(
         study,
-        allowed_warehouse(warehouse),
+        place,
         formulas=formulas,
         run=flow_run.id,
         too_fast_seconds=too_fast_seconds,
         wrap=as_tasks,
     )
-    get_run_logger().info(message)
-    return Completed(message=message)
+    get_run_logger().info(found.message)
+    show_answer(study_answer(found.study, found.concluded, found.message, "", place))
+    return Completed(message=found.message)

@@ -83,10 +83,10 @@ def show_calibration(
     # Whatever takes long comes before the first line of the results.
     places = _keep(calibration, found, place) if save else []
     if pictures:
-        from flows.publishing.calibration_page import write_pictures
+        from flows.publishing.pages import write_pictures
 
         step("drawing")
-        places.append(f"{len(write_pictures(found, pictures))} pictures in {pictures}.")
+        places.append(f"{len(write_pictures(found.drawn(), pictures))} pictures in {pictures}.")
     view.close()
     if form == "json":
         echo_data(json.dumps(as_objects(found, curve=curve), indent=1) + "\n")

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from flows.cli.options import (
-    FOLDER,
     INTERVALS,
     KINDS,
     MODES,
@@ -19,6 +18,7 @@ from flows.cli.options import (
     format_option,
     label_table_options,
     log_options,
+    pictures_option,
     server_option,
     study_options,
 )
@@ -240,9 +240,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @click.option("--name", help="Save the results under this name.")
 @click.option("--save/--no-save", default=True, help="Save the results and write a report.")
-@click.option(
-    "--pictures", type=FOLDER, help="Also write the charts to this folder, as SVG and PNG files."
-)
+@pictures_option
 @warehouse_option
 @clear_errors
 def calibrate(
@@ -304,7 +302,7 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
         from flows.cli.printing.terminal import say
         from flows.results.remeasure import remeasure_study
 
-        message = remeasure_study(study, warehouse, **options)
+        message = remeasure_study(study, warehouse, **options).message
     show_ranked(study, warehouse)
     say(message)
 

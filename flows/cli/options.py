@@ -182,6 +182,9 @@ OPTIONS = (
         help="Drop texts that fail a validity check, or keep and flag them.",
     ),
 )
+pictures_option = click.option(
+    "--pictures", type=FOLDER, help="Also write the charts to this folder, as SVG and PNG files."
+)
 format_option = click.option(
     "--format", "form", type=FORMATS, default="table", show_default=True, help="Output format."
 )

@@ -20,6 +20,7 @@ from flows.publishing.pages import (
     stored_page,
     thresholds_of,
     write_page,
+    write_pictures,
 )
 from flows.results.up_to_date import outdated_line
 from flows.results.vote_summary import PERSONS
@@ -170,9 +171,14 @@ def write_snapshot(output: Path | None, warehouse: Path | None) -> None:
 
 
 def rewrite_report(
-    study: str, out: Path | None, warehouse: Path | None, *, number: bool = False
+    study: str,
+    out: Path | None,
+    warehouse: Path | None,
+    *,
+    number: bool = False,
+    pictures: Path | None = None,
 ) -> None:
-    """Write a study's report from the results that are in the warehouse."""
+    """Write a study's report, and its charts, from the results that are in the warehouse."""
     path = Path(warehouse or default_path()).absolute()
     require_file(path, f"Run `voirdire audit {study}` first.")
     target = out or report_path(path, study)
@@ -181,8 +187,11 @@ def rewrite_report(
     store = Warehouse(path)
     _say_outdated(store)
     calibrated = stored_calibration(store, study)
-    write_page(calibrated or stored_page(store, study), target)
+    stored = calibrated or stored_page(store, study)
+    write_page(stored.page, target)
     click.echo(target)
+    if pictures:
+        say(f"{len(write_pictures(stored.drawn, pictures))} pictures in {pictures}.", err=True)
     if number and not calibrated:
         show_numbers(store, study, thresholds_of(run_of_results(store, study)))
 

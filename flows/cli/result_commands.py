@@ -7,7 +7,15 @@ from typing import get_args
 
 import click
 
-from flows.cli.options import COPIES, FILE, FILES, PATH, complete_from, complete_studies
+from flows.cli.options import (
+    COPIES,
+    FILE,
+    FILES,
+    PATH,
+    complete_from,
+    complete_studies,
+    pictures_option,
+)
 from flows.running.processes import clear_errors
 from tasks.kit.command_line import Command, port_option, warehouse_option
 from tasks.kit.defaults import Gate
@@ -245,19 +253,22 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     section="Results",
     examples=(
         "voirdire report quick",
-        "voirdire report quick --out page.html --number",
+        "voirdire report quick --pictures charts --number",
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
 @click.option("--out", type=FILE, help="Path of the HTML file.")
+@pictures_option
 @click.option("--number", is_flag=True, help="Also print one summary score per judge.")
 @warehouse_option
 @clear_errors
-def report(study: str, out: Path | None, warehouse: Path | None, *, number: bool) -> None:
-    """Write the HTML report of STUDY (default: quick) from the warehouse."""
+def report(
+    study: str, out: Path | None, warehouse: Path | None, *, number: bool, pictures: Path | None
+) -> None:
+    """Write the HTML report of STUDY (default: quick), or of a calibration, from the warehouse."""
     from flows.cli.query import rewrite_report
 
-    rewrite_report(study, out, warehouse, number=number)
+    rewrite_report(study, out, warehouse, number=number, pictures=pictures)
 
 
 @click.command(

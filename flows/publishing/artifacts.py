@@ -2,16 +2,14 @@
 
 import asyncio
 import shutil
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 from prefect.artifacts import acreate_image_artifact, acreate_markdown_artifact
 
+from flows.publishing.answers import place_of, study_answer
 from flows.publishing.pages import render_page, report_path, write_page
 from flows.publishing.served_files import link_to
 from flows.results.stages import write_report
@@ -22,13 +20,9 @@ from tasks.charts import charts_of
 from tasks.drawing.render import stacked_svg
 from tasks.kit.stage import oldest_kept
 from tasks.progress import step
-from tasks.reporting.advice import ORDER, Advice, advice, literal, not_measured, policy
-from tasks.reporting.wording import clean, interval, listing, number, shorten
+from tasks.reporting.advice import advice, literal
 from tasks.results import Conclusions
 from warehouse.private import write_private
-
-LONGEST_DESCRIPTION = 300
-COLUMNS = ("judge", "perturbation", "shift", "over control", "finding")
 
 
 async def publish(
@@ -67,19 +61,15 @@ async def publish(
 async def _show_in_ui(run: RunRow, concluded: Conclusions, report: Path) -> None:
     """Log the answer; make artifacts of it, with a link to the report, and of the pictures."""
     concluded = concluded.in_mode(run.study.mode)
-    advised = advice(concluded.recommendations, run.study.wave)
-    for line in advised:
+    for line in advice(concluded.recommendations, run.study.wave):
         get_run_logger().info("%s", line.text())
-    link = link_to(report)
-    pictures = await asyncio.to_thread(_draw, run, concluded, report) if link else {}
+    pictures = await asyncio.to_thread(_draw, run, concluded, report) if link_to(report) else {}
+    happened, place = f"{run.counts.summary()}.", place_of(report)
     async with asyncio.timeout(MESSAGE_SECONDS):
         for key, (title, address) in pictures.items():
             await acreate_image_artifact(address, key=key, description=title)
-        place = f"[Open the newest report of the study]({link})" if link else f"Report: `{report}`"
         await acreate_markdown_artifact(
-            answer(run, concluded, advised, place),
-            key="answer",
-            description=f"{summary(advised)} {place}",
+            **study_answer(run.study, concluded, happened, place, run.warehouse.path)
         )
 
 
@@ -104,54 +94,3 @@ def _draw(run: RunRow, concluded: Conclusions, report: Path) -> dict[str, tuple[
             if address := link_to(file):
                 drawn[key] = (literal(chart.title), address)
     return drawn
-
-
-def answer(run: RunRow, concluded: Conclusions, advised: Sequence[Advice], report: str) -> str:
-    """Return whether to use each judge, the findings, and where everything is, as Markdown."""
-    recommended = concluded.recommendations
-    parts = []
-    if advised:
-        notes = [not_measured(recommended), policy(run.study.thresholds)]
-        lines = "\n".join(line.markdown() for line in advised)
-        parts += ["## Which judge to use", lines, *filter(None, notes)]
-    if not concluded.findings.is_empty():
-        parts += ["## Findings", findings_table(concluded.findings)]
-    parts += ["## This run", f"{literal(run.counts.summary())}."]
-    return "\n\n".join([*parts, report, f"Warehouse: `{run.warehouse.path}`"])
-
-
-def summary(advised: Sequence[Advice]) -> str:
-    """Say in a line which judges to use; the card of the artifact shows it."""
-    groups = {
-        each: [
-            f"{one.judge} (simulated)" if one.simulated else one.judge
-            for one in advised
-            if one.recommendation == each
-        ]
-        for each in ORDER
-    }
-    said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items() if names)
-    text = f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."
-    return literal(clean(shorten(text, LONGEST_DESCRIPTION)))
-
-
-def findings_table(findings: pl.DataFrame) -> str:
-    """Return the findings as a table in Markdown."""
-    rows = findings.sort("judge", "perturbation", nulls_last=True).to_dicts()
-    cells = ([literal(clean(text)) for text in _cells(row)] for row in rows)
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        f"{row['judge']} (simulated)" if row["simulated"] else row["judge"],
-        row["perturbation"] or row["kind"] or "",
-        _estimate(row["estimate"], row["low"], row["high"]),
-        _estimate(row["control"], row["control_low"], row["control_high"]),
-        row["finding"] or row["reason"] or "",
-    )
-
-
-def _estimate(value: float | None, low: float | None, high: float | None) -> str:
-    return "" if value is None else f"{number(value)} {interval(low, high)}"

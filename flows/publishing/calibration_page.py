@@ -7,18 +7,15 @@ from typing import Any
 
 import polars as pl
 
-from flows.publishing.pages import report_path, write_page
+from flows.publishing.pages import Stored, report_path, write_page
 from flows.results.calibration import Calibrated
 from flows.studies.calibration import Calibration
 from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.results import Annotations, Estimates
 from schemas.runs import Runs
 from tasks.agreement.compare import Comparison
-from tasks.charts import charts_of
-from tasks.drawing.render import picture
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
-from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 FRAMES = (AltTests, Advantages, Annotations, Estimates)
@@ -33,7 +30,7 @@ def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Wa
     return path
 
 
-def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
+def stored_calibration(warehouse: Warehouse, name: str) -> Stored | None:
     """Return the report of a saved calibration; None if no calibration has this name."""
     among = pl.DataFrame({"study": [name]})
     runs = warehouse.read(Runs, among=among).sort("started_at")
@@ -57,7 +54,7 @@ def stored_calibration(warehouse: Warehouse, name: str) -> str | None:
         tests if several else AltTests.empty(),
         advantages if several else Advantages.empty(),
     )
-    return _page(calibration, found, row, warehouse)
+    return Stored(_page(calibration, found, row, warehouse), found.drawn())
 
 
 def _page(
@@ -87,24 +84,3 @@ def _page(
             found.comparison,
             metric_tests=found.metric_tests,
         )
-
-
-def write_pictures(found: Calibrated, folder: Path) -> list[Path]:
-    """Write each panel of each chart as SVG and as PNG; return the files."""
-    frames: dict[str, pl.DataFrame] = {
-        "alt_tests": found.tests,
-        "metric_tests": found.metric_tests,
-        "advantages": found.advantages,
-        "agreement": found.agreement,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for chart in charts_of(*frames):
-        drawn = [picture(spec) for spec in chart(**frames)]
-        for number, panel in enumerate(drawn, 1):
-            many = f"_{number}" if len(drawn) > 1 else ""
-            for suffix, content in (("svg", panel.svg.encode()), ("png", panel.png)):
-                file = folder / f"{chart.name}{many}.{suffix}"
-                write_private(file, content)
-                written.append(file)
-    return written

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -15,7 +15,9 @@ from flows.studies import Study, with_prompts
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates
 from schemas.runs import Runs
+from tasks.charts import charts_of
 from tasks.counting import question_order
+from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.prompts import is_known, prompt_of
@@ -130,7 +132,14 @@ def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:
     return runs.sort("started_at").row(-1, named=True)
 
 
-def stored_page(warehouse: Warehouse, study: str) -> str:
+class Stored(NamedTuple):
+    """The report of saved results, and the frames that its charts show."""
+
+    page: str
+    drawn: Mapping[str, pl.DataFrame]
+
+
+def stored_page(warehouse: Warehouse, study: str) -> Stored:
     """Write the report of a study from the run that made its results.
 
     Raises
@@ -142,7 +151,23 @@ def stored_page(warehouse: Warehouse, study: str) -> str:
     frames: list[Any] = warehouse.read_all(CONCLUDED, among=pl.DataFrame({"study": [study]}))
     concluded = Conclusions(*frames)
     perturbed = _perturbed(warehouse, study_of(run), concluded.estimates)
-    return render_page(run, warehouse, concluded, perturbed=perturbed)
+    page = render_page(run, warehouse, concluded, perturbed=perturbed)
+    return Stored(page, concluded.in_mode(study_of(run).mode).drawn())
+
+
+def write_pictures(frames: Mapping[str, pl.DataFrame], folder: Path) -> list[Path]:
+    """Write each panel of each chart of these frames as SVG and as PNG; return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chart in charts_of(*frames):
+        drawn = [picture(spec) for spec in chart(**frames)]
+        for number, panel in enumerate(drawn, 1):
+            many = f"_{number}" if len(drawn) > 1 else ""
+            for suffix, content in (("svg", panel.svg.encode()), ("png", panel.png)):
+                file = folder / f"{chart.name}{many}.{suffix}"
+                write_private(file, content)
+                written.append(file)
+    return written
 
 
 def _perturbed(

@@ -82,6 +82,15 @@ class Calibrated(NamedTuple):
     """All tests, if there are several metrics and kinds of epsilon; else none."""
     metric_advantages: DataFrame[Advantages]
 
+    def drawn(self) -> dict[str, pl.DataFrame]:
+        """Return the frames that charts read, by name."""
+        return {
+            "alt_tests": self.tests,
+            "metric_tests": self.metric_tests,
+            "advantages": self.advantages,
+            "agreement": self.agreement,
+        }
+
 
 def calibrate_labels(
     calibration: Calibration, warehouse: Warehouse, steps: Steps | None = None

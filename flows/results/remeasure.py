@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 import polars as pl
@@ -22,7 +22,7 @@ from schemas.results import Annotations
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.progress import step
-from tasks.results import Steps, counted_votes
+from tasks.results import Conclusions, Steps, counted_votes
 from warehouse.peek import default_path, require_file
 from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
@@ -42,6 +42,14 @@ KNOWN = "select study from vote_log union select study from ratings order by stu
 MODE = "select distinct mode from verdicts where study = ?"
 
 
+class Remeasured(NamedTuple):
+    """What was computed again, saved already."""
+
+    message: str
+    study: Study
+    concluded: Conclusions
+
+
 def remeasure_study(
     study: str,
     path: Path | str | None,
@@ -50,8 +58,8 @@ def remeasure_study(
     run: str | None = None,
     too_fast_seconds: float | None = None,
     wrap: Callable[[Steps], Steps] = lambda steps: steps,
-) -> str:
-    """Recompute and replace a study's estimates, findings and drifts; return a summary.
+) -> Remeasured:
+    """Recompute and replace a study's estimates, findings and drifts.
 
     Votes that people have cast since the last audit are added to those of the judges. ``wrap``
     wraps the steps: a flow makes tasks of them, to show them in the Prefect UI.
@@ -72,12 +80,14 @@ def remeasure_study(
         return _replace(warehouse, row, steps, formulas=formulas)
 
 
-def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formulas: bool) -> str:
-    """Measure and save, as the run of this row; return what was done."""
+def _replace(
+    warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formulas: bool
+) -> Remeasured:
+    """Measure and save, as the run of this row."""
     study = row["study"]
     parameters = Study.stored(row["parameters"])
     modes = warehouse.query(MODE, [study])["mode"].to_list()
-    mode = modes[0] if modes else parameters.mode
+    parameters = parameters.model_copy(update={"mode": modes[0] if modes else parameters.mode})
     step("reading votes")
     ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [study]}))
     voted = warehouse.query(PERSONS, [PEOPLE])["n"].item() > 0
@@ -88,7 +98,7 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formula
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
     with formulas_only() if formulas else nullcontext():
         found = results_of_study(
-            parameters.model_copy(update={"mode": mode}),
+            parameters,
             study,
             (pairs, people),
             warehouse,
@@ -99,7 +109,7 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formula
     warehouse.save(
         [
             *(Saving(*each) for each in found.conclusions()),
-            *(_results_of_people(people, mode) if voted else ()),
+            *(_results_of_people(people, parameters.mode) if voted else ()),
         ],
         run=row["run"],
         study=study,
@@ -115,11 +125,12 @@ def _replace(warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formula
     remarks = "".join(f"{note}. " for note in notes if note)
     rated = ratings.n_unique(["judge", "prompt", "wave", "item", "arm", "perturbation", "repeat"])
     votes = found.results.tallies["voted"].sum() + (rated if ratings.height else 0)
-    return (
+    message = (
         f"{votes} votes of {study}: {found.results.estimates.height} estimates and "
         f"{findings.height} findings recomputed and saved. {remarks}"
         f"`voirdire report {study}` writes the report."
     )
+    return Remeasured(message, parameters, found.concluded)
 
 
 def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:

@@ -67,7 +67,7 @@ def restore_report(study: Study, warehouse: Warehouse) -> Path:
 
     path = report_path(warehouse.path, study.name)
     if not path.is_file() or path.stat().st_mtime < _saved_at(study, warehouse):
-        write_page(stored_page(warehouse, study.name), path)
+        write_page(stored_page(warehouse, study.name).page, path)
     return path
 
 

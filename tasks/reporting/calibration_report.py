@@ -90,9 +90,7 @@ def calibration_report(
         "advantages": advantages,
         "agreement": agreement,
     }
-    asked = with_who(alt_tests.filter("asked")).sort(
-        -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
-    )
+    asked = _asked(alt_tests)
     judges = asked.to_dicts()
     names = asked["judge"].unique().sort().to_list()
     return page(
@@ -108,13 +106,30 @@ def calibration_report(
         under=_under(judges, views),
         simulated=_simulated(alt_tests, comparison.measures),
         lead=_lead(judges) if judges else _compared(views),
-        judges=[_judge(row) for row in judges],
+        judges=tested(alt_tests),
         metrics=[_metric(row) for row in metric_rows(several)],
         people=about_people(agreement),
         sets="mean_jaccard" in agreement["statistic"],
         agreement=judge_rows(agreement),
         people_rows=_groups(judges, with_who(advantages.filter("asked"))),
         provenance=_provenance(facts, judges),
+    )
+
+
+def lead(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[str]:
+    """Say who may replace people or, without a test, how far judges agree with them."""
+    judges = _asked(alt_tests).to_dicts()
+    return _lead(judges) if judges else _compared(judge_views(comparison))
+
+
+def tested(alt_tests: DataFrame[AltTests]) -> list[Judged]:
+    """Return a row per tested judge, the best first: its winning rate, its advantage, a verdict."""
+    return [_judge(row) for row in _asked(alt_tests).to_dicts()]
+
+
+def _asked(alt_tests: DataFrame[AltTests]) -> pl.DataFrame:
+    return with_who(alt_tests.filter("asked")).sort(
+        -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
     )
 
 

@@ -25,6 +25,7 @@ from flows.cli import audit, calibrate, measure, query
 from flows.cli.main import main
 from flows.cli.printing import gate_table
 from flows.publishing.gate import Check, Gated
+from flows.publishing.pages import Stored
 from flows.results import remeasure
 from flows.running.run_row import first_row
 from flows.serving import serve_loop
@@ -111,7 +112,7 @@ def nothing_runs(
         (calibrate, "calibrate_labels", end),
         (remeasure, "results_of_study", end),
         (os, "execv", end),
-        (query, "stored_page", lambda *_: "<p>"),
+        (query, "stored_page", lambda *_: Stored("<p>", {})),
         (gate_table, "gate_of", lambda *_: Gated("mine", "", [PASSED], [])),
         (Warehouse, "copy", lambda *_: {}),
         (serve, "Server", server),

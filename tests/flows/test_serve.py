@@ -65,9 +65,9 @@ def test_a_study_runs_from_the_ui(
             {"parameters": {"study": "from_ui", "warehouse": elsewhere}},
         )
         fourth = wait_for(lambda: _end_of(ask_server, spied["id"]), "no end of the run")
-        outside = {"study": {"name": "spy"}, "warehouse": elsewhere}
         refused = ask_server(
-            f"/deployments/{deployments['quick']['id']}/create_flow_run", {"parameters": outside}
+            f"/deployments/{deployments['quick']['id']}/create_flow_run",
+            {"parameters": {"study": {"name": "spy"}, "warehouse": elsewhere}},
         )
         fifth = wait_for(lambda: _end_of(ask_server, refused["id"]), "no end of the run")
     finally:
@@ -89,6 +89,7 @@ def test_a_study_runs_from_the_ui(
     assert of_remeasure == {step.name.replace("_", " ") for step in stages.RESULTS}
     assert of_remeasure < of_audit
     assert of_calibrate == {"try judges", "annotations of", "agree", "compare"}
+    _check_answers(*(_answer(ask_server, each["id"]) for each in (run, again, held)))
     tags = {*ask_server(f"/flow_runs/{run['id']}")["tags"]}
     assert ("cast offline/random 1-36" in of_audit, tags) == (True, TAGS)
     assert third == (
@@ -113,6 +114,25 @@ def test_a_study_runs_from_the_ui(
     assert not Path(elsewhere).exists()
     of_study = "select distinct run from estimates where study = 'from_ui'"
     assert warehouse.query(of_study).rows() == [(again["id"],)]
+
+
+def _check_answers(audited: str, recomputed: str, compared: str) -> None:
+    """Check that the page of each run answers by itself."""
+    for study in (audited, recomputed):
+        assert "? offline/random (simulated): **not enough data**. " in study
+        assert "| offline/random (simulated) | fake\\_reference | " in study
+    assert "36 votes of from\\_ui: " in recomputed
+    assert "- May replace people: ada." in compared
+    assert "| ada | 1.00 | 1.00 \\[.94, 1.00\\] | passes |" in compared
+    assert "reports/held.html" in compared
+
+
+def _answer(ask: Ask, run: str) -> str:
+    """Return the artifact ``answer`` of a run."""
+    wanted = {"flow_run_id": {"any_": [run]}, "key": {"any_": ["answer"]}}
+    (found,) = ask("/artifacts/filter", {"artifacts": wanted})
+    assert isinstance(found["data"], str)
+    return found["data"]
 
 
 def _labels(folder: Path) -> dict[str, str]:

@@ -138,8 +138,11 @@ def test_files_are_kept_with_marts_and_report(
 
     before = page.read_bytes()
     page.unlink()
-    assert call("report", "people").exit_code == 0
+    written = call("report", "people", "--pictures", str(tmp_path / "again"))
+    assert (written.exit_code, written.stdout) == (0, f"{page}\n")
+    assert f"{len(names)} pictures in " in written.stderr
     assert page.read_bytes() == before
+    assert {file.name for file in (tmp_path / "again").iterdir()} == names
 
 
 def test_another_files_results_are_not_replaced(
