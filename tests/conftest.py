@@ -1,7 +1,9 @@
 """One factory per frame, ``make_NAME(rows, **defaults)``, a row naming what matters; a browser."""
 
+import fcntl
 import importlib.util
 import os
+import pickle
 import re
 import shutil
 import sys
@@ -83,6 +85,30 @@ def built_warehouse(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("built") / "voirdire.duckdb"
     Warehouse(path).query("select 1")
     return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def fill_once(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Callable[[str, Callable[[Path], Any]], tuple[Path, Any]]:
+    """Return a function that fills a folder in one of this run's processes, for all of them.
+
+    It returns the folder, and what filling it returned.
+    """
+    alone = worker_id == "master"
+    base = tmp_path_factory.getbasetemp()
+    base = base if alone else base.parent
+
+    def once(name: str, fill: Callable[[Path], Any]) -> tuple[Path, Any]:
+        folder, result = base / name, base / f"{name}.pickle"
+        with (base / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not result.exists():
+                folder.mkdir()
+                result.write_bytes(pickle.dumps(fill(folder)))
+        return folder, pickle.loads(result.read_bytes())
+
+    return once
 
 
 @pytest.fixture(scope="session")

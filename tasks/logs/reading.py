@@ -184,7 +184,7 @@ def _ratings(
 
 
 def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:
-    """Number the rows with the same key from 0; numbering takes long, and most logs need none."""
+    """Return each row's number among those of its key; most logs need none, and it takes long."""
     if rows.select(key).is_duplicated().any():
         return pl.int_range(pl.len()).over(key)
     return pl.lit(0)

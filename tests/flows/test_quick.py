@@ -42,14 +42,16 @@ NOT_TO_BE_USED = "offline/dazzled (simulated): do not use. Does not detect flaws
 def audited(
     voirdire_in: Callable[..., Any],
     environment_in: Callable[[Path], dict[str, str]],
-    tmp_path_factory: pytest.TempPathFactory,
+    fill_once: Callable[..., tuple[Path, Any]],
 ) -> tuple[Callable[..., Any], Any, Path]:
     """Return what runs commands after an audit, what the audit said, and their folder."""
-    folder = tmp_path_factory.mktemp("quick")
-    voirdire = voirdire_in(folder, environment_in(folder))
-    done = voirdire("audit", "quick")
+
+    def there(folder: Path) -> Callable[..., Any]:
+        return voirdire_in(folder, environment_in(folder))
+
+    folder, done = fill_once("quick", lambda folder: there(folder)("audit", "quick"))
     assert done.returncode == 0
-    return voirdire, done, folder
+    return there(folder), done, folder
 
 
 def test_quick_says_what_is_planted(audited: tuple[Callable[..., Any], Any, Path]) -> None:

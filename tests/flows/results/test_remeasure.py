@@ -19,7 +19,7 @@ from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
-from tasks.results import results_of_file
+from tasks.results import Results, results_of_file
 from warehouse.peek import completed_run
 from warehouse.store import Saving, Warehouse
 
@@ -45,9 +45,9 @@ def log() -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def whole(log: pl.DataFrame) -> pl.DataFrame:
+def whole(log: pl.DataFrame) -> Results:
     """Second path: the frames of `voirdire measure`, in the order of their keys and checked."""
-    return results_of_file(log, "balanced").estimates
+    return results_of_file(log, "balanced")
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +83,12 @@ def remeasure(warehouse: Warehouse, *options: str) -> Result:
     return CliRunner().invoke(main, command)
 
 
-def test_estimates_are_those_of_the_votes(warehouse: Warehouse, whole: pl.DataFrame) -> None:
+def test_estimates_are_those_of_the_votes(warehouse: Warehouse, whole: Results) -> None:
     result = remeasure(warehouse, STUDY.name)
     assert result.exit_code == 0
     found = warehouse.read(Estimates)
     assert f"{found.height} estimates and" in result.output
-    assert_frame_equal(found, whole, abs_tol=1e-9)
+    assert_frame_equal(found, whole.estimates, abs_tol=1e-9)
     assert {"category_shift", "category_spread"} < {*found["statistic"]}
     findings = warehouse.query("select count(*) as n from findings")["n"].item()
     assert findings == 2 * len(PRESETS)  # of position, and of the perturbation
@@ -116,7 +116,9 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
 )
 def test_one_that_fails_says_so_in_runs(
     warehouse: Warehouse,
+    whole: Results,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     error: BaseException,
     state: str,
     code: int,
@@ -125,6 +127,8 @@ def test_one_that_fails_says_so_in_runs(
         raise error
 
     monkeypatch.setattr("flows.running.processes.exit_now", sys.exit)
+    # What comes before it takes a second, and is the same for each error.
+    monkeypatch.setattr("flows.results.study_results.results_of", lambda *_, **__: whole)
     monkeypatch.setattr("flows.results.study_results.drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"
@@ -146,7 +150,7 @@ def test_runs_whose_process_is_gone_are_marked_as_killed(warehouse: Warehouse) -
     assert warehouse.query(states).rows() == [("alive", "running"), ("dead", "killed")]
 
 
-def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, whole: pl.DataFrame) -> None:
+def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, whole: Results) -> None:
     assert remeasure(warehouse, STUDY.name, "--formulas").exit_code == 0
     found = warehouse.read(Estimates)
     assert found["boot_low"].null_count() == found.height
@@ -155,7 +159,7 @@ def test_formulas_alone_say_what_is_missing(warehouse: Warehouse, whole: pl.Data
     assert silent["estimate"].null_count() == silent["low"].count() == 0
     # What has a formula has the same numbers; the p-value of a mean square is by permutation alone.
     keys = Estimates.place().key
-    both = found.join(whole, on=keys, nulls_equal=True, suffix="_whole").filter(
+    both = found.join(whole.estimates, on=keys, nulls_equal=True, suffix="_whole").filter(
         pl.col("reason").is_null(), ~pl.col("statistic").str.ends_with("_contrast")
     )
     square = both.filter(statistic="mean_square_shift")

@@ -38,11 +38,12 @@ EARLIER = """
         study, study as run, now() as saved_at
     from (values ('quick'), ('own')) as t (study);
 """
+JSON = ("--format", "json")
 MARTS = ("bias", "asr", "exclusions", "scorecard", "contrasts", "drift", "ranking", "validity")
 
 
-@pytest.fixture
-def votes(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def log() -> pl.DataFrame:
     """Three judges in two waves, the votes of neither known to any catalogue."""
     logs = [
         simulate(traits, kind="promote", beta=beta, items=15, votes=2, seed=seed).with_columns(
@@ -53,19 +54,43 @@ def votes(tmp_path: Path) -> Path:
         for seed, (name, (traits, _, beta)) in enumerate(list(PRESETS.items())[:3])
         for wave in ("2024-01-01", "2024-01-02")
     ]
+    return VoteLog.of(pl.concat(logs, how="diagonal_relaxed"))
+
+
+@pytest.fixture
+def votes(log: pl.DataFrame, tmp_path: Path) -> Path:
     path = tmp_path / "own.parquet"
-    VoteLog.of(pl.concat(logs, how="diagonal_relaxed")).write_parquet(path)
+    log.write_parquet(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def measured(log: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, bytes]:
+    """Return what measuring the votes writes, and the warehouse in which it keeps the results."""
+    folder = tmp_path_factory.mktemp("measured")
+    log.write_parquet(folder / "own.parquet")
+    result = voirdire("measure", folder / "own.parquet", *JSON, "--warehouse", folder / "w.duckdb")
+    assert result.exit_code == 0, result.output
+    return result, (folder / "w.duckdb").read_bytes()
+
+
+@pytest.fixture
+def place(
+    measured: tuple[Result, bytes], copy_warehouse: Callable[[Path, bytes], None], tmp_path: Path
+) -> Path:
+    """Return a warehouse in which the votes were measured."""
+    copy_warehouse(tmp_path / "w.duckdb", measured[1])
+    return tmp_path / "w.duckdb"
 
 
 def voirdire(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-def test_all_that_follows_is_in_the_warehouse(votes: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.duckdb"
-    result = voirdire("measure", votes, "--format", "json", "--warehouse", place)
-    assert result.exit_code == 0, result.output
+def test_all_that_follows_is_in_the_warehouse(
+    measured: tuple[Result, bytes], place: Path, votes: Path
+) -> None:
+    result, _ = measured
     assert "saved as study own in" in result.stderr
     log = read_votes(votes)
     warehouse = Warehouse(place)
@@ -84,10 +109,11 @@ def test_all_that_follows_is_in_the_warehouse(votes: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.charts
-def test_report_and_sql_work_on_it_and_a_second_time_replaces(votes: Path, tmp_path: Path) -> None:
-    place, page = tmp_path / "w.duckdb", tmp_path / "page.html"
-    for _ in range(2):
-        assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
+def test_report_and_sql_work_on_it_and_a_second_time_replaces(
+    place: Path, votes: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
     result = voirdire("report", "own", "--number", "--out", page, "--warehouse", place)
     assert result.exit_code == 0, result.output
     assert "of elsewhere" in page.read_text()
@@ -141,9 +167,7 @@ def test_people_who_saw_one_order_are_counted_and_not_called_judges(
 
 
 @pytest.mark.slow
-def test_an_audit_is_not_replaced(votes: Path, tmp_path: Path) -> None:
-    place = tmp_path / "w.duckdb"
-    voirdire("measure", votes, "--warehouse", place)
+def test_an_audit_is_not_replaced(place: Path, votes: Path) -> None:
     warehouse = Warehouse(place)
     (run,) = warehouse.query("select run from runs")["run"]
     warehouse.update_run(run, flow="audit")
@@ -183,9 +207,8 @@ def test_what_fails_leaves_nothing(
     assert Warehouse(place).query("select state from runs")["state"].to_list() != ["completed"]
 
 
-def test_a_report_shows_the_saved_conclusions(votes: Path, tmp_path: Path) -> None:
-    place, page = tmp_path / "w.duckdb", tmp_path / "own.html"
-    assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
+def test_a_report_shows_the_saved_conclusions(place: Path, tmp_path: Path) -> None:
+    page = tmp_path / "own.html"
     with duckdb.connect(str(place)) as connection:
         connection.execute("update gates set reason = 'as it was concluded' where gate = 'bias'")
     result = voirdire("report", "own", "--warehouse", place, "--out", page)

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def measured(ratings: Any) -> Any:
         return measure_all(tallies=Tallies.empty(), **_none(), ratings=ratings)
 
 
+@cache
 def _none() -> dict[str, Any]:
     with formulas_only():
         found = results_of(VoteLog.empty(), "balanced")
