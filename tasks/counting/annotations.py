@@ -388,34 +388,6 @@ def over(numerator: Sums, denominator: Sums) -> Sums:
     return quotient
 
 
-def decided(block: Block, counts: Sums) -> Sums:
-    """Return how many people gave each label, with NaN for ties."""
-    if TIE not in block.labels:
-        return counts
-    kept = counts.copy()
-    # NaN rather than 0: a judge's tie then counts in no pair, see `between`.
-    kept[:, block.labels.index(TIE)] = np.nan
-    return kept
-
-
-def between(given: Codes, counts: Sums) -> tuple[Sums, Sums]:
-    """Return the number of judge-person pairs of each item, and how many of them agree.
-
-    ``given`` are the judges' labels, shape (items, judges); labels that do not count are NaN in
-    ``counts``.
-    """
-    named = np.where(given < 0, np.nan, np.take_along_axis(counts, np.maximum(given, 0), axis=1))
-    people = np.nansum(counts, axis=1)[:, None]
-    return np.where(np.isnan(named), 0.0, people), np.nan_to_num(named)
-
-
-def among(counts: Sums) -> tuple[Sums, Sums]:
-    """Return the number of pairs of people on each item, and how many agree, as one column."""
-    people = np.nansum(counts, axis=1)
-    alike = np.nansum(counts * (counts - 1), axis=1) / 2
-    return (people * (people - 1) / 2)[:, None], alike[:, None]
-
-
 N, AGREE, N_DECIDED, AGREE_DECIDED, LINEAR, QUADRATIC, FIRST = range(7)
 """Indices of the sums; from FIRST on the marginals of one annotator, then of the other."""
 TIE = "tie"

@@ -308,16 +308,6 @@ HUMANS = "humans"
 ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")
 """Columns by kind of label."""
 KAPPAS = ("label_kappa", "cohen_kappa_quadratic", "cohen_kappa")
-PAIR = (
-    "agreement",
-    "cohen_kappa",
-    "cohen_kappa_linear",
-    "cohen_kappa_quadratic",
-    "gwet_ac1",
-    "mean_jaccard",
-    "label_kappa",
-)
-NUMBERS = ("estimate", "low", "high", "n", "reason")
 
 
 class Agreement:
@@ -415,48 +405,3 @@ def _about(found: Agreement) -> str:
 
 def _mean(values: Sequence[float]) -> str:
     return number(sum(values) / len(values))
-
-
-def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[str, Any]:
-    """Return the agreement of one judge with people, and of people, as plain values."""
-    found = Agreement(agreement, dataset)
-    own = found.judges.filter(who=who)
-    of_all = own.filter(subgroup=HUMANS)
-    with_people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
-    return {
-        **{
-            name: _numbers(of_all, name)
-            for name in ("noise_ceiling", "below_ceiling", "ceiling_ratio")
-        },
-        "alpha_people": _alphas(found.groups),
-        "alpha_with_judge": _alphas(of_all),
-        "people": [
-            {"annotator": name, **_pair(rows)}
-            for (name,), rows in with_people.group_by("subgroup", maintain_order=True)
-        ],
-        "among_people": [
-            {"annotator": one, "other": other, **_pair(rows)}
-            for (one, other), rows in found.people.group_by(
-                "judge", "subgroup", maintain_order=True
-            )
-        ],
-    }
-
-
-def _alphas(rows: pl.DataFrame) -> dict[str, Any]:
-    names = rows["statistic"].unique().sort().to_list()
-    return {
-        name.removeprefix("krippendorff_alpha_"): _numbers(rows, name)
-        for name in names
-        if name.startswith("krippendorff_alpha_")
-    }
-
-
-def _pair(rows: pl.DataFrame) -> dict[str, Any]:
-    there = {*rows["statistic"]}
-    return {name: _numbers(rows, name) for name in PAIR if name in there}
-
-
-def _numbers(rows: pl.DataFrame, name: str) -> dict[str, Any] | None:
-    found = rows.filter(statistic=name).select(NUMBERS).to_dicts()
-    return found[0] if found else None

@@ -1,6 +1,5 @@
 """Rows of the report's main tables, as texts."""
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from tasks.reporting.wording import (
     interval,
     number,
     p_value,
+    reasons,
     thousands,
     with_who,
 )
@@ -27,7 +27,6 @@ UNKNOWN = "not estimable"
 NOT_MEASURED = "not measured"
 BY_DESIGN = ("discernment", "drift")
 """Gates that a study without flaws, or without an earlier wave, cannot decide."""
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
 OVER = {
     "mps": "over the control",
@@ -435,24 +434,3 @@ def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
             rows.append([*head, part, thousands(many), reason])
             head = ["", "", ""]
     return rows
-
-
-def reasons(texts: pl.Series) -> list[tuple[int, str]]:
-    """Count reasons; those that differ only in numbers are merged, with the numbers' range."""
-    alike: dict[str, list[str]] = {}
-    for text in texts:
-        alike.setdefault(NUMBER.sub("#", text), []).append(text)
-    return sorted(
-        ((len(group), _merged(group)) for group in alike.values()), key=lambda r: (-r[0], r[1])
-    )
-
-
-def _merged(texts: Sequence[str]) -> str:
-    columns = zip(*(NUMBER.findall(text) for text in texts), strict=True)
-    parts = iter([_range(numbers) for numbers in columns])
-    return NUMBER.sub(lambda _: next(parts), texts[0])
-
-
-def _range(numbers: Sequence[str]) -> str:
-    low, high = min(numbers, key=float), max(numbers, key=float)
-    return low if float(low) == float(high) else f"{low} to {high}"

@@ -10,6 +10,7 @@ import polars as pl
 
 from tasks.kit.printable import JOINERS, LOST, is_unseen
 
+FIGURE = re.compile(r"\d+(?:\.\d+)?")
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 CELL = ("dataset", "judge", "prompt", "wave")
@@ -182,3 +183,24 @@ def _prefix(text: str, width: float) -> str:
         if used > width:
             return text[:index]
     return text
+
+
+def reasons(texts: pl.Series) -> list[tuple[int, str]]:
+    """Count reasons; those that differ only in numbers are merged, with the numbers' range."""
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(FIGURE.sub("#", text), []).append(text)
+    return sorted(
+        ((len(group), _merged(group)) for group in alike.values()), key=lambda r: (-r[0], r[1])
+    )
+
+
+def _merged(texts: Sequence[str]) -> str:
+    columns = zip(*(FIGURE.findall(text) for text in texts), strict=True)
+    parts = iter([_range(numbers) for numbers in columns])
+    return FIGURE.sub(lambda _: next(parts), texts[0])
+
+
+def _range(numbers: Sequence[str]) -> str:
+    low, high = min(numbers, key=float), max(numbers, key=float)
+    return low if float(low) == float(high) else f"{low} to {high}"

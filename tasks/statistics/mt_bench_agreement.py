@@ -10,17 +10,16 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import (
     HUMANS,
+    TIE,
     Asked,
     Block,
     Row,
-    among,
-    between,
-    decided,
     measured,
     over,
 )
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
+from tasks.statistics.noise_ceiling import among, between
 
 SETUPS = ("s1", "s2")
 NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro"))
@@ -91,7 +90,7 @@ def _with_people(block: Block, models: NDArray[np.intp], part: slice) -> Sums:
     counts = block.counts(block.human)
     given = block.codes[:, models[part]]
     return np.concatenate(
-        [_shares(block, *between(given, some)) for some in (counts, decided(block, counts))],
+        [_shares(block, *between(given, some)) for some in (counts, _decided(block, counts))],
         axis=-1,
     )
 
@@ -99,7 +98,7 @@ def _with_people(block: Block, models: NDArray[np.intp], part: slice) -> Sums:
 def _of_people(block: Block, _: slice) -> Sums:
     counts = block.counts(block.human)
     return np.concatenate(
-        [_shares(block, *among(some)) for some in (counts, decided(block, counts))], axis=-1
+        [_shares(block, *among(some)) for some in (counts, _decided(block, counts))], axis=-1
     )
 
 
@@ -117,3 +116,13 @@ def _shares(block: Block, pairs: Sums, alike: Sums) -> Sums:
 
 def _solve(sums: Sums) -> dict[str, Sums]:
     return {name: over(sums[..., row.n + 1], sums[..., row.n]) for name, row in ROWS.items()}
+
+
+def _decided(block: Block, counts: Sums) -> Sums:
+    """Return how many people gave each label, with NaN for ties."""
+    if TIE not in block.labels:
+        return counts
+    kept = counts.copy()
+    # NaN rather than 0: a judge's tie then counts in no pair, see `between`.
+    kept[:, block.labels.index(TIE)] = np.nan
+    return kept

@@ -13,8 +13,6 @@ from tasks.counting.annotations import (
     Block,
     Codes,
     Row,
-    among,
-    between,
     measured,
     over,
 )
@@ -94,3 +92,21 @@ def _solve(sums: Sums) -> dict[str, Sums]:
         "below_ceiling": over(judge, n),
         "ceiling_ratio": over(judge, people),
     }
+
+
+def between(given: Codes, counts: Sums) -> tuple[Sums, Sums]:
+    """Return the number of judge-person pairs of each item, and how many of them agree.
+
+    ``given`` are the judges' labels, shape (items, judges); labels that do not count are NaN in
+    ``counts``.
+    """
+    named = np.where(given < 0, np.nan, np.take_along_axis(counts, np.maximum(given, 0), axis=1))
+    people = np.nansum(counts, axis=1)[:, None]
+    return np.where(np.isnan(named), 0.0, people), np.nan_to_num(named)
+
+
+def among(counts: Sums) -> tuple[Sums, Sums]:
+    """Return the number of pairs of people on each item, and how many agree, as one column."""
+    people = np.nansum(counts, axis=1)
+    alike = np.nansum(counts * (counts - 1), axis=1) / 2
+    return (people * (people - 1) / 2)[:, None], alike[:, None]

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import polars as pl
+from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
@@ -16,13 +17,13 @@ from flows.results.calibration import (
 )
 from flows.studies.calibration import Calibration
 from schemas.calibration import KINDS_OF_EPSILON
+from schemas.results import Estimates
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import MetricRow, metric_rows
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,
-    as_object,
     datasets_of,
     judge_rows,
 )
@@ -126,6 +127,18 @@ class CalibrationRows:
     def asked(self) -> pl.DataFrame:
         """Return the judges at the requested epsilon."""
         return self.judges.filter("asked")
+
+
+PAIR = (
+    "agreement",
+    "cohen_kappa",
+    "cohen_kappa_linear",
+    "cohen_kappa_quadratic",
+    "gwet_ac1",
+    "mean_jaccard",
+    "label_kappa",
+)
+NUMBERS = ("estimate", "low", "high", "n", "reason")
 
 
 def _of_judges(tests: pl.DataFrame) -> pl.DataFrame:
@@ -352,3 +365,48 @@ def _notes(rows_by_judge: CalibrationRows) -> list[str]:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notes.append(f"Not tested: {', '.join(names[:NAMED])}{more} ({reason}).")
     return [clean(note) for note in notes]
+
+
+def as_object(agreement: DataFrame[Estimates], who: str, dataset: str) -> dict[str, Any]:
+    """Return the agreement of one judge with people, and of people, as plain values."""
+    found = Agreement(agreement, dataset)
+    own = found.judges.filter(who=who)
+    of_all = own.filter(subgroup=HUMANS)
+    with_people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
+    return {
+        **{
+            name: _numbers(of_all, name)
+            for name in ("noise_ceiling", "below_ceiling", "ceiling_ratio")
+        },
+        "alpha_people": _alphas(found.groups),
+        "alpha_with_judge": _alphas(of_all),
+        "people": [
+            {"annotator": name, **_pair(rows)}
+            for (name,), rows in with_people.group_by("subgroup", maintain_order=True)
+        ],
+        "among_people": [
+            {"annotator": one, "other": other, **_pair(rows)}
+            for (one, other), rows in found.people.group_by(
+                "judge", "subgroup", maintain_order=True
+            )
+        ],
+    }
+
+
+def _alphas(rows: pl.DataFrame) -> dict[str, Any]:
+    names = rows["statistic"].unique().sort().to_list()
+    return {
+        name.removeprefix("krippendorff_alpha_"): _numbers(rows, name)
+        for name in names
+        if name.startswith("krippendorff_alpha_")
+    }
+
+
+def _pair(rows: pl.DataFrame) -> dict[str, Any]:
+    there = {*rows["statistic"]}
+    return {name: _numbers(rows, name) for name in PAIR if name in there}
+
+
+def _numbers(rows: pl.DataFrame, name: str) -> dict[str, Any] | None:
+    found = rows.filter(statistic=name).select(NUMBERS).to_dicts()
+    return found[0] if found else None

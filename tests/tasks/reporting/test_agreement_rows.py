@@ -4,10 +4,10 @@ from typing import Any
 
 import polars as pl
 
+from flows.cli.printing.calibration_tables import as_object
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,
-    as_object,
     datasets_of,
     judge_rows,
 )

@@ -5,7 +5,8 @@ import polars as pl
 
 from schemas.curation import PerturbedAnswers
 from tasks.conclude import conclude
-from tasks.reporting.rows import Without, dropped_rows, reasons, result_groups, said, scorecard_rows
+from tasks.reporting.rows import Without, dropped_rows, result_groups, said, scorecard_rows
+from tasks.reporting.wording import reasons
 
 Make = Callable[..., Any]
 
