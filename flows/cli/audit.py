@@ -189,6 +189,7 @@ def _run(
     # Garbage collection while thousands of classes are created takes a quarter of a second.
     gc.disable()
     import flows.audit
+    from flows.running.gaps import fewer_questions_line
     from flows.running.run_row import failure_recorded, require_free
     from tasks.curate import cannot_compute, import_dataset
     from warehouse.store import Warehouse
@@ -203,6 +204,8 @@ def _run(
         if not told and (line := cannot_compute(study.dataset, found)):
             status.tell(line)
         require_free(study.name, Warehouse(path))
+        if line := fewer_questions_line(study, found[0].height, Warehouse(path)):
+            status.tell(line)
         if server:
             status.step = f"waiting for {where}"
             server.wait(status.tell)

@@ -17,14 +17,14 @@ from tasks.agreement.sources import (
     labelled_by_table,
     readable_labels,
 )
-from tasks.annotate import annotate
+from tasks.annotate import LABELS, annotate
 from tasks.calibration.calibrate import (
     Labelled,
     labelled_by_files,
     labelled_by_votes,
     require_two_names,
 )
-from tasks.calibration.rated_labels import labels_of_ratings
+from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.logs.labels import labels_in_log
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
@@ -36,6 +36,11 @@ VOTERS = """
     select distinct judge from vote_log
     where study = ? and human and choice in ('first', 'second', 'tie')
 """
+GIVEN = """
+    select dataset, sample as item, any_value(cluster) as cluster, any_value(label) as label
+    from vote_log where study = ? and arm = 'control' and label is not null group by all
+"""
+PLACES = {label: place for place, label in LABELS.items()}
 KNOWN = """
     select distinct
         p.sample as item, p.question, p.anchor, p.target,
@@ -160,7 +165,8 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
             return _sources_of_ratings(calibration, ratings)
     if calibration.table is None:
         labelled = labels_of(calibration, warehouse)
-        return Sources(labelled, [items_of(each) for each in labelled], labelled)
+        untested = ALONE if all(map(_is_of_one_person, labelled)) else ""
+        return Sources(labelled, [items_of(each) for each in labelled], labelled, untested)
     columns = LabelColumns(
         tuple(calibration.judge_columns),
         tuple(calibration.human_columns),
@@ -173,6 +179,13 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
     one = labelled_by_table(calibration.name, table)
     untested = "" if len(table.humans) > 1 else ALONE
     return Sources([one], [table.items], [readable_labels(one, calibration.options())], untested)
+
+
+def _is_of_one_person(labelled: Labelled) -> bool:
+    """Tell whether one person, and a judge, labelled the same items."""
+    people, judges = (each.drop_nulls() for each in (labelled.humans, labelled.judges))
+    shared = people.join(judges, on="item", how="semi")
+    return people["annotator"].n_unique() == 1 and not shared.is_empty()
 
 
 def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:
@@ -217,11 +230,33 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
             f"the {whose} labels are missing. Give a file with {missing}, or name the STUDY in the "
             "warehouse whose votes are the labels."
         )
-    voted = labelled_by_votes(votes_of(calibration.study, warehouse), calibration.metric)
-    newer = newer_votes(calibration, warehouse)
-    if humans is None:
+    votes, newer = votes_of(calibration.study, warehouse), newer_votes(calibration, warehouse)
+    given = votes.clear()
+    if humans is None and not votes["human"].any():
+        given = _given_labels(calibration.study, warehouse)
+    voted = labelled_by_votes(pl.concat([votes, given]), calibration.metric)
+    if humans is None and given.is_empty():
         _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
+    """Return the labels that came with the data, as those of one person."""
+    rows = warehouse.query(GIVEN, [study])
+    value = pl.col("label").replace_strict(PLACES, return_dtype=pl.Float64)
+    return Annotations.of(
+        rows.with_columns(
+            aspect=pl.lit(None, pl.String),
+            annotator=pl.lit(PEOPLE),
+            prompt=pl.lit(None, pl.String),
+            wave=pl.lit(""),
+            value=value,
+            inconsistent=pl.lit(value=False),
+            votes=pl.lit(1),
+            human=pl.lit(value=True),
+            simulated=pl.lit(None, pl.Boolean),
+        )
+    )
 
 
 def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
@@ -269,7 +304,15 @@ def _completed(
     study: str,
     newer: str,
 ) -> Labelled:
-    """Replace labels from votes by the labels of a file, where one is given."""
+    """Replace labels from votes by the labels of a file, where one is given.
+
+    A file may call items by the ids of their questions.
+    """
+    names = item_names(items_of(voted)["item"], voted.dataset)
+    humans, judges = (
+        each if each is None else each.with_columns(pl.col("item").replace(names))
+        for each in (humans, judges)
+    )
     if judges is not None:
         ours = labelled_by_files(voted.dataset, voted.humans, judges)
         voted = voted._replace(judges=ours.judges, who=ours.who)
@@ -279,8 +322,9 @@ def _completed(
         if newer:
             raise ValueError(f"{newer}.")
         raise ValueError(
-            f"study {study!r} has votes of models only. Let people vote with "
-            f"`voirdire booth {study}`, or give their labels with --humans FILE."
+            f"study {study!r} has votes of models only, and its data no column label (which answer "
+            f"is right: anchor, tie or target). Let people vote with `voirdire booth {study}`, or "
+            "give their labels with --humans FILE."
         )
     if voted.who.is_empty():
         raise ValueError(

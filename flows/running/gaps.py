@@ -26,6 +26,10 @@ RATED = """
     ) group by judge, prompt
 """
 """Votes on single answers; a ballot without a vote has no rating."""
+QUESTIONS = """
+    select count(distinct p.cluster) as n from study_pairs join pairs as p using (pair_id)
+    where study = ?
+"""
 SAVED_AT = "select max(saved_at) from estimates where study = ?"
 
 
@@ -105,6 +109,19 @@ def complete_before(study: Study, log: pl.DataFrame, warehouse: Warehouse) -> da
         return None
     saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
     return saved_at
+
+
+def fewer_questions_line(study: Study, questions: int, warehouse: Warehouse) -> str:
+    """Warn before results are replaced by those of fewer questions; empty if they are not."""
+    before = warehouse.query(QUESTIONS, [study.name]).item() if warehouse.path.is_file() else 0
+    if questions >= before:
+        return ""
+    again = "run this again without --limit" if study.limit else "audit the same data again"
+    return (
+        f"Warning: {questions} questions replace the results of {before} under the name "
+        f"{study.name!r}. To get these back, {again} (no vote is asked twice); to keep both, give "
+        "this audit another --name."
+    )
 
 
 def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | None) -> str:

@@ -148,6 +148,15 @@ def why_untested(
             f"{lost} labels of people and {missing} of judges are not. Choose another --metric "
             "(see `voirdire list metrics`), or correct the labels."
         )
+    named = [labels["item"].drop_nulls() for labels in (humans, judges)]
+    both = named[0].unique().is_in(named[1].implode()).sum()
+    if not both and all(map(len, named)):
+        of_people, of_judges = (repr(str(items.min()))[:60] for items in named)
+        return (
+            "no item has labels of a judge and of a person. Items are called, for example, "
+            f"{of_people} in the labels of people and {of_judges} in those of judges: give them "
+            "the same names."
+        )
     if len(known) < 2:
         return (
             f"only {known[0]!r:.60} has labels, but the test compares a judge with a person by the "
@@ -156,11 +165,9 @@ def why_untested(
         )
     most = int(advantages["n"].sort()[-1])
     if not most:
-        both = humans.select("item").unique().join(judges.select("item").unique(), on="item")
         return (
-            f"no item has labels of a judge and of two people ({both.drop_nulls().height} items "
-            "have labels of a judge and of a person). Check that items have the same names in both "
-            "files. If they do, let several people label the items that the judge labelled."
+            f"no item has labels of a judge and of two people ({both} items have labels of a judge "
+            "and of a person). Let several people label the items that the judge labelled."
         )
     return (
         f"no annotator has {least} instances with labels of a judge and of another person (the "

@@ -1,6 +1,7 @@
 """Labels of people and judges from ratings of single answers, for a calibration."""
 
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import polars as pl
@@ -131,6 +132,17 @@ def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
     )
 
 
+def item_names(items: Iterable[str], dataset: str) -> dict[str, str]:
+    """Return what each item may be called: itself, and its question's id if that is unambiguous."""
+    named: dict[str, set[str]] = {}
+    for item in items:
+        question = item.rpartition("/")[0]
+        for name in {question, question.removeprefix(f"{dataset}/")} - {""}:
+            named.setdefault(name, set()).add(item)
+    alone = {name: own.pop() for name, own in named.items() if len(own) == 1}
+    return alone | {item: item for item in items}
+
+
 def _of_items(people: pl.DataFrame, items: pl.Series, dataset: str) -> pl.DataFrame:
     """Return people's labels of these items.
 
@@ -139,10 +151,7 @@ def _of_items(people: pl.DataFrame, items: pl.Series, dataset: str) -> pl.DataFr
     ValueError
         If none of the labels is of one of the items.
     """
-    names: dict[str, str] = {}
-    for item in items.sort():
-        question = item.rpartition("/")[0]
-        names |= {item: item, question: item, question.removeprefix(f"{dataset}/"): item}
+    names = item_names(items, dataset)
     named = people.drop_nulls("item").with_columns(
         item=pl.col("item").replace_strict(names, default=None, return_dtype=pl.String),
         criterion=pl.lit(None, pl.String),

@@ -41,7 +41,8 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 REASONS_SHOWN = 3
 ALL_REASONS = "mart.recommendations"
 WAYS = {
-    ABSENT["agreement"]: "`voirdire calibrate` compares judges with people",
+    ABSENT["agreement"]: "The gate agreement needs votes of two people (`voirdire booth STUDY`); "
+    "`voirdire calibrate STUDY` compares judges with labels of one person or more",
     ABSENT["drift"]: "Drift takes two audits with `--wave`",
 }
 """What a judge may not be measured on -> how to measure it."""

@@ -1,9 +1,11 @@
 """A table with names of its own, from an empty folder to a finding."""
 
 import csv
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +60,45 @@ def test_a_table_with_odd_names_becomes_a_finding(
         ("What is 0 + 0?", "It is 0, by addition."),
         ("What is 0 + 0?", "The sum of them is 0."),
     ]
+
+
+def test_what_people_chose_is_compared_with_judges(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    chosen: dict[str, Any] = {str(n): ("A", "B", "tie")[n % 3] for n in range(20)}
+    with (tmp_path / "fb.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["nr", "prompt", "answer_a", "answer_b", "choice"])
+        for n, choice in chosen.items():
+            table.writerow([n, f"What is {n} + {n}?", f"Number {n}.", f"It is {n}.", choice])
+    columns = "question_id=nr,question=prompt,anchor=answer_a,target=answer_b,label=choice"
+    small = ("--judge", "offline/fair", "--perturbation", "fake_reference")
+    words = ("audit", "--dataset", "fb.csv", "--map", columns, *small, "--name", "fb")
+    done = voirdire(*words)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    assert "`voirdire calibrate STUDY` compares judges" in " ".join(done.stdout.split())
+    people = voirdire("calibrate", "fb")
+    assert people.returncode == 0, people.stderr
+    assert "offline/fair against people: 20 items compared" in people.stdout
+    assert "The alternative annotator test was not run" in " ".join(people.stdout.split())
+    # Of 0 to 19, seven leave 0 when divided by 3, and seven leave 1.
+    counted = "select human_label, sum(items) from mart.confusion_matrix group by all order by all"
+    assert warehouse.query(counted).rows() == [("anchor", 7), ("target", 7), ("tie", 6)]
+    # Another person, in a file that calls items as the table does.
+    label = {"A": "anchor", "B": "target", "tie": "tie"}
+    ann = {"ann": {n: label[choice] for n, choice in chosen.items()}}
+    (tmp_path / "ann.json").write_text(json.dumps(ann), encoding="utf-8")
+    named = ("calibrate", "fb", "--humans", "ann.json", "--name", "ann")
+    other = voirdire(*named)
+    assert "offline/fair against people: 20 items compared" in other.stdout, other.stderr
+    far = {"ann": {f"x{n}": "tie" for n in chosen}}
+    (tmp_path / "ann.json").write_text(json.dumps(far), encoding="utf-8")
+    assert "example, 'x0' in the labels of people and 'fb/0/a2'" in voirdire(*named).stderr
+    # A vote in each order: n counts votes, of 20 questions.
+    votes = "select n, clusters from mart.accuracy where perturbation is null and study = 'fb'"
+    assert warehouse.query(votes).rows() == [(40, 20)]
+    fewer = voirdire(*words, "--limit", "12")
+    assert "Warning: 12 questions replace the results of 20 under the name 'fb'. To get these" in (
+        fewer.stderr
+    )

@@ -1,4 +1,4 @@
--- One row per study, judge, prompt and wave, and perturbation (null: the control arm): right verdicts.
+-- One row per study, judge, prompt and wave, and perturbation (null: the control arm): the share of votes that name the labelled answer.
 select
     study, dataset, judge, prompt, wave, perturbation, simulated,
     max(estimate) filter (statistic = 'accuracy') as accuracy,

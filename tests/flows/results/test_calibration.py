@@ -264,7 +264,8 @@ def test_a_file_may_hold_items_that_the_study_lacks(
     assert {(row["instances"], row["dropped"]) for row in json.loads(done.stdout)} == {(60, 1)}
     far = {who: {f"x{i}": "tie" for i in range(40)} for who in names}
     done = call("calibrate", "votes", option, write("far", far))
-    assert "no item has labels of a judge and of two people" in done.stderr
+    assert "no item has labels of a judge and of a person" in done.stderr
+    assert "'x0'" in done.stderr
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "jaccard", "hamming", "macro_jaccard"])
@@ -400,12 +401,12 @@ REFUSED: dict[str, tuple[Any, list[str], str]] = {
 
 UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
     "one annotator": (
-        {"Ann": PEOPLE["Ann"]},
+        {"Ann": tell("abc" * 20, 100)},
         JUDGES,
         [],
         (
-            "only 'Ann' has labels, but the test compares a judge with a person by the labels of "
-            "other people. It needs at least two people; three make it reliable. Add labels"
+            "no item has labels of a judge and of a person. Items are called, for example, 'i100' "
+            "in the labels of people and 'i00' in those of judges: give them the same names."
         ),
     ),
     "no overlap": (
@@ -413,8 +414,8 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         {"far": tell("abc" * 20, 100)},
         [],
         (
-            "no item has labels of a judge and of two people (0 items have labels of a judge and "
-            "of a person). Check that items have the same names in both files."
+            "no item has labels of a judge and of a person. Items are called, for example, 'i00' "
+            "in the labels of people and 'i100' in those of judges: give them the same names."
         ),
     ),
     "an item is one person's": (

@@ -109,7 +109,7 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
     assert tokens["estimate"].to_list() == pytest.approx([0.0, 0.0, 0.0, 1.0])
     assert tokens["state"].to_list() == ["quiet", "quiet", "quiet", "suspect"]
     assert f"Drift, alert: {JUDGE} " in drift_line(found, "night 6")
-    assert f"{JUDGE} mps_drift of rich_content +1.00" in drift_line(found, "night 6")
+    assert f"{JUDGE} mps_drift of rich_content 1.00" in drift_line(found, "night 6")
     assert drift_line(found, "night 8") == ""
 
 

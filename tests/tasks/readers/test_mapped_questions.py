@@ -63,6 +63,35 @@ def test_a_dotted_path_names_a_nested_field(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("anchor", "target", "said", "label"),
+    [
+        ("answer_a", "answer_b", "A", "anchor"),
+        ("answer_a", "answer_b", " b ", "target"),
+        ("answer_b", "answer_a", "A", "target"),
+        ("answer 1", "answer 2", "2", "target"),
+        ("answer_a", "answer_b", "answer_b", "target"),
+        ("answer_a", "answer_b", "tie", "tie"),
+        ("answer_a", "answer_b", "anchor", "anchor"),
+        ("answer_a", "answer_b", "C", None),
+        ("old_answer", "new_answer", "answer", None),
+    ],
+)
+def test_a_label_may_name_the_column_of_its_answer(
+    tmp_path: Path, anchor: str, target: str, said: str, label: str | None
+) -> None:
+    path = tmp_path / "faq.csv"
+    pl.DataFrame({"q": ["Why?"], anchor: ["So."], target: ["No."], "c": [said]}).write_csv(path)
+    columns = {"question": "q", "anchor": anchor, "target": target, "label": "c"}
+    if label:
+        known = load_own(path, columns=columns).known
+        # The second answer as the target; known has the first as one too.
+        assert known.filter(pl.col("sample").str.ends_with("/a2"))["label"].to_list() == [label]
+        return
+    with pytest.raises(ValueError, match=f"{said}.*anchor, tie, target.*A stands for"):
+        load_own(path, columns=columns)
+
+
+@pytest.mark.parametrize(
     ("columns", "message"),
     [
         ({**MAP, "anchr": "a"}, "'anchr', which voirdire does not have; did you mean"),
