@@ -53,8 +53,9 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     assert not_measured(both) == "Not measured: drift. Drift takes two audits with `--wave`."
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     assert not_measured(people) == (
-        "Not measured: biases, agreement with people. `voirdire calibrate` compares judges with "
-        "people."
+        "Not measured: biases, agreement with people. The gate agreement needs votes of two people "
+        "(`voirdire booth STUDY`); `voirdire calibrate STUDY` compares judges with labels of one "
+        "person or more."
     )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
 
