@@ -32,7 +32,7 @@ from tasks.readers.bounded import (
 )
 from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
-from tasks.readers.samples import Sample, Version, imported
+from tasks.readers.samples import Sample, Version, imported, side_named
 
 REQUIRED = ["question_id", "question", "anchor", "target"]
 ANSWER = "answer"
@@ -56,7 +56,6 @@ LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
 ID_DIGITS = 16
-END = re.compile(r"[^\W_]*$")
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 MAPPING = "the mapping (--map, or `columns` of the study)"
 MAP_IT = "map it (--map, or `columns` of the study)"
@@ -190,26 +189,11 @@ class _Names(NamedTuple):
         taken = {*self.paths.values()}
         kept = {k: v for k, v in fields.items() if k not in taken and self.is_used(k)}
         mapped = {name: _at(fields, path) for name, path in self.paths.items()}
-        if "label" in mapped:
-            mapped["label"] = self.side_named(mapped["label"])
+        mapped["label"] = side_named(mapped.get("label"), self.paths)
         kept |= {name: value for name, value in mapped.items() if value is not None}
         return {
             k: str(v) if k in LABELS and type(v) in {int, float} else v for k, v in kept.items()
         }
-
-    def side_named(self, label: Any) -> Any:
-        """Return the side whose column a label names, wholly or by its end; else the label.
-
-        Of the columns ``answer_a`` and ``answer_b``, that is ``A`` or ``answer_a``.
-        """
-        text, paths = str(label).strip().casefold(), self.paths
-        ends = {
-            side: {path, *END.findall(path)[:1]} - {""}
-            for side in ("anchor", "target")
-            for path in [paths.get(side, side).casefold()]
-        }
-        sides = [side for side, names in ends.items() if text in names]
-        return sides[0] if len(sides) == 1 else label
 
 
 def _at(fields: dict[str, Any], path: str) -> Any:
@@ -409,8 +393,7 @@ def _fault(field: str, value: object, *, required: bool) -> Fault | None:
         return Fault("is missing, but required", "Add it.") if required else None
     if field == "label" and value not in VERDICTS:
         what = f"is {clip(value)}; it must be one of {', '.join(VERDICTS)}"
-        todo = "Write which answer is right, or people chose, or leave it out"
-        return Fault(what, f"{todo}; with --map, A stands for the column answer_a.")
+        return Fault(what, "Write the right answer, or leave it out; --map takes A for answer_a.")
     if field in SHARES:
         return _share_fault(field, value)
     if field.startswith(HUMAN):

@@ -1,7 +1,8 @@
 """Samples, the common form of all datasets, and the frames made of them."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -9,7 +10,28 @@ from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import Imported
 
 Record = tuple[object, ...]
+END = re.compile(r"[^\W_]*$")
+"""The last word of a column's name."""
+
 OTHER = {"anchor": "target", "target": "anchor"}
+
+
+def side_named(label: Any, paths: Mapping[str, str]) -> Any:
+    """Return the side whose column a label names, wholly or by its end; else the label.
+
+    Of the columns ``answer_a`` and ``answer_b``, that is ``A`` or ``answer_a``. ``paths`` are the
+    columns of the sides, if they have other names.
+    """
+    if label is None:
+        return None
+    text = str(label).strip().casefold()
+    columns = {side: paths.get(side, side).casefold() for side in OTHER}
+    sides = [
+        side
+        for side, column in columns.items()
+        if text in {column, *END.findall(column)[:1]} - {""}
+    ]
+    return sides[0] if len(sides) == 1 else label
 
 
 class Version(NamedTuple):

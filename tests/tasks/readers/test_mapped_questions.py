@@ -87,7 +87,7 @@ def test_a_label_may_name_the_column_of_its_answer(
         # The second answer as the target; known has the first as one too.
         assert known.filter(pl.col("sample").str.ends_with("/a2"))["label"].to_list() == [label]
         return
-    with pytest.raises(ValueError, match=f"{said}.*anchor, tie, target.*A stands for"):
+    with pytest.raises(ValueError, match=f"{said}.*anchor, tie, target.*A for answer_a"):
         load_own(path, columns=columns)
 
 
@@ -98,7 +98,7 @@ def test_a_label_may_name_the_column_of_its_answer(
         ({"xyz": "a"}, "'xyz', which voirdire does not have; allowed: question_id, question,"),
         (
             {**MAP, "question": "prmpt"},
-            "has no column 'prmpt', which the mapping .* names for 'question'",
+            "has no column 'prmpt', for 'question' by the mapping",
         ),
         (
             {**MAP, "anchor": "b"},
