@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
+from waiting import PATIENCE_SECONDS
 
 from schemas.results import FINDINGS
 from warehouse.store import Warehouse
@@ -121,7 +122,7 @@ def test_no_letter_of_its_charts_is_cut(
     page.goto((folder / "reports" / "quick.html").as_uri())
     for panel in page.locator(".panel").all() if live else ():
         panel.scroll_into_view_if_needed()
-        expect(panel.locator("div > svg")).to_be_visible()
+        expect(panel.locator("div > svg")).to_be_visible(timeout=PATIENCE_SECONDS * 1000)
     pictures, cut = page.evaluate(CUT)
     assert pictures > 10
     assert cut == []

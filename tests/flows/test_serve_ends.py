@@ -51,7 +51,7 @@ def test_its_server_ends_with_it(
             serving.kill()
     wait_for(lambda: not _answers(port), "the server did not end")
     if how != signal.SIGKILL:
-        assert code == 0
+        assert code == 0, said.read_text()
         # Its server, interrupted too, once no longer answered: a minute of errors.
         assert "Schedules stay as they are" in said.read_text()
         assert "Traceback" not in said.read_text()

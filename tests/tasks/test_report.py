@@ -57,7 +57,7 @@ def source(parts: Any) -> str:
         f"{MINUS}.068",  # all numbers
         "200",
         "195",
-        ".97",
+        ".98",
         "5",
     ],
 )

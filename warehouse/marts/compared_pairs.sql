@@ -23,6 +23,6 @@ left join lateral (
         list(reply order by shown_first, repeat) filter (where arm = 'experimental') as experimental_replies,
     from mart.transcript as t
     where t.study = p.study and t.dataset = p.dataset and t.judge = p.judge and t.prompt = p.prompt and t.wave = p.wave
-        and t.sample = p.sample and coalesce(t.perturbation, p.perturbation) = p.perturbation
+        and t.sample = p.sample and (t.perturbation is null or t.perturbation = p.perturbation)
         and t.arm in ('control', 'experimental') and t.shown_first <> 'anchor alone'
 ) as r on true

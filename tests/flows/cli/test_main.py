@@ -299,7 +299,7 @@ def test_a_variable_without_an_address_hinders_its_judges_only(
     )
     asked: list[list[str]] = []
     # An audit would go on to a server.
-    monkeypatch.setattr(audit, "_audit", lambda study, *_: asked.append(study.judges) or 0)
+    monkeypatch.setattr(audit, "_audit", lambda study, *_, **__: asked.append(study.judges) or 0)
     variables = {
         "DESK_API_BASE": "file:///private",
         "VOIRDIRE_PROVIDERS": str(tmp_path / "desk"),
