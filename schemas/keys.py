@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Literal
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
 """A judge as it was asked."""
@@ -19,6 +19,9 @@ SAMPLE = (*JUDGE, "sample")
 
 BETWEEN = " / "
 """Separates a judge's name from that of its prompt."""
+
+Gate = Literal["position", "validity", "bias", "discernment", "agreement", "drift"]
+"""What the scorecard checks of a judge."""
 
 LENGTH = 32
 PEOPLE = "people"

@@ -17,8 +17,8 @@ from flows.cli.options import (
     pictures_option,
 )
 from flows.running.processes import clear_errors
+from schemas.keys import Gate
 from tasks.kit.command_line import Command, port_option, warehouse_option
-from tasks.kit.defaults import Gate
 
 BROWSE_PORT = 8760
 """Fixed, so that links stay valid."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Gate = Literal["position", "validity", "bias", "discernment", "agreement", "drift"]
+from schemas.keys import Gate
 
 ALPHA = 0.05
 POWER = 0.8

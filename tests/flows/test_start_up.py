@@ -19,6 +19,11 @@ def _loaded(code: str, *modules: str) -> set[str]:
     return {*done.stdout.split()}
 
 
+def test_help_needs_no_library_but_click() -> None:
+    heavy = ("pydantic", "polars", "duckdb", "prefect", "httpx")
+    assert _loaded("import flows.cli.main", "click", *heavy) == {"click"}
+
+
 def test_server_and_worker_start_before_frames_and_prefect_are_imported() -> None:
     heavy = ("polars", "pandera", "duckdb", "prefect", "httpx", "litellm")
     assert _loaded("import flows.cli.audit", *heavy) == {"duckdb"}
