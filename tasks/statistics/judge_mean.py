@@ -107,6 +107,8 @@ def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
     """
     models = _without_simulated(of_models(shifts, tallies))
     samples = symmetric(models, "sham")
+    if samples.is_empty():
+        return []
     shift, both = primary_shift(), pl.col("counted")
     measured = pl.col("control").is_not_null() & pl.col("experimental").is_not_null()
     values = {
