@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import click
 from prefect import get_client
@@ -38,6 +38,9 @@ TOOLS: dict[Flow[..., object], str] = {
     remeasure: "Recompute a study's results from its saved votes; no judge is asked.",
     calibrate: "May a judge replace people? From files of labels, or a study's votes.",
 }
+STARTS = 3
+"""How often Prefect's runner, which must reach the server at once, may try to start."""
+SECONDS_BETWEEN_STARTS = 2.0
 SWITCH = (
     "Schedules that can spend money are off at first: switch one on with `voirdire schedules --on "
     "NAME` or on the deployment's page."
@@ -49,12 +52,17 @@ async def serve(*, alone: bool) -> None:
 
     ``alone`` means that the server is our own, so that no other process starts its runs.
     """
-    # Pausing all deployments at the end would hide which of them users had paused.
-    runner = Runner(pause_on_shutdown=False, limit=1)
     deployments = list(_deployments())
-    async with get_client() as client:
+
+    async def registering() -> Runner:
+        # Pausing all deployments at the end would hide which of them users had paused.
+        runner = Runner(pause_on_shutdown=False, limit=1)
         for deployment in deployments:
             await runner.aadd_deployment(deployment)
+        return runner
+
+    runner = await registering()
+    async with get_client() as client:
         registered = [deployment.registered for deployment in deployments]
         for each in registered:
             each.notes += await settle(client, each, alone=alone)
@@ -64,7 +72,29 @@ async def serve(*, alone: bool) -> None:
         for note in each.notes:
             _say(f"{each.name}: {note}")
     _say("Deployments are served. Ctrl-C stops serving.")
-    await runner.start()
+    await start_runs(runner, registering)
+
+
+async def start_runs(runner: Runner, again: Callable[[], Awaitable[Runner]]) -> None:
+    """Start due runs until this is cancelled.
+
+    A runner that did not start, as on a busy machine, is replaced by what ``again`` returns.
+
+    Raises
+    ------
+    RuntimeError, OSError
+        What Prefect's runner raises, if it did not start STARTS times.
+    """
+    for left in reversed(range(STARTS)):
+        try:
+            return await runner.start()
+        except (RuntimeError, OSError) as error:
+            if not left:
+                raise
+            _say(f"Prefect's runner did not start: {error}. It is started again.")
+        await asyncio.sleep(SECONDS_BETWEEN_STARTS)
+        runner = await again()
+    return None
 
 
 async def _settle_runs() -> None:
