@@ -95,6 +95,6 @@ def _check_unchanged(
         rows = "; ".join(", ".join(map(str, row)) for row in changed)
         raise WarehouseError(
             f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
-            "never change. Give the new version a new name (a dataset of your own is named after "
-            "its file); nothing was saved."
+            "never change. Give the new version a new name (a dataset or perturbation of your own "
+            "is named after its file); nothing was saved."
         )

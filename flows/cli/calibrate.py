@@ -20,6 +20,7 @@ from flows.studies.calibration import Calibration, make_calibration
 from tasks.logs.reading import is_log, read_log
 from tasks.logs.recognised import limits_of, recognised_line
 from tasks.progress import current_status, step
+from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
 from warehouse.store import Warehouse
@@ -47,6 +48,8 @@ def show_calibration(
         source = None
         for line in (f"Recognised: {recognised_line(log)}.", *map("- {}".format, limits_of(log))):
             current_status().tell(line)
+    elif source and is_log(source) and source.lower().endswith(".json"):
+        raise ValueError(f"{Path(source).name}: {NO_FORMAT}.")
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
         humans=humans and str(humans.resolve()),

@@ -23,7 +23,7 @@ from flows.running.readiness import not_ready_line
 from flows.running.run_row import one_line
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
-from schemas.judging import Ballots, VoteLog, Votes
+from schemas.judging import RATED, VALID, Ballots, VoteLog, Votes
 from schemas.keys import unit_name
 from tasks.judging.sequential_stopping import probed
 from tasks.kit.printable import redact
@@ -199,7 +199,7 @@ def _numbers_of(votes: DataFrame[Votes], errors: Collection[str]) -> Counter[str
     return Counter(
         asked=votes.height,
         failed=len(errors),
-        invalid=votes.filter(choice="invalid").height,
+        invalid=votes.filter(~pl.col("choice").is_in([*VALID, RATED])).height,
         **{name: int(votes[name].sum()) for name in ("prompt_tokens", "completion_tokens")},
     )
 

@@ -14,6 +14,11 @@ MAX_TEXT = 100_000
 """Maximum number of characters of a text."""
 MAX_LINE = 10_000_000
 """Maximum size of a row in bytes: eight texts of maximum length with every character escaped."""
+NO_FORMAT = (
+    "neither a log in a known format (`voirdire list formats`) nor a table that can be read. A log "
+    "may be cut off; columns of other names are named by --map, as in `--map item=ID --map label=L`"
+)
+"""What is said of a file that nothing recognises."""
 MAX_FILE = 256_000_000
 """Maximum size of a file in bytes; all of it is held in memory."""
 MAX_ROWS = 1_000_000

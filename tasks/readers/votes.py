@@ -13,6 +13,7 @@ from schemas.curation import KINDS, VERDICTS
 from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERSUS, VoteLog
 from tasks.readers.bounded import (
+    NO_FORMAT,
     SURROGATE,
     Limits,
     Problems,
@@ -217,6 +218,8 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
         near = difflib.get_close_matches(strange[0], missing or OPTIONAL, n=1) if strange else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         extra = " Remove unknown columns." if strange and not near else ""
+        if 2 * len(missing) > len(COLUMNS) - len(ATTACK):
+            raise ValueError(f"{name}: {NO_FORMAT} (as votes: {'; '.join(problems)}). {LIKE}")
         raise ValueError(
             f"{name}: {'; '.join(problems)}.{hint}{extra} "
             f"Required: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "

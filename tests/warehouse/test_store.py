@@ -71,8 +71,8 @@ def test_a_fact_that_changes_is_refused(
         stocked.save([make(Questions, change)], run="r2")
     assert str(raised.value) == (
         "questions (question_id) d/1 is there already with other content, and facts never change. "
-        "Give the new version a new name (a dataset of your own is named after its file); "
-        "nothing was saved."
+        "Give the new version a new name (a dataset or perturbation of your own is named after "
+        "its file); nothing was saved."
     )
 
 

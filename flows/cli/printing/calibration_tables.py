@@ -357,7 +357,7 @@ def _notes(rows_by_judge: CalibrationRows) -> list[str]:
         *people.select("annotator", "unreadable").rows(),
     ]
     for name, many in lost:
-        notes += [f"{name}: {many} unreadable labels were left out."] if many else []
+        notes += [f"{name}: {many} missing or unreadable labels were left out."] if many else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):

@@ -217,7 +217,13 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
         for row in pairs
     ]
     console.print()
-    console.print(plain_table(COMPARED, rows, "Prompts compared"))
+    if fits(COMPARED, rows, console.width):
+        console.print(plain_table(COMPARED, rows, "Prompts compared"))
+    else:
+        print_line(console, "Prompts compared")
+        for judge, perturbation, prompt, other, difference, p, finding in rows:
+            print_line(console, f"{judge}, {perturbation}, {prompt} - {other}: {finding}")
+            print_line(console, f"    difference {difference}, p (Holm) {p}")
     print_line(console, COMPARISON)
 
 

@@ -137,7 +137,7 @@ def test_table(files: dict[str, str]) -> None:
     at = [line.rstrip() for line in lines].index("Agreement with single people, mean over them")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
     assert "mute: the judge gave no readable label." in lines
-    assert "Ann: 2 unreadable labels were left out." in lines
+    assert "Ann: 2 missing or unreadable labels were left out." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
 
 

@@ -168,6 +168,25 @@ def test_doctor_of_something_else(tmp_path: Path, content: str, message: str) ->
     assert message in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "commands"),
+    [
+        ("cut.json", '{"results": [1, 2', ("doctor", "measure", "calibrate")),
+        ("table.csv", "nr,verdict\n1,pass\n", ("doctor", "measure")),
+    ],
+)
+def test_a_file_in_no_known_format_is_told_what_helps(
+    tmp_path: Path, name: str, content: str, commands: tuple[str, ...]
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    for command in commands:
+        done = run(command, path)
+        assert done.exit_code == 2
+        assert done.stderr.startswith(f"voirdire: {name}: neither a log in a known format")
+        assert "columns of other names are named by --map" in done.stderr
+
+
 def test_a_map_needs_a_path(scores: Path) -> None:
     done = run("measure", scores, "--map", "label")
     assert done.exit_code == 2
