@@ -207,7 +207,7 @@ def conclusions_of(
             win_checks(estimates),
             waves_of(tallies, drifts),
             category_shifts(estimates),
-            recommend(gates, findings, estimates, people),
+            recommend(gates, findings, estimates, drifts, people),
         )
 
 

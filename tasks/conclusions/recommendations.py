@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
-from schemas.results import GATES, Estimates, Findings, Gates
+from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import written
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import limits
@@ -15,6 +15,7 @@ MOST_QUESTIONS = 1_000_000
 """A gate that needs more questions than this is not decided by more of them."""
 
 FORBIDS, CARE, UNDECIDED, PASSED = "forbids", "care", "undecided", "passed"
+OPEN = "open"
 NOT_MEASURED = "not measured"
 """What a gate means for the recommendation."""
 SUBJECTS = {
@@ -56,6 +57,7 @@ def recommend(
     gates: DataFrame[Gates],
     findings: DataFrame[Findings],
     estimates: DataFrame[Estimates],
+    drifts: DataFrame[Drifts],
     people: pl.DataFrame,
 ) -> DataFrame[Recommendations]:
     """Return one row per judge, unless a person, and way to make verdicts.
@@ -63,8 +65,9 @@ def recommend(
     *Do not use* if a gate of the threshold ``disqualifying`` fails (by default each gate is one);
     else *not enough data* if position or validity is inconclusive, or no bias, detection of flaws
     or agreement was measured; else *use with care* if another gate fails or is inconclusive; else
-    *use*. Reasons are ordered: disqualifying gates first, in the order of the threshold, then by
-    margin, the worst first.
+    *use*. Drift that is inconclusive without an alert limits no judge, as before a second wave,
+    but is stated. Reasons are ordered: disqualifying gates first, in the order of the threshold,
+    then by margin, the worst first.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ def recommend(
     rated = _by_mode(gates.join(people, on=["dataset", "judge"], how="anti"))
     if rated.is_empty():
         return Recommendations.empty()
-    known = _with_questions(rated, findings, estimates)
+    known = _with_questions(rated, findings, estimates, drifts)
     inconclusive = pl.col("verdict") == "inconclusive"
     projected = known.with_columns(more=pl.when(inconclusive).then(_more_questions()))
     rows = projected.with_columns(_standing()).with_columns(_weight(), _reason(), _subject())
@@ -99,7 +102,9 @@ def recommend(
             failed=(pl.col("verdict") == "fail").sum(),
             inconclusive=inconclusive.sum(),
             reasons=pl.col("reason_text").filter(limiting).str.join("; "),
-            undecided=pl.col("reason_text").filter(standing == UNDECIDED).str.join("; "),
+            undecided=pl.col("reason_text")
+            .filter(standing.is_in([UNDECIDED, OPEN]))
+            .str.join("; "),
             more_questions=pl.col("more").filter(standing.is_in([CARE, UNDECIDED])).max(),
             not_measured=pl.concat_str(
                 pl.when(unmeasured != "").then(unmeasured),
@@ -146,7 +151,7 @@ def _by_mode(gates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_questions(
-    gates: pl.DataFrame, findings: pl.DataFrame, estimates: pl.DataFrame
+    gates: pl.DataFrame, findings: pl.DataFrame, estimates: pl.DataFrame, drifts: pl.DataFrame
 ) -> pl.DataFrame:
     """Add the finding that a gate follows, and the number of questions that it rests on."""
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", "clusters")
@@ -163,7 +168,11 @@ def _with_questions(
         .with_columns(gate=pl.lit(gate))
         for gate, statistic in (("validity", "invalid_rate"), ("agreement", "ceiling_ratio"))
     ]
-    others = pl.concat([*lone, flawed.with_columns(gate=pl.lit("discernment"))])
+    tested = drifts.filter(pl.col("minimum") > 0, pl.col("p_value").is_not_null())
+    compared = tested.group_by(JUDGE).agg(pl.col("clusters").max())
+    named = {"discernment": flawed, "drift": compared}
+    lone += [counted.with_columns(gate=pl.lit(gate)) for gate, counted in named.items()]
+    others = pl.concat(lone)
     everything = pl.concat([found, others], how="diagonal_relaxed").unique(
         [*JUDGE, "gate", "perturbation"], maintain_order=True
     )
@@ -183,6 +192,8 @@ def _standing() -> pl.Expr:
         .then(pl.lit(NOT_MEASURED))
         .when(fails & pl.col("gate").is_in(limits().disqualifying))
         .then(pl.lit(FORBIDS))
+        .when(open_ & (pl.col("gate") == "drift") & pl.col("reason").is_null())
+        .then(pl.lit(OPEN))
         .when(fails | open_)
         .then(pl.lit(CARE))
         .otherwise(pl.lit(PASSED))
@@ -220,6 +231,8 @@ def _more_questions() -> pl.Expr:
         .then((pl.col("tolerance") - size) / narrower)
         .when(effect)
         .then(size)
+        .when(pl.col("gate") == "drift")
+        .then((size - pl.col("tolerance")).abs())
         .otherwise((pl.col("value") - pl.col("tolerance")).abs())
     )
     by_width = (pl.col("clusters") * (half / needed) ** 2).ceil()
@@ -252,8 +265,9 @@ def _reason() -> pl.Expr:
     )
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace_all("; ", ", ")
+    plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
     undecided = pl.coalesce(
-        pl.format("{} is undecided (about {} more questions)", subject, "more"),
+        pl.format("{} is undecided (about {} more question{})", subject, "more", plural),
         pl.format("{} is undecided: {}", subject, why),
         pl.format("{} is undecided", subject) + numbers,
     )

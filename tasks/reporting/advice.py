@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
-from tasks.conclusions.recommendations import ABSENT, NOT_ENOUGH, of_wave
+from tasks.conclusions.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
 from tasks.kit.defaults import Thresholds
 from tasks.reporting.summary import MARK
 from tasks.reporting.wording import clean, clip, count, listing, with_who
@@ -84,14 +84,18 @@ def _why(row: Mapping[str, Any]) -> str:
     rest = len(reasons) - REASONS_SHOWN
     more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
     parts = ["; ".join([*reasons[:REASONS_SHOWN], *more])]
-    if row["recommendation"] == "use":
-        parts.append(f"passes all {count(row['passed'], 'gate')}")
-    if row["more_questions"] and row["undecided"]:
+    word, undecided = row["recommendation"], row["undecided"]
+    if word == USE:
+        # Drift may be undecided.
+        every = row["passed"] + row["inconclusive"]
+        share = f"{row['passed']} of" if row["inconclusive"] else "all"
+        parts.append(f"passes {share} {count(every, 'gate')}")
+    if row["more_questions"] and undecided and word == NOT_ENOUGH:
         questions = count(row["more_questions"], "more question")
         parts.append(f"about {questions} would decide if the estimates stay as they are")
-    if row["undecided"]:
-        parts.append(row["undecided"])
-    elif row["recommendation"] == NOT_ENOUGH and not row["not_measured"]:
+    if undecided and word != DO_NOT_USE:
+        parts.append(undecided)
+    elif word == NOT_ENOUGH and not row["not_measured"]:
         parts.append("no bias, detection of flaws or agreement with people could be measured")
     if row["not_measured"]:
         parts.append(f"not measured: {row['not_measured']}")
@@ -107,7 +111,8 @@ def policy(thresholds: Thresholds) -> str:
     other = "" if every else f"fails {'another' if forbidding else 'a'} gate or "
     return (
         f"Policy (`disqualifying` of the study): {forbids}use a judge with care that {other}"
-        "leaves a gate undecided; the data are not enough while position or validity is undecided."
+        "leaves a gate other than drift undecided; the data are not enough while position or "
+        "validity is undecided."
     )
 
 

@@ -85,6 +85,8 @@ def test_what_people_chose_is_compared_with_judges(
     # Of 0 to 19, seven leave 0 when divided by 3, and seven leave 1.
     counted = "select human_label, sum(items) from mart.confusion_matrix group by all order by all"
     assert warehouse.query(counted).rows() == [("anchor", 7), ("target", 7), ("tie", 6)]
+    differing = voirdire("show", "fb", "--disagree")
+    assert "control, anchor first: " in differing.stdout, differing.stderr
     # Another person, in a file that calls items as the table does.
     label = {"A": "anchor", "B": "target", "tie": "tie"}
     ann = {"ann": {n: label[choice] for n, choice in chosen.items()}}

@@ -104,6 +104,14 @@ def test_the_pass_fail_example_of_init(voirdire: Voirdire) -> None:
     assert re.search(r"^offline/fair +2[34] ", compared.stdout, re.MULTILINE)
     assert "offline/dazzled against people: 2" in compared.stdout
     assert "All judges are simulated" in " ".join(compared.stdout.split())
+    # People label unperturbed answers, and one repeat at a time has changed.
+    differing = voirdire("show", "pass_fail", "--disagree", "--most", "50")
+    assert (differing.returncode, differing.stderr) == (0, "")
+    assert "control, target alone: " in differing.stdout
+    assert "perturbed, " not in differing.stdout
+    flipped = voirdire("show", "pass_fail", "--most", "1").stdout
+    assert re.search(r"fake_reference, repeat \d: (fail -> pass|pass -> fail)", flipped)
+    assert flipped.count("control, target alone") == 1
     unlabelled = voirdire("audit", "quick", "--prompt", "binary_v1", "--limit", "6")
     assert unlabelled.returncode == 0, unlabelled.stderr
     without = voirdire("calibrate", "quick")

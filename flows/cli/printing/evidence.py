@@ -92,7 +92,8 @@ def _about(what: str, row: Mapping[str, Any]) -> str:
         return f"{row['perturbation'] or row['arm']}: {row['choice']}"
     changed = f"{row['control'] or 'no verdict'} -> {row['experimental'] or 'no verdict'}"
     sham = f" (sham: {row['sham']})" if row["sham"] else ""
-    return f"{row['perturbation']}{several}: {changed}{sham}"
+    again = f", repeat {row['repeat']}" if row["repeat"] else ""
+    return f"{row['perturbation']}{several}{again}: {changed}{sham}"
 
 
 def _texts(texts: Mapping[str, Any]) -> Iterator[Padding]:
@@ -119,10 +120,14 @@ def _marked(before: str, after: str) -> Text:
 
 
 def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
-    for each in replies.filter(*(pl.col(name) == row[name] for name in SAME)).to_dicts():
+    # People label unperturbed items; a single answer is compared repeat by repeat.
+    same = [*SAME, *(["repeat"] if row.get("repeat") else [])]
+    own = replies.filter(*(pl.col(name) == row[name] for name in same))
+    unperturbed = pl.col("perturbation").is_null()
+    wanted = pl.lit(row.get("perturbation"), pl.String)
+    shown = own.filter(unperturbed | pl.col("perturbation").eq_missing(wanted))
+    for each in shown.to_dicts():
         perturbed = each["arm"] == "experimental"
-        if perturbed and each["perturbation"] != row["perturbation"]:
-            continue
         first = each["shown_first"]
         order = f", {first}" if first.endswith("alone") else f", {first} first"
         chosen = {"first": first, "second": "anchor" if first == "target" else "target"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.results import GATES, Findings, Gates
+from schemas.results import GATES, Drifts, Findings, Gates
 from tasks.conclusions.recommendations import recommend
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 
@@ -37,7 +37,11 @@ def finding(word: str | None, **changes: Any) -> Row:
 @pytest.fixture(scope="session")
 def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
     def rows(
-        *gates: Row, findings: list[Row] | None = None, clusters: int = 40, people: Any = NOBODY
+        *gates: Row,
+        findings: list[Row] | None = None,
+        clusters: int = 40,
+        people: Any = NOBODY,
+        drifts: Any = None,
     ) -> list[Row]:
         said = [finding(None)] if findings is None else findings
         sized = [
@@ -51,6 +55,7 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
             Gates.of(pl.DataFrame(gates, infer_schema_length=None)),
             Findings.of(pl.DataFrame(said, infer_schema_length=None)),
             make_estimates(sized),
+            Drifts.empty() if drifts is None else drifts,
             people,
         )
         return found.to_dicts()
@@ -143,6 +148,8 @@ def test_the_study_says_which_gates_disqualify(recommended: Any) -> None:
     [
         # 90 %: .06 * .839 must fall to .05 - .03: 40 * (.0504 / .02)^2 = 253.5
         ({"value": 0.03, "low": -0.03, "high": 0.09}, 40, 214),
+        # 90 %: .025 * .839 must fall to .05 - .03: 40 * (.02098 / .02)^2 = 44.01 and 40.2 at .0239
+        ({"value": 0.03, "low": 0.0061, "high": 0.0539}, 40, 1),
         # The interval must exclude 0: 40 * (.09 / .08)^2 = 50.6
         ({"value": -0.08, "low": -0.17, "high": 0.01}, 40, 11),
         ({"value": 0.0, "low": -0.01, "high": 0.01}, 6, 4),  # ten questions at least
@@ -161,7 +168,8 @@ def test_it_says_how_many_questions_are_missing(
         assert row["reasons"].startswith("boast is undecided (.")
         assert row["reasons"].endswith("], limit .05)")
     else:
-        assert row["reasons"] == f"boast is undecided (about {more} more questions)"
+        plural = "s" if more > 1 else ""
+        assert row["reasons"] == f"boast is undecided (about {more} more question{plural})"
     [core] = recommended(undecided, gate("position", "inconclusive"), clusters=clusters)
     assert core["recommendation"] == "not enough data"
     assert core["undecided"] == "position is undecided (.01 [-.01, .03], limit .05)"
@@ -199,6 +207,30 @@ def test_so_many_questions_decide_and_fewer_do_not(
     else:
         assert decided(clusters + more)
         assert more == 1 or not decided(clusters + more - 2)
+
+
+def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) -> None:
+    # The half-width .12 must fall to .05: 60 * (.12 / .05)^2 = 345.6
+    wide = gate("drift", "inconclusive", value=0.0, low=-0.12, high=0.12)
+    compared = {"mode": "balanced", "perturbation": "boast", "measure": "mps_drift", "epoch": 1}
+    numbers = {
+        "base": "n1",
+        "minimum": 0.05,
+        "n": 60,
+        "clusters": 60,
+        "p_value": 1.0,
+        "level": 0.01,
+    }
+    row = {**ADA, **compared, **numbers, "state": "quiet", "simulated": False}
+    changed = Drifts.of(pl.DataFrame([row]))
+    [found] = recommended(gate("bias"), gate("validity"), wide, drifts=changed)
+    assert (found["recommendation"], found["reasons"]) == ("use", None)
+    assert found["undecided"] == "drift is undecided (about 286 more questions)"
+    # A change that the next wave must confirm does limit it.
+    suspect = wide | {"reason": "suspect: the next wave must confirm it"}
+    [limited] = recommended(gate("bias"), gate("validity"), suspect)
+    assert limited["recommendation"] == "use with care"
+    assert limited["reasons"] == "drift is undecided: suspect: the next wave must confirm it"
 
 
 def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> None:

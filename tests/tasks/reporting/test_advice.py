@@ -27,16 +27,19 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
             | {"undecided": "position is undecided (about 40 more)", "more_questions": 40},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
+            {"judge": "eve", "inconclusive": 1, "undecided": "drift is undecided"},
         )
     )
     assert [(line.mark, line.judge, line.recommendation, line.simulated) for line in lines] == [
         ("✓", "ada", "use", True),
+        ("✓", "eve", "use", False),
         ("!", "bo", "use with care", False),
         ("?", "cy", "not enough data", False),
         ("✗", "dot", "do not use", False),
     ]
     assert [line.why for line in lines] == [
         "Passes all 3 gates. Not measured: drift",
+        "Passes 3 of 4 gates. Drift is undecided",
         "Prefers one slot",
         (
             "About 40 more questions would decide if the estimates stay as they are. "
