@@ -304,6 +304,11 @@ def _left_out(exclusions: Rule) -> list[str]:
     return lines
 
 
+STATES = {"quiet": "quiet (no alarm)"}
+FIRST = "nothing to compare, as these are the results of the first"
+WIDE = "no alarm, but relevant changes of {} are not excluded (intervals reach beyond the limits)"
+
+
 def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> None:
     """Print suspected and confirmed drift, the verdict of the gate, and comparisons by state."""
     if drifts.is_empty():
@@ -325,9 +330,11 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         ]
         console.print()
         print_rows(console, columns, rows, "Drift")
-    print_line(console, f"Drift since the first wave: {_drift_words(gates)}.")
+    print_line(console, f"Drift since the first wave: {_drift_words(gates) or FIRST}.")
     states = drifts["state"].value_counts(sort=True)
-    counted = listing([f"{row['count']} {row['state']}" for row in states.to_dicts()])
+    counted = listing(
+        [f"{row['count']} {STATES.get(row['state'], row['state'])}" for row in states.to_dicts()]
+    )
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
     why = "; ".join(f"{row['count']} times, {row['reason']}" for row in missing.to_dicts())
     print_line(
@@ -344,18 +351,15 @@ def _drift_words(gates: pl.DataFrame) -> str:
         .then(pl.lit("{} changed"))
         .when(pl.col("verdict") == "pass")
         .then(pl.lit("no relevant change of {}"))
-        .otherwise(
-            pl.format("undecided for {} ({})", pl.lit("{}"), pl.col("reason").fill_null(WIDE))
-        )
+        .when(pl.col("reason").is_null())
+        .then(pl.lit(WIDE))
+        .otherwise(pl.format("undecided for {} ({})", pl.lit("{}"), "reason"))
     )
     by_text = rows.group_by(text=text, maintain_order=True).agg("who")
     return "; ".join(
         text.replace("{}", listing([clean(each) for each in who]))
         for text, who in by_text.iter_rows()
     )
-
-
-WIDE = "the intervals reach beyond the limits"
 
 
 def _rest(estimates: pl.DataFrame, shown: set[str]) -> str:

@@ -1,6 +1,11 @@
--- What does a night cost? US dollars by day (UTC), judge and study; null where a price is unknown.
+-- What does a night cost? US dollars by judge and study, and of all in the night (UTC day); null where a price is unknown (mart.cost has tokens).
+-- days: how many days back [30]
+with nights as (
+    select *, (first_vote at time zone 'UTC')::date as night from mart.cost where first_vote >= now() - to_days($days::integer)
+)
 select
-    (first_vote at time zone 'UTC')::date as night, study, judge, wave, votes, prompt_tokens, completion_tokens, cost_usd,
-    simulated,
-from mart.cost
+    night, study, judge, wave, votes, cost_usd,
+    if(bool_and(cost_usd is not null) over same, sum(cost_usd) over same, null) as night_usd, simulated,
+from nights
+window same as (partition by night)
 order by night desc, study, judge, wave
