@@ -1,6 +1,6 @@
 """Ratings of single answers: planted biases recovered, coverage, size: see the functions.
 
-Run it by hand: ``python benchmarks/pointwise.py recovery|coverage|size [--studies 2000]
+Run it by hand: ``python benchmarks/pointwise.py recovery|coverage|size|contrast [--studies 2000]
 [--items 142] [--seed 1]``. A simulated judge grades from 1 to 10:
 ``y = clip(round(5.5 + quality + leniency + shift of the arm + noise))``, quality normal with
 deviation 1.5, noise with .8, two repeats. Truths are not simulated: sums over the grades and
@@ -220,17 +220,46 @@ def recovery(items: int, seed: int) -> pl.DataFrame:
     return pl.concat(found).with_columns(off=pl.col("estimate") - pl.col("truth"))
 
 
+def contrasts(one: Judge, other: Judge, items: int, studies: int, seed: int) -> pl.DataFrame:
+    """Return, as :func:`coverage` does, how well differences between two judges are measured."""
+    frames = []
+    with formulas_only():
+        for first in range(0, studies, BATCH // items):
+            # Each study is a dataset of two judges, who grade answers of their own quality.
+            some = min(BATCH // items, studies - first)
+            both = [
+                ratings(judge, items, some, seed + studies * at + first).with_columns(
+                    dataset=pl.col("judge"), judge=pl.lit(name)
+                )
+                for at, (name, judge) in enumerate({"a": one, "b": other}.items())
+            ]
+            frames.append(STATISTICS["rating_contrast"].draft(ratings=pl.concat(both)))
+    true = [truths(judge) for judge in (one, other)]
+    known = {
+        f"{what}_sham_contrast": true[0][name] - true[1][name]
+        for what, name in (
+            ("rating", "rating_shift_sham_sd"),
+            ("pass_rate", "pass_rate_shift_sham"),
+        )
+    }
+    return held(pl.concat(frames), known)
+
+
 def coverage(judge: Judge, items: int, studies: int, seed: int) -> pl.DataFrame:
     """Return per row the share of intervals that hold the truth, and of tests that reject."""
-    true = truths(judge)
+    return held(own(estimates(judge, items, studies, seed)), truths(judge))
+
+
+def held(rows: pl.DataFrame, true: Mapping[str, float]) -> pl.DataFrame:
+    """Return per row of many studies the coverage of its truth and the share of tests below .05."""
     known = pl.DataFrame({"statistic": list(true), "truth": list(true.values())})
-    rows = own(estimates(judge, items, studies, seed)).join(known, on="statistic")
-    held = pl.col("truth").is_between(pl.col("low") - 1e-12, pl.col("high") + 1e-12)
+    inside = pl.col("truth").is_between(pl.col("low") - 1e-12, pl.col("high") + 1e-12)
     return (
-        rows.group_by("statistic")
+        rows.join(known, on="statistic")
+        .group_by("statistic")
         .agg(
             studies=pl.col("low").count(),
-            coverage=held.mean(),
+            coverage=inside.mean(),
             rejected=(pl.col("p_value") < 0.05).mean(),
             truth=pl.col("truth").first(),
             mean=pl.col("estimate").mean(),
@@ -242,7 +271,7 @@ def coverage(judge: Judge, items: int, studies: int, seed: int) -> pl.DataFrame:
 def main() -> None:
     """Run what is named."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["recovery", "coverage", "size"])
+    parser.add_argument("what", choices=["recovery", "coverage", "size", "contrast"])
     parser.add_argument("--studies", type=int, default=STUDIES)
     parser.add_argument("--items", type=int)
     parser.add_argument("--seed", type=int, default=1)
@@ -257,6 +286,13 @@ def main() -> None:
             return
         if given.what == "size":
             print(coverage(QUIET, given.items or ITEMS, given.studies, given.seed))
+            return
+        if given.what == "contrast":
+            quiet = {"no effect": QUIET, **JUDGES}
+            for one, other in (("no effect",) * 2, ("length", "reference"), ("ceiling", "length")):
+                print(f"{one} against {other}")
+                pair = quiet[one], quiet[other]
+                print(contrasts(*pair, given.items or ITEMS, given.studies, given.seed))
             return
         for name in ("length", "ceiling", "flaw"):
             print(name)

@@ -13,7 +13,18 @@ from tasks.kit.defaults import limits
 CELL = tuple(name for name in PANEL if name != "prompt")
 FAMILY = (*CELL, "statistic")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
-STATISTICS = ("mps_contrast", "mps_sham_contrast", "los_contrast", "asr_contrast", "mcnemar")
+SINGLES = {
+    "mps_contrast": "mps",
+    "mps_sham_contrast": "mps_sham",
+    "los_contrast": "los",
+    "asr_contrast": "asr",
+    "mcnemar": "mcnemar",
+    "rating_contrast": "rating_shift_sd",
+    "rating_sham_contrast": "rating_shift_sham_sd",
+    "pass_rate_contrast": "pass_rate_shift",
+    "pass_rate_sham_contrast": "pass_rate_shift_sham",
+}
+"""Contrast -> the statistic of each of the two judges."""
 
 
 def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
@@ -21,8 +32,9 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
 
     Holm adjusts the p-values over all pairs under one perturbation (family F2), with all prompts;
     pairs with too few questions do not count. ``finding`` is *biased* where the adjusted p-value is
-    below .05 and the difference reaches the minimum (in score, logits or attack success), *no
-    relevant bias* where the 90 % interval lies inside the minimum, else *inconclusive*.
+    below .05 and the difference reaches the minimum (in score, logits, attack success, standard
+    deviations of ratings or pass rate), *no relevant bias* where the 90 % interval lies inside the
+    minimum, else *inconclusive*.
     """
     minima = {
         "mps_contrast": limits().minimum_shift,
@@ -30,8 +42,12 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
         "los_contrast": limits().minimum_log_odds,
         "asr_contrast": limits().minimum_asr_difference,
         "mcnemar": limits().minimum_asr_difference,
+        "rating_contrast": limits().minimum_rating_shift,
+        "rating_sham_contrast": limits().minimum_rating_shift,
+        "pass_rate_contrast": limits().minimum_pass_rate_shift,
+        "pass_rate_sham_contrast": limits().minimum_pass_rate_shift,
     }
-    pairs = estimates.filter(pl.col("statistic").is_in(STATISTICS)).rename({"subgroup": "other"})
+    pairs = estimates.filter(pl.col("statistic").is_in([*SINGLES])).rename({"subgroup": "other"})
     if pairs.is_empty():
         return Contrasts.empty()
     pairs = (
@@ -40,7 +56,7 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
             half_width(pairs),
             few=why_not_enough(),
             tested=pl.when(is_enough()).then("p_value"),
-            single=pl.col("statistic").str.replace("_contrast", ""),
+            single=pl.col("statistic").replace_strict(SINGLES, return_dtype=pl.String),
             minimum=pl.col("statistic").replace_strict(minima, return_dtype=pl.Float64),
         )
         .with_columns(
@@ -93,7 +109,7 @@ def _with_other_prompt(pairs: pl.DataFrame) -> pl.DataFrame:
 def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
     """Return the estimates of single judges, to stand beside the contrast."""
     whole = estimates.filter(
-        pl.col("subgroup") == "", pl.col("statistic").is_in(["mps", "mps_sham", "los", "asr"])
+        pl.col("subgroup") == "", pl.col("statistic").is_in([*SINGLES.values()])
     )
     return whole.select(
         *PANEL, single="statistic", **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")}

@@ -208,6 +208,15 @@ MISSING: Mapping[str, str] = {
         ("rating_sham_shift", "pass_rate_sham_shift", "pass_flips_sham"),
         "no sample has readable ratings in control and in the sham",
     ),
+    **dict.fromkeys(
+        (
+            "rating_contrast",
+            "pass_rate_contrast",
+            "rating_sham_contrast",
+            "pass_rate_sham_contrast",
+        ),
+        "no sample has readable ratings of both judges in the arms that are compared",
+    ),
     "flaws_detected": "no sample has a rating above the lowest without the flaw",
     "near_threshold": NO_RATING,
     "rating_bias": "no answer has a readable rating and a grade of people on the same scale",

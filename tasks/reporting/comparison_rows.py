@@ -34,7 +34,10 @@ from tasks.reporting.wording import (
     with_who,
 )
 
-PRIMARY = ("mps_sham_contrast", "mps_contrast")
+RATED = {"rating_sham_contrast": " sd", "rating_contrast": " sd"}
+RATED |= {"pass_rate_sham_contrast": " pass rate", "pass_rate_contrast": " pass rate"}
+"""Contrasts of ratings -> the unit of their difference."""
+PRIMARY = ("mps_sham_contrast", "mps_contrast", *RATED)
 BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 CELL = ("dataset", "prompt", "wave")
@@ -66,8 +69,9 @@ def contrast_groups(
     simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other", "other_prompt"]
-    # Over the sham where both are there.
-    primary = primary.sort(pl.col("statistic") != PRIMARY[0], maintain_order=True).unique(
+    # Over the sham where both are there, and grades rather than passes.
+    order = pl.col("statistic").cast(pl.Enum(PRIMARY))
+    primary = primary.sort(order, maintain_order=True).unique(
         cell, keep="first", maintain_order=True
     )
     beside = {
@@ -154,6 +158,7 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
 
 def _difference(row: Row, digits: int, *, with_words: bool = False) -> Text:
     text = said({**row, "estimate": row["contrast"]}, digits)
+    text = text._replace(text=text.text + RATED.get(row["statistic"], ""))
     if not with_words or row["finding"] is None:
         return text
     return Text(text.text, f"{text.note}; {row['finding']}, p {p_value(row['p_holm'])}")
@@ -167,7 +172,10 @@ def _sizes(row: Row) -> Text:
     values = (row["judge_value"], row["other_value"])
     known = " and ".join(number(value, 3) for value in values if value is not None)
     samples = count(row["n"], "sample") if row["n"] != row["clusters"] else ""
-    return Text(thousands(row["clusters"]), ", ".join(filter(None, [samples, f"MPS {known}"])))
+    measure = "shift" if row["statistic"] in RATED else "MPS"
+    return Text(
+        thousands(row["clusters"]), ", ".join(filter(None, [samples, f"{measure} {known}"]))
+    )
 
 
 PS = ("p_value", "p_adjusted", "p_holm", "p_by")

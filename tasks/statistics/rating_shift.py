@@ -175,7 +175,7 @@ def _in_deviations(
     if shifts.is_empty():
         return Estimates.empty()
     items = deviations(shifts, arm, base)
-    found = linearised(f"{name}_sd", summed(items, SUMS, _standardised), _linear)
+    found = linearised(f"{name}_sd", summed(items, SUMS, _standardised), in_deviations)
     whole = (
         items.filter("counted")
         .group_by(PART)
@@ -212,10 +212,11 @@ def deviations(shifts: pl.DataFrame, arm: str, base: str) -> pl.DataFrame:
 
 
 def _standardised(sums: dict[str, Sums]) -> Sums:
-    return _linear(sums).estimate
+    return in_deviations(sums).estimate
 
 
-def _linear(sums: dict[str, Sums]) -> Linear:
+def in_deviations(sums: dict[str, Sums]) -> Linear:
+    """Return a shift over the deviation of control ratings, from sums of :func:`deviations`."""
     n = sums["n"]
     shift, mean, square = (over(sums[name], n) for name in SUMS)
     variance = square - mean**2

@@ -30,3 +30,8 @@ def test_intervals_and_tests_of_ratings_keep_their_level(benchmark: Import) -> N
         assert row["coverage"] == pytest.approx(0.95, abs=0.05), row
         if row["statistic"] in bench.SHIFTS:
             assert row["rejected"] == pytest.approx(0.05, abs=0.046), row
+    pairs = bench.contrasts(bench.QUIET, bench.QUIET, 142, 200, 11)
+    assert set(pairs["statistic"]) == {"rating_sham_contrast", "pass_rate_sham_contrast"}
+    for row in pairs.to_dicts():
+        assert row["coverage"] == pytest.approx(0.95, abs=0.05), row
+        assert row["rejected"] == pytest.approx(0.05, abs=0.046), row

@@ -46,6 +46,24 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     assert "pair_v1" in page
 
 
+def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
+    voirdire: Voirdire, warehouse: Warehouse
+) -> None:
+    wordings = ("--prompt", "single_v1", "--prompt", "single_reference_v1", "--prompt", "binary_v1")
+    done = voirdire("audit", *SMALL, *wordings)
+    assert done.returncode == 0, done.stderr
+    compared = done.stdout.split("Prompts compared")[1]
+    assert "offline/dazzled, fake_reference, single_reference_v1 - single_v1: " in compared
+    query = "select statistic, prompt, other_prompt, contrast, judge_value, other_value, n from "
+    [pair] = warehouse.query(f"{query} mart.contrasts").to_dicts()
+    # A prompt with grades and one with pass or fail have no unit in common.
+    assert pair["statistic"] == "rating_sham_contrast"
+    assert (pair["prompt"], pair["other_prompt"], pair["n"]) == (*sorted(wordings[1:4:2]), 20)
+    assert pair["contrast"] == pytest.approx(pair["judge_value"] - pair["other_value"])
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    assert "Which judges differ" in page
+
+
 def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Warehouse) -> None:
     refused = voirdire("audit", *SMALL, "--prompt", "pair_v1", "--reworded")
     assert refused.returncode == 2

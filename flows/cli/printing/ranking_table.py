@@ -187,15 +187,19 @@ def _rank(value: float | None) -> str:
 
 
 PAIRS = """
-    select judge, perturbation, prompt, other_prompt, contrast, low, high, p_holm, finding, reason
+    select judge, perturbation, prompt, other_prompt, statistic, contrast, low, high, p_holm,
+        finding, reason
     from mart.contrasts
-    where study = ? and other = judge and statistic in ('mps_contrast', 'mps_sham_contrast')
-    order by judge, kind desc, perturbation, prompt, other_prompt
+    where study = ? and other = judge
+        and statistic in ('mps_contrast', 'mps_sham_contrast', 'rating_contrast',
+            'rating_sham_contrast', 'pass_rate_contrast', 'pass_rate_sham_contrast')
+    order by judge, kind desc, perturbation, prompt, other_prompt, statistic desc
 """
 COMPARED = ("judge", "perturbation", "prompt", "other prompt", "difference", "p, Holm", "finding")
 COMPARISON = (
     "difference: the judge's shift with the prompt minus that with the other, with its 95 % "
-    "interval; above 0, the first prompt lets the judge be moved further toward the target. "
+    "interval; above 0, the perturbation moves the judge further in favour of the changed answer "
+    "with the first prompt. "
     "biased: one of the two is moved more."
 )
 
@@ -210,7 +214,7 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
             "-"
             if row["contrast"] is None
-            else f"{number(row['contrast'])} " + interval(row["low"], row["high"]),
+            else f"{number(row['contrast'])}{_unit(row)} " + interval(row["low"], row["high"]),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
@@ -225,6 +229,11 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             print_line(console, f"{judge}, {perturbation}, {prompt} - {other}: {finding}")
             print_line(console, f"    difference {difference}, p (Holm) {p}")
     print_line(console, COMPARISON)
+
+
+def _unit(row: dict[str, Any]) -> str:
+    """Return the unit of a contrast of ratings; a score has none."""
+    return {"rating": " sd", "pass": " pass"}.get(row["statistic"].split("_")[0], "")
 
 
 REWORDED = """

@@ -1,0 +1,167 @@
+"""Contrasts of judges of single answers: whose ratings a perturbation moves further."""
+
+import numpy as np
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.keys import BETWEEN
+from tasks.counting.cells import differences
+from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.cluster_sums import PART, grouped
+from tasks.inference.delta_method import Linear, linearised, summed
+from tasks.inference.linearised_errors import Sums
+from tasks.pointwise.shifts import passes, rating_shifts
+from tasks.statistics import Rows, statistic
+from tasks.statistics.rating_shift import ENDS, SUMS, UNMOVED, in_deviations
+
+PERTURBED = ("dataset", "wave", "mode", "perturbation")
+OTHER = "_other"
+NAMES = {
+    "rating": {False: "rating_contrast", True: "rating_sham_contrast"},
+    "pass": {False: "pass_rate_contrast", True: "pass_rate_sham_contrast"},
+}
+
+
+@statistic(
+    source="methods.md, sections 5 and 16 (pairs of judges; pointwise endpoint)",
+    gives=(
+        "rating_contrast",
+        "rating_sham_contrast",
+        "pass_rate_contrast",
+        "pass_rate_sham_contrast",
+    ),
+    family="comparison",
+    unit="sd",
+    null=0.0,
+    rows={
+        "rating_sham_contrast": {"floor": "sham"},
+        "pass_rate_contrast": {"unit": "share"},
+        "pass_rate_sham_contrast": {"unit": "share", "floor": "sham"},
+    },
+)
+def rating_contrast(ratings: DataFrame[Ratings]) -> Rows:
+    """Measure how much further a perturbation moves one judge's ratings than another's.
+
+    Compared are judges with the same prompt and, if there are several prompts, each judge with one
+    prompt and the same judge with another, on the answers that both rated. ``rating_contrast =
+    rating_shift_sd(judge) - rating_shift_sd(other)``, each in that judge's own standard deviations
+    of control; ``pass_rate_contrast = pass_rate_shift(judge) - pass_rate_shift(other)``. Named
+    ``..._sham_contrast`` they are over the sham, which is used where every judge has enough shams.
+
+    Parameters
+    ----------
+    ratings
+        One row per rating; only whole ratings of targets count.
+
+    Returns
+    -------
+    Estimates
+        One row per perturbation and pair, of judges that both grade or both pass; the other judge
+        is the ``subgroup``, with its prompt (``judge / prompt``) if that is another one. Grades by
+        the delta method, passes by cluster linearisation.
+
+    Notes
+    -----
+    p-values are raw; the mart ``contrasts`` adjusts them over all pairs of a perturbation (Holm).
+    Pairs with a judge that passes or fails every answer have no interval: nothing could move it.
+
+    References
+    ----------
+    methods.md, sections 3, 5 and 16.
+
+    Examples
+    --------
+    Control grades 4, 6, 8 of one judge with experimental ones 5, 6, 10, and 4, 6, 8 with 4, 6, 8 of
+    another: shifts 1 and 0 over the deviation 1.633, so .612. With a pass mark of 6 both pass the
+    last two in both arms: 0.
+    """
+    shifts = rating_shifts(ratings)
+    if shifts.is_empty():
+        return []
+    whole = shifts.filter(pl.col("subgroup") == "")
+    groups = grouped(whole)
+    over = pl.Series(over_shams(whole, groups)[groups.cell])
+    whole = whole.with_columns(over=over).with_columns(pl.col("over").all().over(PERTURBED))
+    found: list[pl.DataFrame] = []
+    for over_sham in (False, True):
+        some = whole.filter(pl.col("over") == over_sham)
+        graded, passed = _pairs(_graded(some)), _pairs(_passed(some))
+        if graded.height:
+            sums = (*SUMS, *(f"{name}{OTHER}" for name in SUMS))
+            parts = summed(graded, sums, lambda sums: _apart(sums).estimate)
+            found.append(linearised(NAMES["rating"][over_sham], parts, _apart))
+        if passed.height:
+            found.append(_of_passes(NAMES["pass"][over_sham], passed))
+    return found
+
+
+def _shift(what: str) -> pl.Expr:
+    base = pl.when("over").then(f"sham_{what}").otherwise(f"control_{what}")
+    return pl.col(f"experimental_{what}") - base
+
+
+def _graded(shifts: pl.DataFrame) -> pl.DataFrame:
+    return shifts.filter("graded").with_columns(
+        d=_shift("points"), y="control_points", q="control_square", alike=pl.lit(value=False)
+    )
+
+
+def _passed(shifts: pl.DataFrame) -> pl.DataFrame:
+    either = ("experimental_passed", "control_passed")
+    some = passes(shifts).with_columns(d=_shift("passed"), y="control_passed", q=pl.lit(0.0))
+    return some.with_columns(
+        alike=(
+            pl.max_horizontal(either).max().over(PART) == pl.min_horizontal(either).min().over(PART)
+        )
+    )
+
+
+def _pairs(shifts: pl.DataFrame) -> pl.DataFrame:
+    """Lay each pair of judges, or of prompts of a judge, side by side on the answers of both."""
+    place = [*PERTURBED, "sample"]
+    numbers = ["judge", "prompt", "simulated", *SUMS, "alike"]
+    other = shifts.select(*place, pl.col(numbers).name.suffix(OTHER))
+    judge, prompt = (
+        (pl.col(name).cast(pl.String), pl.col(f"{name}{OTHER}").cast(pl.String))
+        for name in ("judge", "prompt")
+    )
+    same, alone = judge[0] == judge[1], prompt[0] == prompt[1]
+    both = shifts.join(other, on=place, how="inner", maintain_order="left").filter(
+        (alone & (judge[0] < judge[1])) | (same & (prompt[0] < prompt[1]))
+    )
+    numbers = [f"{name}{end}" for name in SUMS for end in ("", OTHER)]
+    known = pl.all_horizontal(pl.col(numbers).is_not_null())
+    return both.with_columns(
+        pl.col("simulated") | pl.col(f"simulated{OTHER}"),
+        subgroup=pl.when(same).then(judge[0] + BETWEEN + prompt[1]).otherwise(judge[1]),
+        alike=pl.col("alike") | pl.col(f"alike{OTHER}"),
+        counted=known,
+        dropped=~known,
+    )
+
+
+def _apart(sums: dict[str, Sums]) -> Linear:
+    one = in_deviations(sums)
+    other = in_deviations({"n": sums["n"], **{name: sums[f"{name}{OTHER}"] for name in SUMS}})
+    slopes = one.slopes | {f"{name}{OTHER}": -slope for name, slope in other.slopes.items()}
+    reason = np.where(np.isnan(one.estimate), one.reason, other.reason)
+    return Linear(one.estimate - other.estimate, slopes, reason)
+
+
+def _of_passes(name: str, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return differences of shifts of pass rates, which lie between -2 and 2."""
+    one, other = ((pl.col(f"d{end}") + 1) / 2 for end in ("", OTHER))
+    rows = differences(name, pairs, one, other)
+    alike = pairs.group_by(PART).agg(_alike=pl.col("alike").any())
+    some = ~pl.col("_alike")
+    doubled = ("estimate", "low", "high", "standard_error", "boot_low", "boot_high")
+    return (
+        rows.with_columns(pl.col(doubled) * 2)
+        .join(alike, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(
+            *(pl.when(some).then(each).alias(each) for each in (*ENDS, "standard_error")),
+            reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
+        )
+        .select(rows.columns)
+    )
