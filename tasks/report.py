@@ -153,7 +153,7 @@ def report(
         choices=_choices(estimates, findings),
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
-        advice=advice(concluded.recommendations, facts.wave),
+        advice=advice(concluded.recommendations, facts.wave, None),
         policy=[not_measured(concluded.recommendations), policy(facts.thresholds)],
         summary=summary(findings, *_questions(primary, findings, facts.persons)),
         groups=result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons),

@@ -43,6 +43,11 @@ HEADINGS = {
     "MPS": ("mean preference shift, over the sham where there is one", "mps_sham"),
     "dASR": ("attack success rate above its floor", "dasr"),
     "LOS": ("log-odds shift", "los"),
+    "DP": (
+        "detection power: share of flaws detected, 1 - ASR / floor (of samples in both)",
+        "detection_power",
+    ),
+    "D": ("share of flaws detected, from mean scores", "detection_share"),
 }
 """Column of a table or of the report -> its meaning, and the statistic that it shows.
 

@@ -322,9 +322,9 @@ def _completed(
         if newer:
             raise ValueError(f"{newer}.")
         raise ValueError(
-            f"study {study!r} has votes of models only, and its data no column label (which answer "
-            f"is right: anchor, tie or target). Let people vote with `voirdire booth {study}`, or "
-            "give their labels with --humans FILE."
+            f"study {study!r} has votes of models only, and its data have no column label (which "
+            "answer is right: anchor, tie or target). Let people vote with `voirdire booth "
+            f"{study}`, or give their labels with --humans FILE."
         )
     if voted.who.is_empty():
         raise ValueError(

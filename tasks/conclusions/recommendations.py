@@ -260,6 +260,10 @@ def _reason() -> pl.Expr:
         " ({} [{}, {}], limit {})",
         *(written(name) for name in ("value", "low", "high", "tolerance")),
     ).fill_null("")
+    # A mixed bias rests on the spread of the shifts, not on their mean.
+    spread = pl.col("reason").str.extract(r"((?:shifts differ|the shift differs) between [^;]*)")
+    mixed = pl.col("finding").eq_missing("mixed")
+    numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
     decided = pl.col("finding").is_in([*FOUND]).fill_null(value=False) | (
         pl.col("verdict") != "inconclusive"
     )

@@ -48,8 +48,13 @@ WAYS = {
 """What a judge may not be measured on -> how to measure it."""
 
 
-def advice(recommendations: pl.DataFrame, wave: str = "") -> list[Advice]:
-    """Return a line per judge for the wave ``wave``, or for the last one without results of it."""
+def advice(
+    recommendations: pl.DataFrame, wave: str = "", most: int | None = REASONS_SHOWN
+) -> list[Advice]:
+    """Return a line per judge for the wave ``wave``, or for the last one without results of it.
+
+    Each line has at most ``most`` reasons; null: all.
+    """
     if recommendations.is_empty():
         return []
     shown = of_wave(recommendations, wave)
@@ -63,7 +68,7 @@ def advice(recommendations: pl.DataFrame, wave: str = "") -> list[Advice]:
             row["recommendation"],
             clip(clean(row["who"]), 60),
             row["simulated"],
-            _why(row),
+            _why(row, most),
         )
         for row in rows.to_dicts()
     ]
@@ -78,12 +83,13 @@ def not_measured(recommendations: pl.DataFrame) -> str:
     return f"Not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
 
 
-def _why(row: Mapping[str, Any]) -> str:
+def _why(row: Mapping[str, Any], most: int | None) -> str:
     """Say why a judge is recommended or not: reasons, what is undecided, what was not measured."""
     reasons = (row["reasons"] or "").split("; ") if row["reasons"] else []
-    rest = len(reasons) - REASONS_SHOWN
+    shown = reasons[:most]
+    rest = len(reasons) - len(shown)
     more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
-    parts = ["; ".join([*reasons[:REASONS_SHOWN], *more])]
+    parts = ["; ".join([*shown, *more])]
     word, undecided = row["recommendation"], row["undecided"]
     if word == USE:
         # Drift may be undecided.

@@ -237,6 +237,10 @@ def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
     return {name: columns for name, columns in missing.items() if columns}
 
 
+ABOUT = {"human": "human (votes of people)"}
+"""Column whose name alone does not say what it needs -> how to name it."""
+
+
 def lacking_line(filled: Collection[str], begin: str = "Not computed") -> str:
     """Say in one line which columns the statistics without data need; empty if there are none."""
     names: dict[tuple[str, ...], list[str]] = {}
@@ -244,7 +248,8 @@ def lacking_line(filled: Collection[str], begin: str = "Not computed") -> str:
         names.setdefault(columns, []).append(name)
     needs = [
         f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} the "
-        f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
+        f"column{'s' if len(columns) > 1 else ''} "
+        f"{' and '.join(ABOUT.get(column, column) for column in columns)}"
         for columns, some in names.items()
     ]
     return f"{begin}: {'; '.join(needs)}." if needs else ""

@@ -75,7 +75,9 @@ def test_all_statistics_that_need_labels_authors_or_people_are_filled(
     found = warehouse.query("select distinct statistic from estimates where estimate is not null")
     assert FILLED - set(found["statistic"]) == set()
     shown = " ".join(done.stdout.split())
-    needed = "gap_agreement, mt_bench_agreement, noise_ceiling need the column human."
+    needed = (
+        "gap_agreement, mt_bench_agreement, noise_ceiling need the column human (votes of people)."
+    )
     assert f"Not computed: {needed}" in shown
     # Of simulated judges only those with a sound judgement know which answer is flawed.
     accuracy = dict(

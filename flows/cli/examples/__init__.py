@@ -35,4 +35,4 @@ def write_examples() -> None:
     say("\n".join([f"{folder}: {len(written)} files written.", *(f"  {name}" for name in written)]))
     if kept := len(names) - len(written):
         say(f"{kept} files were there and are unchanged.")
-    say("Next: voirdire list studies, then voirdire audit example (offline, seconds).")
+    say("Next: voirdire list studies, then voirdire audit example (offline, within a minute).")

@@ -260,7 +260,8 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     elif flaws:
         sentences.append(
             f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the share of "
-            "flaws detected, 1 - ASR / floor; D is the same share computed from mean scores."
+            "flaws detected, 1 - ASR / floor over the samples that count for both; D is the same "
+            "share computed from mean scores."
         )
     return " ".join([*sentences, *_position_legend(rows)])
 

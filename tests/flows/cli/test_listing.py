@@ -102,7 +102,7 @@ def test_every_name_is_explained(name: str, first: str, told: str) -> None:
 def test_columns_of_the_table_are_explained() -> None:
     of_report = {"MPS", "dASR", "LOS"}
     same = {head for head, (row, _) in OF_JUDGES.items() if head == row}
-    assert {*RATES, "n", *OF_JUDGES, *of_report} - same == HEADINGS.keys()
+    assert {*RATES, "n", "DP", "D", *OF_JUDGES, *of_report} - same == HEADINGS.keys()
     assert {row for _, row in HEADINGS.values()} <= {
         row for entry in STATISTICS.values() for row in entry.gives
     }

@@ -113,6 +113,13 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     assert row["reasons"] == f"{reason} (.01 [-.01, .03], limit .05)"
 
 
+def test_a_mixed_bias_names_the_spread_that_it_rests_on(recommended: Any) -> None:
+    spread = "shifts differ between questions: spread of true shifts .23 [.15, .30]"
+    mixed = gate("bias", "inconclusive", reason=f"first; {spread}; last")
+    [row] = recommended(mixed, findings=[finding("mixed")])
+    assert row["reasons"] == f"biased by boast on some questions ({spread})"
+
+
 def test_the_gravest_reason_comes_first(recommended: Any) -> None:
     [row] = recommended(
         gate("position", "fail", margin=-9.0),

@@ -49,6 +49,11 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
     ]
 
 
+def test_a_report_has_all_reasons() -> None:
+    refused = advised({"recommendation": "do not use", "reasons": "a; b; c; d; e"})
+    assert [line.why for line in advice(refused, most=None)] == ["A; b; c; d; e"]
+
+
 def test_what_no_judge_was_measured_on_is_said_once() -> None:
     rows = advised({"judge": "ada", "not_measured": "drift"}, {"judge": "bo"})
     assert not_measured(rows) == ""
