@@ -85,7 +85,7 @@ IS_LABELLED = """
 
 LIST = f"""
     select
-        (select count(*) from chosen) as total, c.*, q.question, l.people, l.texts,
+        (select count(*) from chosen) as total, c.*, q.question, l.people, l.labelled, l.texts,
         coalesce({CONDITIONS["invalid"]}, false) as invalid,
     from (from chosen order by place limit {ROWS_PER_PAGE:d} offset $skipped) as c
     left join (

@@ -92,7 +92,7 @@ def _about(what: str, row: Mapping[str, Any]) -> str:
         return f"{row['perturbation'] or row['arm']}: {row['choice']}"
     changed = f"{row['control'] or 'no verdict'} -> {row['experimental'] or 'no verdict'}"
     sham = f" (sham: {row['sham']})" if row["sham"] else ""
-    again = f", repeat {row['repeat']}" if row["repeat"] else ""
+    again = "" if row["repeat"] is None else f", repeat {row['repeat'] + 1}"
     return f"{row['perturbation']}{several}{again}: {changed}{sham}"
 
 
@@ -121,7 +121,7 @@ def _marked(before: str, after: str) -> Text:
 
 def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
     # People label unperturbed items; a single answer is compared repeat by repeat.
-    same = [*SAME, *(["repeat"] if row.get("repeat") else [])]
+    same = [*SAME, *(["repeat"] if row.get("repeat") is not None else [])]
     own = replies.filter(*(pl.col(name) == row[name] for name in same))
     unperturbed = pl.col("perturbation").is_null()
     wanted = pl.lit(row.get("perturbation"), pl.String)
