@@ -12,6 +12,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.progress import usd
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.comparison_rows import (
     adjustment_rows,
@@ -56,6 +57,9 @@ MODES = {
     "paper": "paper: the sign of the sum of all valid votes, as in arXiv:2402.10669",
 }
 
+
+RATED = {"mean_rating", "pass_rate"}
+"""Statistics of judges of single answers."""
 
 FLOORS = {
     "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
@@ -327,7 +331,7 @@ def _provenance(
         "dataset": facts.dataset,
         "judge prompts": _prompts(facts, estimates),
         "waves": _values(estimates, "wave") or "one",
-        "verdicts": MODES.get(facts.mode, facts.mode),
+        "verdicts": _verdicts(facts, estimates),
         "votes per pair": thousands(facts.votes_per_pair),
         **_sizes(primary, estimates),
         "primary endpoint": _endpoint(findings),
@@ -388,6 +392,14 @@ def _floor(estimates: DataFrame[Estimates]) -> str:
     return "; ".join(floors) or f"none: {NO_NOISE if attacked else 'nothing was perturbed'}"
 
 
+def _verdicts(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
+    """State how votes become verdicts: of pairs in two orders, and of single answers."""
+    shown = {*estimates["statistic"]}
+    single = ["single answers have no order: votes on the same answer are averaged"]
+    pairs = [] if shown & RATED and "tie_rate" not in shown else [MODES.get(facts.mode, facts.mode)]
+    return "; ".join([*pairs, *(single if shown & RATED else [])])
+
+
 def _calls(facts: ReportFacts) -> dict[str, str]:
     """Return the cost of asking: calls, tokens, money."""
     if facts.from_file:
@@ -397,7 +409,7 @@ def _calls(facts: ReportFacts) -> dict[str, str]:
         "served from the warehouse": thousands(facts.from_warehouse),
         "failed": thousands(facts.failed),
         "tokens": thousands(facts.tokens),
-        "cost": "not known" if facts.cost_usd is None else f"{facts.cost_usd:.2f} USD",
+        "cost": "not known" if facts.cost_usd is None else f"{usd(facts.cost_usd)} USD",
     }
 
 

@@ -22,7 +22,10 @@ from tasks.readers.formats import FORMATS
 from tasks.statistics import STATISTICS, Row, Statistic
 
 HEADINGS = {
-    "n": ("number of samples with a shift; without perturbations, number of ballots", "mps"),
+    "n": (
+        "number of samples with a shift; of position: votes; without perturbations: ballots",
+        "mps",
+    ),
     "shift": (
         "mean preference shift (MPS) toward the changed answer, over the sham where there is one",
         "mps_sham",
@@ -124,6 +127,13 @@ def show_catalogues(only: str | None = None) -> None:
                     say(problem, err=True)
 
 
+def known_names() -> set[str]:
+    """Return every name that :func:`explain` knows."""
+    listings = _listings()
+    entries = {name for listing in listings.values() for name in listing.about}
+    return {*_rows(), *HEADINGS, *CALIBRATE_ROWS, *listings, *PROVIDERS, *entries}
+
+
 def explain(name: str) -> None:
     """Print every meaning of a name; for statistics, with formula and sources.
 
@@ -139,15 +149,7 @@ def explain(name: str) -> None:
         return
     meanings = [*_statistics(name), *_catalogue_entries(name, listings), *_provider(name)]
     if not meanings:
-        known = [
-            *_rows(),
-            *HEADINGS,
-            *CALIBRATE_ROWS,
-            *listings,
-            *PROVIDERS,
-            *(n for s in listings.values() for n in s.about),
-        ]
-        near = str(unknown("name", name, sorted(set(known)))).partition(" Known: ")[0]
+        near = str(unknown("name", name, sorted(known_names()))).partition(" Known: ")[0]
         raise UnknownNameError(f"{near} `voirdire list` shows all names.")
     say("\n\n".join(meanings))
 

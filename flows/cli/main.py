@@ -28,7 +28,10 @@ from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, wareh
 
 
 @click.group(
-    cls=Commands, context_settings=CONTEXT, sections=("Audit", "People", "Results", "Operate")
+    cls=Commands,
+    context_settings=CONTEXT,
+    sections=("Audit", "People", "Results", "Operate"),
+    examples=("voirdire audit quick", "voirdire show quick"),
 )
 @click.version_option(package_name="voirdire")
 def main() -> None:
@@ -57,7 +60,10 @@ for command in (browse, export, gate, report, show, snapshot, sql):
 def audit(
     study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
-    """Run STUDY (default: quick) and show which judges are biased."""
+    """Run STUDY (default: quick) and show which judges are biased.
+
+    An option that is not given has the value that the file of STUDY gives, else its default.
+    """
     from flows.cli.printing.live import shown
 
     with shown(f"audit {options.get('name') or study}", lines=True) as view:
@@ -85,7 +91,10 @@ def audit(
 @warehouse_option
 @clear_errors
 def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
-    """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
+    """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick).
+
+    An option that is not given has the value that the file of STUDY gives, else its default.
+    """
     from flows.cli.plan import show_plan
     from flows.studies import make_study
     from tasks.kit.defaults import limited_by
@@ -349,7 +358,9 @@ def init() -> None:
         "voirdire list dasr",
     ),
 )
-@click.argument("name", required=False)
+@click.argument(
+    "name", required=False, shell_complete=complete_from("flows.cli.listing", "known_names")
+)
 @clear_errors
 def list_(name: str | None) -> None:
     """List all names that options accept, or explain NAME, such as a statistic or a column.

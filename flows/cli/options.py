@@ -28,13 +28,17 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def complete_from(module: str, catalogue: str) -> Complete:
-    """Return what completes the names of a catalogue, which is imported only then."""
+    """Return what completes the names of a catalogue, or of a function's result.
 
-    def names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    It is imported only then.
+    """
+
+    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
         known = getattr(import_module(module), catalogue)
-        return sorted(name for name in known if name.startswith(begun))
+        names = known() if callable(known) else known
+        return sorted(name for name in names if name.startswith(begun))
 
-    return names
+    return complete
 
 
 def complete_studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -76,9 +80,12 @@ OPTIONS = (
     click.option(
         "--dataset",
         shell_complete=complete_from("tasks.datasets", "DATASETS"),
-        help="Name of a dataset, or path of your own data file.",
+        help="Name of a dataset, or path of your own data file. Default: bloom, the bundled one.",
     ),
-    click.option("--folder", help="Folder with the files of a dataset that is not bundled."),
+    click.option(
+        "--folder",
+        help="Folder with the files of a dataset that is not bundled. Default: none.",
+    ),
     click.option(
         "--by",
         "category_column",
@@ -96,34 +103,37 @@ OPTIONS = (
         "perturbations",
         multiple=True,
         shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-        help="Perturbation (repeatable).",
+        help="Perturbation to test (repeatable). Default: the four classic ones, such as "
+        "fake_reference; `voirdire list perturbations` shows all.",
     ),
     click.option(
         "--judge",
         "judges",
         multiple=True,
         shell_complete=complete_from("tasks.providers", "JUDGES"),
-        help="Judge to audit (repeatable).",
+        help="Judge to audit (repeatable). Default: five simulated ones.",
     ),
     click.option(
         "--prompt",
         "prompts",
         multiple=True,
         shell_complete=complete_from("tasks.prompts", "PROMPTS"),
-        help="Judge prompt (repeatable).",
+        help="Prompt that the judges get (repeatable). Default: pair_v2.",
     ),
-    click.option("--votes", "votes_per_pair", type=int, help="Votes per judge and pair."),
+    click.option(
+        "--votes", "votes_per_pair", type=int, help="Votes per judge and pair. Default: 2."
+    ),
     click.option(
         "--mode",
         type=MODES,
         help="balanced: show each pair equally often in both orders. paper: draw positions at "
-        "random, as in arXiv 2402.10669.",
+        "random, as in arXiv 2402.10669. Default: balanced.",
     ),
     click.option(
         "--stop",
         type=STOPS,
         help="Stop asking about a pair early: when the verdict can no longer change (lossless), "
-        "or when one answer leads by two votes (pair).",
+        "or when one answer leads by two votes (pair). Default: none.",
     ),
     click.option(
         "--probe",
@@ -135,7 +145,7 @@ OPTIONS = (
         "--sham",
         type=SHAMS,
         help="Recipe of the sham (meaning-free edit) that shifts are measured against. none: "
-        "measure against the control.",
+        "measure against the control. Default: first.",
     ),
     click.option(
         "--detects-at",
@@ -155,10 +165,21 @@ OPTIONS = (
         help="Also ask about each control pair in other words of the same meaning (variants of the "
         "judge prompt), to measure how many verdicts depend on the wording.",
     ),
-    click.option("--wave", help="Label of this measurement. A new label casts all votes again."),
-    click.option("--seed", type=int, help="Random seed of templates, shams and positions."),
-    click.option("--limit", type=int, help="Maximum number of questions."),
-    click.option("--budget", "budget_usd", type=float, help="Maximum cost in US dollars."),
+    click.option(
+        "--wave",
+        help="Label of this measurement, such as a date. A new label casts all votes again. "
+        "Default: no label.",
+    ),
+    click.option(
+        "--seed", type=int, help="Random seed of templates, shams and positions. Default: 0."
+    ),
+    click.option("--limit", type=int, help="Maximum number of questions. Default: all."),
+    click.option(
+        "--budget",
+        "budget_usd",
+        type=float,
+        help="Maximum cost in US dollars. Default: no limit.",
+    ),
     click.option(
         "--gaps-allowed",
         type=float,
@@ -179,7 +200,7 @@ OPTIONS = (
     click.option(
         "--checks",
         type=CHECKS,
-        help="Drop texts that fail a validity check, or keep and flag them.",
+        help="Drop texts that fail a validity check, or keep and flag them. Default: drop.",
     ),
 )
 pictures_option = click.option(

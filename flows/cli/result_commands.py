@@ -114,7 +114,12 @@ def show(
     ),
 )
 @click.argument("query", required=False)
-@click.option("--ask", metavar="QUESTION", help="Answer this question, such as `which_judge`.")
+@click.option(
+    "--ask",
+    metavar="QUESTION",
+    shell_complete=complete_from("flows.cli.questions", "question_names"),
+    help="Answer this question, such as `which_judge`.",
+)
 @click.option(
     "--set",
     "values",

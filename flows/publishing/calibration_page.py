@@ -14,6 +14,7 @@ from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreem
 from schemas.results import Annotations, Estimates
 from schemas.runs import Runs
 from tasks.agreement.compare import Comparison
+from tasks.calibration.rated_labels import PEOPLE
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
 from warehouse.store import Warehouse
@@ -65,6 +66,8 @@ def _page(
     people, judges = (
         Path(file).name if file else votes for file in (calibration.humans, calibration.judges)
     )
+    if people == votes and {*found.annotations.filter("human")["annotator"]} == {PEOPLE}:
+        people = f"a column of the data of study {calibration.study}"
     facts = CalibrationFacts(
         name=calibration.name,
         people=people,

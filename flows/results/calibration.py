@@ -42,6 +42,7 @@ from tasks.calibration.calibrate import (
 )
 from tasks.kit.defaults import calibrated_by
 from tasks.progress import step
+from tasks.reporting.wording import number
 from warehouse.store import Saving, Warehouse
 
 TAKEN = """
@@ -260,5 +261,5 @@ def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
     more = f", {doubtful} of them doubtful{more}" if doubtful else more
     return (
         f"{passed} of {asked.height} judges may replace people ({calibration.metric}, "
-        f"{calibration.epsilon_kind} epsilon {calibration.epsilon:g}){more}"
+        f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}){more}"
     )

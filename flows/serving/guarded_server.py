@@ -21,6 +21,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HOSTS = ("127.0.0.1", "localhost")
 POLICY_VIOLATION = 1008
+ICONS = {"/ico/undefined.svg": "/ico/pending.svg", "/favicon-dark.ico": "/ico/favicon-dark.ico"}
+"""What Prefect's pages ask for but lack, before they know the state of a run -> what is meant."""
 
 
 def origins(port: int) -> list[str]:
@@ -45,7 +47,9 @@ class Guard:
             if self._reports and scope["type"] == "http" and scope["path"].startswith(ROOT):
                 await self._reports(scope, send)
             else:
-                await self._app(scope, receive, send)
+                path = scope.get("path", "")
+                meant = {**scope, "path": ICONS[path]} if path in ICONS else scope
+                await self._app(meant, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:

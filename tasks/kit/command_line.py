@@ -87,9 +87,7 @@ class Command(click.Command):
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage, and below it the examples."""
         super().format_usage(ctx, formatter)
-        if self.examples:
-            with formatter.section("Examples"):
-                formatter.write("".join(f"  {example}\n" for example in self.examples))
+        _write_examples(self.examples, formatter)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""
@@ -98,6 +96,12 @@ class Command(click.Command):
             for parameter in self.params:
                 _check(context, parameter, context.params.get(parameter.name or ""))
         return context
+
+
+def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {example}\n" for example in examples))
 
 
 LONGEST_SENTENCE = 500
@@ -109,9 +113,20 @@ class Commands(click.Group):
 
     command_class = Command
 
-    def __init__(self, *args: Any, sections: Sequence[str] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        sections: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
-        self.sections = sections
+        self.sections, self.examples = sections, examples
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage, and below it the examples."""
+        super().format_usage(ctx, formatter)
+        _write_examples(self.examples, formatter)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""

@@ -159,8 +159,11 @@ def favoured(row: Row) -> str:
 
 
 def detected(row: Row) -> str:
-    """Write the share of flaws that a detract finding rests on: ``DP .64 [.52, .76]``."""
-    if row.get("detected") is None:
+    """Write the share of flaws that a detract finding rests on: ``DP .64 [.52, .76]``.
+
+    That a judge rewards a flaw rests on its shift.
+    """
+    if row.get("detected") is None or row["finding"] == "rewards":
         return ""
     known = row["detected_low"] is not None and row["detected_high"] is not None
     ends = f" {interval(row['detected_low'], row['detected_high'])}" if known else ""

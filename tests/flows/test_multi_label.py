@@ -76,7 +76,7 @@ def test_six_judges_five_people_all_metrics_both_kinds_of_epsilon(
     [words] = re.findall(r"^voirdire (calibrate .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
     done = voirdire(*words.split(), COLUMNS="120")
     assert done.returncode == 0, done.stderr
-    assert "4 of 6 judges may replace people (jaccard, additive epsilon 0.15)" in done.stderr
+    assert "4 of 6 judges may replace people (jaccard, additive epsilon .15)" in done.stderr
     table = done.stdout.split("Winning rates by metric, epsilon .15 of both kinds")[1]
     rows = re.findall(
         r"^(\w+) +moderators/(\S+) +(\S+) +(\[\S+, \S+\]) +(\S+) +(\S+) (\w+) +(\S+) (\w+)",

@@ -94,7 +94,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "have the column category only" in " ".join(other.stderr.split())
 
 
-def test_the_pass_fail_example_of_init(voirdire: Voirdire) -> None:
+def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> None:
     assert voirdire("init").returncode == 0
     audited = voirdire("audit", "pass_fail")
     assert audited.returncode == 0, audited.stderr
@@ -112,6 +112,12 @@ def test_the_pass_fail_example_of_init(voirdire: Voirdire) -> None:
     flipped = voirdire("show", "pass_fail", "--most", "1").stdout
     assert re.search(r"fake_reference, repeat \d: (fail -> pass|pass -> fail)", flipped)
     assert flipped.count("control, target alone") == 1
+    reports = tmp_path / "reports"
+    told = (reports / "pass_fail.html").read_text("utf-8")
+    assert "single answers have no order: votes on the same answer are averaged" in told
+    assert re.search(r"\d+ ratings flipped</a>", told)
+    told = (reports / "pass_fail-people.html").read_text("utf-8")
+    assert "<dd><bdi>a column of the data of study pass_fail</bdi></dd>" in told
     unlabelled = voirdire("audit", "quick", "--prompt", "binary_v1", "--limit", "6")
     assert unlabelled.returncode == 0, unlabelled.stderr
     without = voirdire("calibrate", "quick")

@@ -94,7 +94,7 @@ def test_a_study_runs_from_the_ui(
     assert ("cast offline/random 1-36" in of_audit, tags) == (True, TAGS)
     assert third == (
         "COMPLETED",
-        "1 of 1 judges may replace people (accuracy, additive epsilon 0.1)",
+        "1 of 1 judges may replace people (accuracy, additive epsilon .10)",
     )
     assert warehouse.query("select judge, passed from mart.alt_test where asked").rows() == [
         ("ada", True)

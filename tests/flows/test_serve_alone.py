@@ -247,6 +247,13 @@ def test_a_page_of_another_site_is_refused(serving: Any) -> None:
     assert serving.deployment("quick")["entrypoint"] == "flows.audit.audit"
 
 
+def test_icons_that_pages_of_prefect_name_wrongly_are_there(serving: Any) -> None:
+    # A browser would report each as an error on the page of a run.
+    for path in ("/ico/undefined.svg", "/favicon-dark.ico"):
+        bare = {"Authorization": None, "Accept": "image/*", "Content_Type": None}
+        assert serving.ask("HEAD", path, api="", **bare)[0] == 200
+
+
 def test_who_does_not_authenticate_is_refused(serving: Any) -> None:
     path = f"/deployments/{serving.deployment('quick')['id']}"
     body = {"entrypoint": "evil.flow"}

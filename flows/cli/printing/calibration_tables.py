@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
-from flows.cli.printing.terminal import interval, number, plain_table
+from flows.cli.printing.terminal import interval, number, plain_table, print_rows
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import (
     Calibrated,
@@ -241,8 +241,11 @@ def show_table(
         )
         for row in rows_by_judge.asked.iter_rows(named=True)
     ]
-    columns = ("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people", "items", "")
-    console.print(plain_table(columns, rows))
+    columns = (
+        *("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people", "items"),
+        "verdict",
+    )
+    print_rows(console, columns, rows)
     if curve:
         _show_curve(console, rows_by_judge.judges)
     _show_metrics(console, found)

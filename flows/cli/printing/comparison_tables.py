@@ -7,7 +7,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.cli.printing.terminal import plain_table, print_line
+from flows.cli.printing.terminal import plain_table, print_line, print_rows
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
 from tasks.reporting.agreement_rows import (
@@ -94,7 +94,8 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
         )
         for part in parts
     ]
-    console.print(plain_table(names, rows, title), "")
+    print_rows(console, names, rows, title)
+    console.print()
 
 
 def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:

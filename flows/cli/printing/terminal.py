@@ -114,8 +114,8 @@ def _result_lines(
             yield Text.from_markup(who)
         known = [name for name in _rates(rows) if row[RATES[name][0]] is not None]
         rates = [f"{name} {_bounded(row, name, ' ')}" for name in known or _rates(rows)]
-        name, size = escape(_name(row)), _shown(row["n"]) or "-"
-        head = f"{name}, n {size}: {_finding(row, ' ')}"
+        size = f"{_shown(row['n']) or '-'}{' votes' if row['kind'] == POSITION else ''}"
+        head = f"{escape(_name(row))}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
         for line in _filled(rates, width - 4):
             yield Padding(Text.from_markup(line), (0, 0, 0, 4), expand=False)
@@ -236,9 +236,10 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         *(["shift of the rating in standard deviations (sd) of control"] if "sd" in units else []),
         *(["shift of the pass rate (pass)"] if "share" in units else []),
     ]
+    of_slots = any(row["kind"] == POSITION for row in rows)
     sentences = [
         "Brackets: 95 % confidence intervals.",
-        "n: number of samples.",
+        f"n: number of samples{' (position: of votes)' if of_slots else ''}.",
         f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:
@@ -308,7 +309,8 @@ def print_rows(
     """Print rows as a table, folding texts to fit the terminal; if too wide, one list per row."""
     for gap in GAPS:
         widths = _widths(columns, rows, console.width - gap * (len(columns) - 1))
-        if widths:
+        # Rather a smaller gap than a name in two lines.
+        if widths and (gap == GAPS[-1] or not _cut(columns, rows, widths)):
             table = plain_table(columns, rows, title)
             table.padding = (0, gap, 0, 0)
             for column, width in zip(table.columns, widths, strict=True):
@@ -358,7 +360,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
     for index, column in enumerate(columns):
         content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
-        floor = NARROWEST["name" if column in (*WHOLE, "finding") else "text"]
+        floor = NARROWEST["name" if column in WHOLE or column.endswith("finding") else "text"]
         needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES))
         word = max(map(cell_len, _header(column, 0).split("\n")))
         least.append(max(needed, min(word, NARROWEST["heading"])))
@@ -377,6 +379,17 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
             for index in some:
                 least[index] += least[index] < most[index] and sum(least) < room
     return least
+
+
+def _cut(columns: Sequence[str], rows: Sequence[Sequence[Any]], widths: Sequence[int]) -> bool:
+    """Tell whether a name is folded in columns of these widths."""
+    return any(
+        cell_len(part) > width
+        for index, (column, width) in enumerate(zip(columns, widths, strict=True))
+        if column in WHOLE
+        for row in rows
+        for part in _lines(row[index])
+    )
 
 
 def _clip(value: Any, width: int = 800) -> str:

@@ -31,6 +31,11 @@ def questions() -> tuple[Question, ...]:
     return tuple(_read(file) for file in sorted(Path(__file__).parent.glob("*.sql")))
 
 
+def question_names() -> list[str]:
+    """Return the names of all questions."""
+    return [each.name for each in questions()]
+
+
 def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
     """Return the query of a question and its parameters, from texts such as ``study=nightly``.
 

@@ -20,6 +20,11 @@ def _commands() -> dict[str, click.Command]:
 
 
 def test_every_help_begins_with_two_examples_that_can_be_typed() -> None:
+    whole = CliRunner().invoke(main, ["--help"], prog_name="voirdire").stdout
+    assert re.findall(r"^  voirdire .*", whole.split("\n\n")[1], re.MULTILINE) == [
+        "  voirdire audit quick",
+        "  voirdire show quick",
+    ]
     for name, command in _commands().items():
         shown = CliRunner().invoke(command, ["--help"], prog_name=f"voirdire {name}").stdout
         _, examples, *_ = shown.split("\n\n")
@@ -37,7 +42,7 @@ def test_every_help_begins_with_two_examples_that_can_be_typed() -> None:
 def test_all_commands_stand_in_four_sections() -> None:
     shown = CliRunner().invoke(main, ["--help"]).stdout
     titles = re.findall(r"^(\w+):$", shown, re.MULTILINE)
-    assert titles == ["Options", "Audit", "People", "Results", "Operate"]
+    assert titles == ["Examples", "Options", "Audit", "People", "Results", "Operate"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -65,3 +70,5 @@ def test_shells_complete_names(shell: str, tmp_path: Path) -> None:
     assert "offline/dazzled" in completed("audit", "--judge", "offline/d")
     assert "quick" in completed("report", "qui")
     assert "fake_reference" in completed("show", "--perturbation", "fake")
+    assert "which_judge" in completed("sql", "--ask", "wh")
+    assert "dasr" in completed("list", "das")

@@ -112,7 +112,7 @@ def test_files_are_kept_with_marts_and_report(
     files = ("--humans", write("people", PEOPLE), "--judges", write("judges", JUDGES))
     done = call("calibrate", *files, "--pictures", str(tmp_path / "pictures"))
     assert done.exit_code == 0, done.output
-    assert "1 of 2 judges may replace people (accuracy, additive epsilon 0.1)." in done.stderr
+    assert "1 of 2 judges may replace people (accuracy, additive epsilon .10)." in done.stderr
     assert "saved under the name 'people' in " in done.stderr
     tests = place.query(
         "select judge, epsilon, winning_rate, passed, advantage_probability, n, test "

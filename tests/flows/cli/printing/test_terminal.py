@@ -115,6 +115,18 @@ def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> 
     row = {"finding": "detects", "detected_by": "detection_power", "reason": "over the control"}
     told = " ".join(shown(60, share | row)).replace("\N{NO-BREAK SPACE}", " ")
     assert "detects (DP .64 [.52, .76]; over the control)" in told
+    # That a judge rewards a flaw rests on its shift, whatever the share is.
+    rewarding = " ".join(
+        shown(60, share | {"finding": "rewards", "detected_by": "detection_power"})
+    )
+    assert "rewards" in rewarding
+    assert "DP" not in rewarding
+
+
+def test_the_number_of_votes_of_the_position_has_its_unit() -> None:
+    position = {"perturbation": None, "kind": "position", "n": 76, "statistic": "position_gap"}
+    assert "position, n 76 votes: biased (toward the first slot)" in shown(60, position)
+    assert "n: number of samples (position: of votes)." in legend([ROW, ROW | position])
 
 
 @pytest.mark.parametrize(
