@@ -60,10 +60,7 @@ for command in (browse, export, gate, report, show, snapshot, sql):
 def audit(
     study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
-    """Run STUDY (default: quick) and show which judges are biased.
-
-    An option that is not given has the value that the file of STUDY gives, else its default.
-    """
+    """Run STUDY (default: quick) and show which judges are biased."""
     from flows.cli.printing.live import shown
 
     with shown(f"audit {options.get('name') or study}", lines=True) as view:
@@ -91,10 +88,7 @@ def audit(
 @warehouse_option
 @clear_errors
 def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
-    """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick).
-
-    An option that is not given has the value that the file of STUDY gives, else its default.
-    """
+    """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
     from flows.cli.plan import show_plan
     from flows.studies import make_study
     from tasks.kit.defaults import limited_by
@@ -353,10 +347,7 @@ def init() -> None:
 @main.command(
     name="list",
     section="Audit",
-    examples=(
-        "voirdire list",
-        "voirdire list dasr",
-    ),
+    examples=("voirdire list", "voirdire list dasr"),
 )
 @click.argument(
     "name", required=False, shell_complete=complete_from("flows.cli.listing", "known_names")

@@ -221,12 +221,18 @@ def server_option(default: str) -> Callable[..., Any]:
     )
 
 
+STUDY_FIRST = (
+    "An option that is not given has the value that the file of STUDY gives, else its default."
+)
+
+
 def study_options(name_help: str) -> Callable[..., Any]:
     """Return a decorator that adds the options that change a study."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed((*OPTIONS, click.option("--name", help=name_help))):
             command = option(command)
+        command.__doc__ = f"{command.__doc__}\n\n{STUDY_FIRST}"
         return command
 
     return add
