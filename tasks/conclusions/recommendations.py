@@ -105,7 +105,9 @@ def recommend(
             undecided=pl.col("reason_text")
             .filter(standing.is_in([UNDECIDED, OPEN]))
             .str.join("; "),
-            more_questions=pl.col("more").filter(standing.is_in([CARE, UNDECIDED])).max(),
+            more_questions=pl.coalesce(
+                pl.col("more").filter(standing == word).max() for word in (UNDECIDED, CARE)
+            ),
             not_measured=pl.concat_str(
                 pl.when(unmeasured != "").then(unmeasured),
                 *absent,
@@ -217,15 +219,20 @@ def _more_questions() -> pl.Expr:
 
     The half-width of an interval falls with the root of the number of questions. The interval of a
     bias must exclude 0, or its 90 % interval must lie within the limit; other intervals must
-    exclude the limit.
+    exclude the limit, so of these the end that lies beyond it counts.
     """
     effect = pl.col("gate").is_in(["bias", "position"]) & (
         pl.col("kind").is_in(["promote", "position"])
     )
-    half = (pl.col("high") - pl.col("low")) / 2
+    below = pl.col("value").abs() < pl.col("tolerance")
+    beyond = pl.when(pl.col("value") < pl.col("tolerance")).then(pl.col("high") - pl.col("value"))
+    half = (
+        pl.when(effect | (pl.col("gate") == "drift"))
+        .then((pl.col("high") - pl.col("low")) / 2)
+        .otherwise(beyond.otherwise(pl.col("value") - pl.col("low")))
+    )
     narrower = float(normal_quantile(0.95) / normal_quantile(0.975))
     size = pl.col("value").abs()
-    below = size < pl.col("tolerance")
     needed = (
         pl.when(effect & below)
         .then((pl.col("tolerance") - size) / narrower)

@@ -89,8 +89,10 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
     shown = reasons[:most]
     rest = len(reasons) - len(shown)
     more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
-    parts = ["; ".join([*shown, *more])]
+    limiting = "; ".join([*shown, *more])
     word, undecided = row["recommendation"], row["undecided"]
+    # What the data do not decide comes first where it is the reason.
+    parts = [] if word == NOT_ENOUGH else [limiting]
     if word == USE:
         # Drift may be undecided.
         every = row["passed"] + row["inconclusive"]
@@ -103,6 +105,8 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         parts.append(undecided)
     elif word == NOT_ENOUGH and not row["not_measured"]:
         parts.append("no bias, detection of flaws or agreement with people could be measured")
+    if word == NOT_ENOUGH:
+        parts.append(limiting)
     if row["not_measured"]:
         parts.append(f"not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))

@@ -50,7 +50,9 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
             | {"clusters": clusters, "subgroup": ""}
             for row in said
         ]
-        sized.append({**ADA, **WHOLE, "kind": None, "statistic": "invalid_rate"})
+        sized.append(
+            {**ADA, **WHOLE, "kind": None, "statistic": "invalid_rate", "clusters": clusters}
+        )
         found = recommend(
             Gates.of(pl.DataFrame(gates, infer_schema_length=None)),
             Findings.of(pl.DataFrame(said, infer_schema_length=None)),
@@ -214,6 +216,19 @@ def test_so_many_questions_decide_and_fewer_do_not(
     else:
         assert decided(clusters + more)
         assert more == 1 or not decided(clusters + more - 2)
+
+
+def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
+    recommended: Any,
+) -> None:
+    # Of 0 unreadable replies the upper end .14 must fall to .10: 40 * (.14 / .10)^2 = 78.4
+    unread = gate("validity", "inconclusive", value=0.0, low=0.0, high=0.14, tolerance=0.1)
+    wide = gate("bias", "inconclusive", value=0.0, low=-0.5, high=0.5)
+    [row] = recommended(unread, wide)
+    assert row["recommendation"] == "not enough data"
+    # Not those of the bias, which do not make the judge undecided.
+    assert row["more_questions"] == 39
+    assert row["undecided"] == "validity is undecided (about 39 more questions)"
 
 
 def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) -> None:

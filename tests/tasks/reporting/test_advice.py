@@ -24,7 +24,8 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": "position is undecided (about 40 more)", "more_questions": 40},
+            | {"undecided": "position is undecided (about 40 more)", "more_questions": 40}
+            | {"reasons": "boast is undecided"},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
             {"judge": "eve", "inconclusive": 1, "undecided": "drift is undecided"},
@@ -43,7 +44,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         "Prefers one slot",
         (
             "About 40 more questions would decide if the estimates stay as they are. "
-            "Position is undecided (about 40 more)"
+            "Position is undecided (about 40 more). Boast is undecided"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
