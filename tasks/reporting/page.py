@@ -15,9 +15,10 @@ from tasks.charts import Chart, charts_of
 from tasks.drawing.render import inline_svg
 from tasks.drawing.spec import LOOK, Spec, with_variables
 from tasks.progress import step
-from tasks.reporting.wording import clean
+from tasks.reporting.wording import MINUS, clean
 
 TEMPLATES = Path(__file__).with_name("templates")
+HYPHEN = re.compile(r"(?<=[\s\[(])-(?=\.\d)")
 RUNTIME = Path(__file__).parents[1] / "drawing" / "vendor" / "vega.js"
 
 
@@ -59,7 +60,13 @@ def environment() -> Any:
         finalize=_harmless,
     )
     made.filters["anchor"] = anchor
+    made.filters["signed"] = signed
     return made
+
+
+def signed(text: str) -> str:
+    """Return a reason, which is plain text in the warehouse, with the minus sign of the tables."""
+    return HYPHEN.sub(MINUS, text)
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:

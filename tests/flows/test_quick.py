@@ -110,6 +110,8 @@ def test_its_tables_can_be_read(
     page.goto((folder / "reports" / "quick.html").as_uri())
     assert page.evaluate(SMALL) == []
     assert page.evaluate(WIDER) == 0
+    # Reasons have the minus sign of the tables.
+    assert re.findall(r"[\s\[(]-\.\d", page.locator("body").inner_text()) == []
     # Of the text before the first table, one paragraph is open.
     explained = page.locator("#results ~ p").first.bounding_box()
     table = page.locator("#results ~ .wide").first.bounding_box()
