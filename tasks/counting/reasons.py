@@ -187,7 +187,7 @@ MISSING: Mapping[str, str] = {
         "no contest of these models has a valid vote in each order",
     ),
     "win_rate_naive": "no contest of these models has a valid vote with the first model first",
-    "self_score_error": "no other judge scored a contest that this judge scored",
+    "self_score_error": "no other judge that is not simulated scored a contest of this judge",
     **dict.fromkeys(("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"), WAVES),
     **dict.fromkeys(
         ("rating_drift", "rating_shift_drift"), "no answer has readable ratings in both waves"

@@ -234,7 +234,11 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     what = [
         *(["mean preference shift (MPS) toward the changed answer"] if compared else []),
         *(["shift of the rating in standard deviations (sd) of control"] if "sd" in units else []),
-        *(["shift of the pass rate (pass)"] if "share" in units else []),
+        *(
+            ["shift of the pass rate or of the share of labels chosen (pass)"]
+            if "share" in units
+            else []
+        ),
     ]
     of_slots = any(row["kind"] == POSITION for row in rows)
     sentences = [

@@ -67,6 +67,19 @@ def test_two_judges_have_all_intervals(call: Call, tmp_path: Path) -> None:
     assert "bias finding" in done.stdout
 
 
+def test_words_of_the_summary_are_whole_in_80_columns(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = json.loads((tmp_path / "people.json").read_text(encoding="utf-8"))["ann"]
+    names = ("offline/dazzled", "offline/fair")
+    judges = {name: people | {"t04": 7, "t14": 7} for name in names}
+    (tmp_path / "judges.json").write_text(json.dumps(judges), encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    table = call("--threshold", "6").stdout
+    for name in names:
+        assert re.search(rf"^{name} +40 .* inconclusive *$", table, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
