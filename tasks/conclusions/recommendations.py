@@ -81,7 +81,9 @@ def recommend(
         return Recommendations.empty()
     known = _with_questions(rated, findings, estimates, drifts)
     inconclusive = pl.col("verdict") == "inconclusive"
-    projected = known.with_columns(more=pl.when(inconclusive).then(_more_questions()))
+    # The next wave confirms a suspicion, not more questions.
+    suspect = (pl.col("gate") == "drift") & pl.col("reason").is_not_null()
+    projected = known.with_columns(more=pl.when(inconclusive & ~suspect).then(_more_questions()))
     rows = projected.with_columns(_standing()).with_columns(_weight(), _reason(), _subject())
     standing = pl.col("standing")
     limiting, measured = standing.is_in([FORBIDS, CARE]), standing != NOT_MEASURED

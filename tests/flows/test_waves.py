@@ -97,7 +97,7 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     assert "Drift since the first wave: emu/one changed." in said[3]
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
-    assert "more question" not in said[2]
+    assert "fake reference is undecided (about" not in said[2].lower()
     rates = """
         select wave, round(estimate, 2), unit, state from drifts
         where study = 'strict' and measure = 'rating_drift' order by wave

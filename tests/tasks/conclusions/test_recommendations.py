@@ -250,7 +250,7 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) ->
     assert found["undecided"] == "drift is undecided (about 286 more questions)"
     # A change that the next wave must confirm does limit it.
     suspect = wide | {"reason": "suspect: the next wave must confirm it"}
-    [limited] = recommended(gate("bias"), gate("validity"), suspect)
+    [limited] = recommended(gate("bias"), gate("validity"), suspect, drifts=changed)
     assert limited["recommendation"] == "use with care"
     assert limited["reasons"] == "drift is undecided: suspect: the next wave must confirm it"
 
