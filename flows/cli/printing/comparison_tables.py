@@ -116,8 +116,8 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
     where = f"{in_report} in the report" if saved else f"more with {more}"
     shown = f"; the first {SHOWN} ({where})" if many > SHOWN else ""
     names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
-    title = f"{view.differing}, worst first{shown}"
-    console.print(plain_table(names, [row[: len(names)] for row in rows], title), "")
+    print_line(console, f"{view.differing}, worst first{shown}", style="italic")
+    console.print(plain_table(names, [row[: len(names)] for row in rows]), "")
 
 
 def _plain(text: str) -> str:
