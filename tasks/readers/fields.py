@@ -257,7 +257,10 @@ def reported(problems: Problems) -> Iterator[None]:
     except (duckdb.Error, UnicodeDecodeError) as error:
         text = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
         first = text.split("\n", maxsplit=1)[0]
-        problems.add("", f"cannot be read ({first[:200]})", RESAVE)
+        what = f"cannot be read ({first[:200]})"
+        if "maximum_object_size" in first:
+            what = "has a row of more than 16 MB"
+        problems.add("", what, RESAVE)
     problems.check()
 
 
