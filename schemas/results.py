@@ -1,11 +1,13 @@
 """Frames of results: estimates, annotations, findings and other conclusions, drifts."""
 
+from typing import get_args
+
 import pandera.polars as pa
 
 from schemas.curation import KINDS
 from schemas.frame import Result, counted, name, optional, share
 from schemas.judging import Measured
-from schemas.keys import CELL, JUDGE
+from schemas.keys import CELL, JUDGE, Gate
 
 FINDINGS = [
     "biased",
@@ -273,7 +275,7 @@ class Contrasts(
     reason: str = name("why there is no conclusion; else null", nullable=True)
 
 
-GATES = ["position", "validity", "bias", "discernment", "agreement", "drift"]
+GATES = [*get_args(Gate)]
 
 
 class Gates(

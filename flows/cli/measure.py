@@ -36,7 +36,6 @@ from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
 from tasks.logs.recognised import counts_of, limits_of, recognised_line
 from tasks.progress import current_status, step
-from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
 from tasks.reporting.summary import marks_of
@@ -164,12 +163,6 @@ def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
         )
     if told := described(file):
         raise ValueError(told)
-    return _own_votes(file)
-
-
-def _own_votes(file: Path) -> DataFrame[VoteLog]:
-    if file.suffix.lower() == ".json":
-        raise ValueError(f"{file.name}: {NO_FORMAT}.")
     return read_votes(file)
 
 
@@ -188,7 +181,7 @@ def show_recognised(
         if told := described(path):
             say(told)
             return
-        votes = _own_votes(path)
+        votes = read_votes(path)
         say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")
         if line := _lacking(votes, None):
             say(f"- {line}")

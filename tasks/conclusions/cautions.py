@@ -4,7 +4,7 @@ import polars as pl
 
 from schemas.keys import JUDGE
 from schemas.results import LOST, Estimates
-from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
+from tasks.conclusions.rules import MIXED_WHY, SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
 from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
@@ -159,12 +159,12 @@ def mixed_rules() -> tuple[Rule, ...]:
     return (
         Rule(
             moved.fill_null(value=False),
-            pl.format("shifts differ between questions: spread of true shifts {}", deviation),
+            pl.format(f"{MIXED_WHY[0]} questions: spread of true shifts {{}}", deviation),
             MIXED,
         ),
         Rule(
             categories_differ.fill_null(value=False),
-            pl.format("the shift differs between {}: {} in {}", parts, shift, "category"),
+            pl.format(f"{MIXED_WHY[1]} {{}}: {{}} in {{}}", parts, shift, "category"),
             MIXED,
         ),
         Rule(

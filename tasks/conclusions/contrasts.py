@@ -1,5 +1,7 @@
 """Contrasts: findings about pairs of judges, which of the two is biased more."""
 
+from typing import NamedTuple
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -13,18 +15,28 @@ from tasks.kit.defaults import limits
 CELL = tuple(name for name in PANEL if name != "prompt")
 FAMILY = (*CELL, "statistic")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
-SINGLES = {
-    "mps_contrast": "mps",
-    "mps_sham_contrast": "mps_sham",
-    "los_contrast": "los",
-    "asr_contrast": "asr",
-    "mcnemar": "mcnemar",
-    "rating_contrast": "rating_shift_sd",
-    "rating_sham_contrast": "rating_shift_sham_sd",
-    "pass_rate_contrast": "pass_rate_shift",
-    "pass_rate_sham_contrast": "pass_rate_shift_sham",
+
+
+class Compared(NamedTuple):
+    """What a contrast compares."""
+
+    single: str
+    """The statistic of each of the two judges."""
+    minimum: str
+    """The threshold that holds the smallest relevant difference."""
+
+
+CONTRASTS = {
+    "mps_contrast": Compared("mps", "minimum_shift"),
+    "mps_sham_contrast": Compared("mps_sham", "minimum_shift"),
+    "los_contrast": Compared("los", "minimum_log_odds"),
+    "asr_contrast": Compared("asr", "minimum_asr_difference"),
+    "mcnemar": Compared("mcnemar", "minimum_asr_difference"),
+    "rating_contrast": Compared("rating_shift_sd", "minimum_rating_shift"),
+    "rating_sham_contrast": Compared("rating_shift_sham_sd", "minimum_rating_shift"),
+    "pass_rate_contrast": Compared("pass_rate_shift", "minimum_pass_rate_shift"),
+    "pass_rate_sham_contrast": Compared("pass_rate_shift_sham", "minimum_pass_rate_shift"),
 }
-"""Contrast -> the statistic of each of the two judges."""
 
 
 def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
@@ -36,18 +48,9 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
     deviations of ratings or pass rate), *no relevant bias* where the 90 % interval lies inside the
     minimum, else *inconclusive*.
     """
-    minima = {
-        "mps_contrast": limits().minimum_shift,
-        "mps_sham_contrast": limits().minimum_shift,
-        "los_contrast": limits().minimum_log_odds,
-        "asr_contrast": limits().minimum_asr_difference,
-        "mcnemar": limits().minimum_asr_difference,
-        "rating_contrast": limits().minimum_rating_shift,
-        "rating_sham_contrast": limits().minimum_rating_shift,
-        "pass_rate_contrast": limits().minimum_pass_rate_shift,
-        "pass_rate_sham_contrast": limits().minimum_pass_rate_shift,
-    }
-    pairs = estimates.filter(pl.col("statistic").is_in([*SINGLES])).rename({"subgroup": "other"})
+    minima = {name: getattr(limits(), each.minimum) for name, each in CONTRASTS.items()}
+    singles = {name: each.single for name, each in CONTRASTS.items()}
+    pairs = estimates.filter(pl.col("statistic").is_in([*CONTRASTS])).rename({"subgroup": "other"})
     if pairs.is_empty():
         return Contrasts.empty()
     pairs = (
@@ -56,7 +59,7 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
             half_width(pairs),
             few=why_not_enough(),
             tested=pl.when(is_enough()).then("p_value"),
-            single=pl.col("statistic").replace_strict(SINGLES, return_dtype=pl.String),
+            single=pl.col("statistic").replace_strict(singles, return_dtype=pl.String),
             minimum=pl.col("statistic").replace_strict(minima, return_dtype=pl.Float64),
         )
         .with_columns(
@@ -109,7 +112,8 @@ def _with_other_prompt(pairs: pl.DataFrame) -> pl.DataFrame:
 def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
     """Return the estimates of single judges, to stand beside the contrast."""
     whole = estimates.filter(
-        pl.col("subgroup") == "", pl.col("statistic").is_in([*SINGLES.values()])
+        pl.col("subgroup") == "",
+        pl.col("statistic").is_in([each.single for each in CONTRASTS.values()]),
     )
     return whole.select(
         *PANEL, single="statistic", **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")}

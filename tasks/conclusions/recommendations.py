@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
-from tasks.conclusions.rules import written
+from tasks.conclusions.rules import MIXED_WHY, written
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import limits
 
@@ -15,8 +15,7 @@ MOST_QUESTIONS = 1_000_000
 """A gate that needs more questions than this is not decided by more of them."""
 
 FORBIDS, CARE, UNDECIDED, PASSED = "forbids", "care", "undecided", "passed"
-OPEN = "open"
-NOT_MEASURED = "not measured"
+STATED, NOT_MEASURED = "stated", "not measured"
 """What a gate means for the recommendation."""
 SUBJECTS = {
     "position": "position",
@@ -105,7 +104,7 @@ def recommend(
             inconclusive=inconclusive.sum(),
             reasons=pl.col("reason_text").filter(limiting).str.join("; "),
             undecided=pl.col("reason_text")
-            .filter(standing.is_in([UNDECIDED, OPEN]))
+            .filter(standing.is_in([UNDECIDED, STATED]))
             .str.join("; "),
             more_questions=pl.coalesce(
                 pl.col("more").filter(standing == word).max() for word in (UNDECIDED, CARE)
@@ -197,7 +196,7 @@ def _standing() -> pl.Expr:
         .when(fails & pl.col("gate").is_in(limits().disqualifying))
         .then(pl.lit(FORBIDS))
         .when(open_ & (pl.col("gate") == "drift") & pl.col("reason").is_null())
-        .then(pl.lit(OPEN))
+        .then(pl.lit(STATED))
         .when(fails | open_)
         .then(pl.lit(CARE))
         .otherwise(pl.lit(PASSED))
@@ -270,7 +269,7 @@ def _reason() -> pl.Expr:
         *(written(name) for name in ("value", "low", "high", "tolerance")),
     ).fill_null("")
     # A mixed bias rests on the spread of the shifts, not on their mean.
-    spread = pl.col("reason").str.extract(r"((?:shifts differ|the shift differs) between [^;]*)")
+    spread = pl.col("reason").str.extract(f"((?:{'|'.join(MIXED_WHY)})[^;]*)")
     mixed = pl.col("finding").eq_missing("mixed")
     numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
     decided = pl.col("finding").is_in([*FOUND]).fill_null(value=False) | (

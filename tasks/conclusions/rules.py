@@ -29,6 +29,9 @@ WORST = {
 """Answer that gets the unreadable experimental votes -> ``subgroup`` of that worst case."""
 
 
+MIXED_WHY = ("shifts differ between", "the shift differs between")
+"""How a reason begins that makes a bias *mixed*: questions, and categories or criteria."""
+
 BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
 
 

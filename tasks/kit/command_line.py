@@ -72,7 +72,20 @@ def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]
     return click.option("--port", type=kind, default=default, show_default=True, help=text)
 
 
-class Command(click.Command):
+class _WithExamples(click.Command):
+    """A command, or a group of them, whose ``--help`` begins with its ``examples``."""
+
+    examples: Sequence[str] = ()
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage, and below it the examples."""
+        super().format_usage(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {example}\n" for example in self.examples))
+
+
+class Command(_WithExamples):
     """A command that rejects text which no option can have, naming the option.
 
     ``--help`` begins with its ``examples``; ``section`` is where the list of commands has it.
@@ -84,11 +97,6 @@ class Command(click.Command):
         super().__init__(*args, **options)
         self.examples, self.section = examples, section
 
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage, and below it the examples."""
-        super().format_usage(ctx, formatter)
-        _write_examples(self.examples, formatter)
-
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""
         with _bounded_errors():
@@ -98,17 +106,11 @@ class Command(click.Command):
         return context
 
 
-def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
-    if examples:
-        with formatter.section("Examples"):
-            formatter.write("".join(f"  {example}\n" for example in examples))
-
-
 LONGEST_SENTENCE = 500
 """No first sentence of a command's help is as long."""
 
 
-class Commands(click.Group):
+class Commands(_WithExamples, click.Group):
     """A group of such commands, listed by section in the order of ``sections``."""
 
     command_class = Command
@@ -122,11 +124,6 @@ class Commands(click.Group):
     ) -> None:
         super().__init__(*args, **options)
         self.sections, self.examples = sections, examples
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage, and below it the examples."""
-        super().format_usage(ctx, formatter)
-        _write_examples(self.examples, formatter)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""

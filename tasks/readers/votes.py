@@ -132,6 +132,9 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
 
 def _read(path: Path) -> tuple[pl.DataFrame, Place]:
     """Return the typed votes, and a function that names the place of a row."""
+    if path.suffix.lower() == ".json":
+        # Logs have this suffix, and tables do not.
+        raise ValueError(f"{path.name}: {NO_FORMAT}.")
     problems = Problems(path.name, LIKE, LIMITS)
     if known_suffix(path, problems, (*READERS, ".parquet")) == ".parquet":
         return _parquet(path), lambda row: f"{path.name}, row {row + 1}"

@@ -34,8 +34,8 @@ from tasks.reporting.wording import (
     with_who,
 )
 
-RATED = {"rating_sham_contrast": " sd", "rating_contrast": " sd"}
-RATED |= {"pass_rate_sham_contrast": " pass rate", "pass_rate_contrast": " pass rate"}
+RATED = {"rating_sham_contrast": "sd", "rating_contrast": "sd"}
+RATED |= {"pass_rate_sham_contrast": "share", "pass_rate_contrast": "share"}
 """Contrasts of ratings -> the unit of their difference."""
 PRIMARY = ("mps_sham_contrast", "mps_contrast", *RATED)
 BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
@@ -158,7 +158,8 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
 
 def _difference(row: Row, digits: int, *, with_words: bool = False) -> Text:
     text = said({**row, "estimate": row["contrast"]}, digits)
-    text = text._replace(text=text.text + RATED.get(row["statistic"], ""))
+    if unit := RATED.get(row["statistic"]):
+        text = text._replace(text=f"{text.text} {UNITS.get(unit, unit)}")
     if not with_words or row["finding"] is None:
         return text
     return Text(text.text, f"{text.note}; {row['finding']}, p {p_value(row['p_holm'])}")

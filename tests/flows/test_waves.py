@@ -92,7 +92,7 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
         rated.append(warehouse.query(passed).item())
     assert "no earlier named wave asked these judges the same questions" in said[0]
     # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
-    assert "Drift since the first wave: no alarm, but relevant changes of emu/one" in said[1]
+    assert "Drift since the first wave: no alert, but relevant changes of emu/one" in said[1]
     assert "Drift since the first wave: undecided for emu/one (suspect: the next wave" in said[2]
     assert "Drift since the first wave: emu/one changed." in said[3]
     # No number of questions shows what would move a judge that fails everything.

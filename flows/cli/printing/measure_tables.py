@@ -304,17 +304,17 @@ def _left_out(exclusions: Rule) -> list[str]:
     return lines
 
 
-STATES = {"quiet": "quiet (no alarm)"}
+STATES = {"quiet": "quiet (no alert)"}
 FIRST = "nothing to compare, as these are the results of the first"
-WIDE = "no alarm, but relevant changes of {} are not excluded (intervals reach beyond the limits)"
+WIDE = "no alert, but relevant changes of {} are not excluded (intervals reach beyond the limits)"
 
 
 def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> None:
     """Print suspected and confirmed drift, the verdict of the gate, and comparisons by state."""
     if drifts.is_empty():
         return
-    alarms = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
-    if alarms.height:
+    changed = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
+    if changed.height:
         columns = ["judge", "wave", "base", "perturbation", "measure", "change", "state"]
         rows = [
             [
@@ -326,7 +326,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
                 _bounded(row),
                 row["state"],
             ]
-            for row in alarms.to_dicts()
+            for row in changed.to_dicts()
         ]
         console.print()
         print_rows(console, columns, rows, "Drift")

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from flows.cli.printing.terminal import (
+    OF_RATINGS,
     fits,
     interval,
     number,
@@ -18,6 +19,7 @@ from flows.cli.printing.terminal import (
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from schemas.keys import PEOPLE, unit_name
+from tasks.reporting.comparison_rows import PRIMARY, RATED
 from tasks.reporting.wording import p_value
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -190,9 +192,7 @@ PAIRS = """
     select judge, perturbation, prompt, other_prompt, statistic, contrast, low, high, p_holm,
         finding, reason
     from mart.contrasts
-    where study = ? and other = judge
-        and statistic in ('mps_contrast', 'mps_sham_contrast', 'rating_contrast',
-            'rating_sham_contrast', 'pass_rate_contrast', 'pass_rate_sham_contrast')
+    where study = $study and other = judge and statistic in $primary
     order by judge, kind desc, perturbation, prompt, other_prompt, statistic desc
 """
 COMPARED = ("judge", "perturbation", "prompt", "other prompt", "difference", "p, Holm", "finding")
@@ -206,7 +206,7 @@ COMPARISON = (
 
 def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
     """Print how far each judge's shifts differ between two prompts; nothing if none has two."""
-    pairs = warehouse.query(PAIRS, [study]).to_dicts()
+    pairs = warehouse.query(PAIRS, {"study": study, "primary": [*PRIMARY]}).to_dicts()
     if not pairs:
         return
     rows = [
@@ -214,7 +214,8 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
             "-"
             if row["contrast"] is None
-            else f"{number(row['contrast'])}{_unit(row)} " + interval(row["low"], row["high"]),
+            else f"{number(row['contrast'])}{OF_RATINGS.get(RATED.get(row['statistic'], ''), '')} "
+            + interval(row["low"], row["high"]),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
@@ -229,11 +230,6 @@ def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             print_line(console, f"{judge}, {perturbation}, {prompt} - {other}: {finding}")
             print_line(console, f"    difference {difference}, p (Holm) {p}")
     print_line(console, COMPARISON)
-
-
-def _unit(row: dict[str, Any]) -> str:
-    """Return the unit of a contrast of ratings; a score has none."""
-    return {"rating": " sd", "pass": " pass"}.get(row["statistic"].split("_")[0], "")
 
 
 REWORDED = """

@@ -16,7 +16,7 @@ shown as (
 select
     j.study, j.judge, j.simulated, coalesce(s.state, 'not measured') as state,
     case
-        when s.state is not null then coalesce(s.reason, if(s.state = 'quiet', 'no comparison of this wave raised an alarm', null))
+        when s.state is not null then coalesce(s.reason, if(s.state = 'quiet', 'no comparison of this wave raised an alert', null))
         when coalesce(w.waves, 0) < 2 then format('needs 2 waves (audit --wave), has {}', coalesce(w.waves, 0))
         when w.newest < now() - to_days($days::integer) then format('no wave in the last {} days', $days)
         else 'no two waves with verdicts on the same questions'

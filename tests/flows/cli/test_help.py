@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from booth.cli import booth
 from flows.cli.main import main
+from flows.studies import Study
 
 
 def _commands() -> dict[str, click.Command]:
@@ -37,6 +38,25 @@ def test_every_help_begins_with_two_examples_that_can_be_typed() -> None:
             assert words[:2] == ["voirdire", name]
             # Options and arguments are known and have values that they accept.
             command.make_context(name, words[2:])
+
+
+def test_help_states_the_defaults_of_a_study() -> None:
+    study, seen = Study(), []
+    for option in main.commands["audit"].params:
+        default = getattr(study, option.name or "", None)
+        stated = re.search(r"Default: ([\w.]+?)[.,]?(?: |$)", getattr(option, "help", None) or "")
+        if not stated or default in (None, ""):
+            continue
+        if isinstance(default, int | float):
+            assert float(stated[1]) == default, option.name
+        elif isinstance(default, str):
+            assert stated[1] == default, option.name
+        elif len(default) == 1:
+            assert stated[1] == default[0], option.name
+        else:
+            continue
+        seen.append(option.name)
+    assert {"dataset", "prompts", "votes_per_pair", "mode", "sham", "seed", "checks"} <= {*seen}
 
 
 def test_all_commands_stand_in_four_sections() -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from flows.serving import serve_loop
-from flows.serving.serve_loop import STARTS, start_runs
+from flows.serving.serve_loop import start_runs
 
 
 class _Runner:
@@ -39,7 +39,7 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve_loop, "SECONDS_BETWEEN_STARTS", 0.0)
 
 
-@pytest.mark.parametrize("failures", range(STARTS))
+@pytest.mark.parametrize("failures", range(3))
 def test_a_runner_that_does_not_start_is_started_again(
     failures: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,4 +50,4 @@ def test_a_runner_that_does_not_start_is_started_again(
 
 def test_a_runner_that_never_starts_ends_serving() -> None:
     with pytest.raises(RuntimeError, match="Runner failed to start"):
-        asyncio.run(_start(STARTS))
+        asyncio.run(_start(3))
