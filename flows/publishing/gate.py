@@ -1,6 +1,7 @@
 """Gate for continuous integration: the scorecard of a study as outcome, JUnit XML and Markdown."""
 
 from collections.abc import Collection
+from shlex import quote
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -27,6 +28,9 @@ CHECKS = """
 RECOMMENDED = "select * from mart.recommendations where study = ?"
 LAST = """
     select state from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+"""
+WAVES = """
+    select distinct parameters->>'wave' as wave from runs where study = ? and flow = 'audit'
 """
 STATES = {"failed": "failed", "killed": "was killed"}
 
@@ -97,8 +101,8 @@ def gate_of(
         is named and the last run failed, because its judges may have changed.
     """
     run = study_of(run_of_results(warehouse, study))
-    found, recommended, last = warehouse.query_all(
-        (CHECKS, [study]), (RECOMMENDED, [study]), (LAST, [study])
+    found, recommended, last, waves = warehouse.query_all(
+        (CHECKS, [study]), (RECOMMENDED, [study]), (LAST, [study]), (WAVES, [study])
     )
     if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
         raise ValueError(
@@ -111,7 +115,8 @@ def gate_of(
             f"theirs by `voirdire remeasure {study}`."
         )
     if wave is not None:
-        _require("wave", {wave}, {*found["wave"]}, study)
+        again = f"`voirdire audit {study} --wave {quote(wave)}` measures its saved votes again."
+        _require("wave", {wave}, {*found["wave"]}, study, again if wave in waves["wave"] else "")
     _require("judge", judges, {*found["judge"]}, study)
     kept = [
         frame.filter(pl.col("judge").is_in(sorted(judges))) if judges else frame
@@ -185,10 +190,12 @@ def _differ(rows: pl.DataFrame, name: str) -> bool:
     return rows.filter(pl.col(name) != "any")[name].n_unique() > 1
 
 
-def _require(what: str, given: Collection[str], known: Collection[str], study: str) -> None:
+def _require(
+    what: str, given: Collection[str], known: Collection[str], study: str, help_: str = ""
+) -> None:
     if missing := sorted({*given} - {*known}):
         listed = ", ".join(filter(None, sorted(known))) or f"one {what} without a name"
         raise ValueError(
             f"--{what} {missing[0]!r}: study {study!r} has no results of this {what}. It has: "
-            f"{listed}."
+            f"{listed}. {help_}".rstrip()
         )

@@ -33,7 +33,9 @@ def gate(name: str, verdict: str = "pass", **changes: Any) -> Row:
 def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callable[..., Result]:
     """Return what saves gates as the results of a study and runs ``voirdire gate`` on them."""
 
-    def run(*rows: Row, words: tuple[str, ...] = (), last: str = "completed") -> Result:
+    def run(
+        *rows: Row, words: tuple[str, ...] = (), last: str = "completed", before: str = "after"
+    ) -> Result:
         path = tmp_path / "w.duckdb"
         judged = {(row["judge"], row["wave"]) for row in rows} - {("people/ben", "")}
         advised = [
@@ -43,6 +45,7 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
         ]
         waves = sorted({wave for _, wave in judged})
         runs = [_run("r1", "completed", 1, waves), _run("r2", last, 2, waves)]
+        runs.insert(0, _run("r0", "completed", 0, [before]))
         path.unlink(missing_ok=True)
         for each in runs:
             Warehouse(path).start_run(each)
@@ -144,6 +147,13 @@ def test_what_has_no_results_is_one_clear_error(
     done = gated(gate("validity"), words=words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert says in done.stderr
+
+
+def test_a_wave_whose_results_were_replaced_can_be_measured_again(gated: Any) -> None:
+    done = gated(gate("validity"), words=("--wave", "n 1"), before="n 1")
+    assert done.stderr.endswith(
+        "a name. `voirdire audit mine --wave 'n 1'` measures its saved votes again.\n"
+    )
 
 
 def test_results_from_before_a_failed_run_pass_nothing(gated: Any) -> None:
