@@ -1,12 +1,14 @@
 """`voirdire list`: every name that an option accepts, and what a name means."""
 
 import inspect
+import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
 from rich.console import Console
 
 from flows.cli.printing.terminal import plain_table, say
@@ -85,6 +87,12 @@ CALIBRATE_ROWS = {
 """Row or column of calibrate's tables -> its meaning."""
 
 
+LONG = 72
+"""Texts of more characters are printed below the name of their setting."""
+
+MAIN_SETTINGS = ("dataset", "judges", "perturbations", "prompts", "sham", "votes_per_pair")
+"""What is printed of a study even if it is the default."""
+
 FOLDERS = {"prompts": "judge prompts", "providers": "judges"}
 """Folder of the user's own -> the title of what it holds, where they differ."""
 
@@ -94,8 +102,8 @@ class Listing(NamedTuple):
 
     kind: str
     about: Mapping[str, str]
-    documented: Callable[[str], object] | None = None
-    """Returns the object whose docstring explains a name."""
+    text: Callable[[str], str] | None = None
+    """Returns the full text about a name."""
     catalogue: Catalogue[Any] | None = None
     """The catalogue of the names, if the user's own folder can add to it."""
 
@@ -176,6 +184,7 @@ def _rendered(documented: object) -> str:
     """Return a docstring as plain text: headings, literals and references without markup."""
     text = inspect.getdoc(documented) or ""
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
+    text = re.sub("::$", ":", text, flags=re.MULTILINE)
     sections = re.split(r"^(.+)\n-{3,}\n", text, flags=re.MULTILINE)
     parts = [sections[0].rstrip()]
     for heading, body in zip(sections[1::2], sections[2::2], strict=True):
@@ -194,9 +203,10 @@ def _declared(row: Row) -> str:
 def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[str]:
     for title, listing in listings.items():
         if name in listing.about and title not in ("statistics", "derived columns"):
-            docs = _rendered(listing.documented(name)) if listing.documented else ""
-            text = listing.with_origin(name, docs or listing.about[name])
-            yield f"{name} ({listing.kind}): {text}"
+            text = listing.text(name) if listing.text else ""
+            about, _, rest = text.partition("\n")
+            about = listing.with_origin(name, about or listing.about[name])
+            yield f"{name} ({listing.kind}): {about}\n{rest}".rstrip()
 
 
 def _provider(name: str) -> Iterator[str]:
@@ -208,6 +218,47 @@ def _provider(name: str) -> Iterator[str]:
         yield "\n".join([f"{name} (provider): {mark}{origin}", *judges])
 
 
+def _settings(about: str, given: BaseModel, *left_out: str, shown: Collection[str] = ()) -> str:
+    """Return a text, and the settings that are ``shown`` or differ from their defaults."""
+    values, set_ = given.model_dump(mode="json"), given.model_dump(exclude_defaults=True)
+    lines = [about, ""]
+    for name, value in values.items():
+        if name in left_out or name not in {*set_, *shown}:
+            continue
+        if isinstance(value, str) and len(value) > LONG:
+            lines.append(f"{name}:\n{textwrap.indent(value.strip(), '  ')}")
+        else:
+            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(lines)
+
+
+def _study(name: str) -> str:
+    """Return what a study is about, and its main settings."""
+    text = _settings(STUDIES[name].about, STUDIES[name].study, "name", shown=MAIN_SETTINGS)
+    return f"{text}\n\nOther settings have their defaults: docs/reference/study-file.md."
+
+
+def _prompt(name: str) -> str:
+    """Return where a prompt is from, how it is read, and its wording."""
+    prompt = PROMPTS[name]
+    text = _settings(prompt.source, prompt, "prompt", "source", "variants")
+    return f"{text}\nvariants = {json.dumps([*prompt.variants])}" if prompt.variants else text
+
+
+def _perturbation(name: str) -> str:
+    """Return what a perturbation does, where it is from and what its sham does."""
+    entry = PERTURBATIONS[name]
+    sham = f"\nSham: {_rendered(entry.sham)}" if entry.sham else ""
+    return f"{entry.kind}, {entry.bias}: {_rendered(entry.make)}\n\nSource: {entry.source}.{sham}"
+
+
+def _dataset(name: str) -> str:
+    """Return what a dataset holds, where it is from and its licence."""
+    entry = DATASETS[name]
+    text = _rendered(entry.load) or entry.summary
+    return f"{text}\n\nSource: {entry.source}.\nLicence: {entry.license}."
+
+
 def _rows() -> dict[str, Statistic]:
     return {row: entry for entry in STATISTICS.values() for row in entry.gives}
 
@@ -216,12 +267,12 @@ def _listings() -> dict[str, Listing]:
     """Return every list by its title."""
     return {
         "datasets": Listing(
-            "dataset", {n: entry.summary for n, entry in DATASETS.items()}, None, DATASETS
+            "dataset", {n: entry.summary for n, entry in DATASETS.items()}, _dataset, DATASETS
         ),
         "perturbations": Listing(
             "perturbation",
             {n: f"{e.kind}, {e.bias}: {e.summary}" for n, e in PERTURBATIONS.items()},
-            None,
+            _perturbation,
             PERTURBATIONS,
         ),
         "judges": Listing(
@@ -230,11 +281,15 @@ def _listings() -> dict[str, Listing]:
                 n: ("simulated: " if provider_of(n).simulated else "") + judge.about
                 for n, judge in JUDGES.items()
             },
-            None,
+            lambda n: _settings(
+                ("simulated: " if provider_of(n).simulated else "") + JUDGES[n].about,
+                JUDGES[n],
+                *("judge", "provider", "about"),
+            ),
             JUDGES,
         ),
         "judge prompts": Listing(
-            "judge prompt", {n: p.source for n, p in PROMPTS.items()}, None, PROMPTS
+            "judge prompt", {n: p.source for n, p in PROMPTS.items()}, _prompt, PROMPTS
         ),
         "statistics": Listing(
             "statistic", {n: entry.summary for n, entry in STATISTICS.items()}, None, STATISTICS
@@ -245,14 +300,19 @@ def _listings() -> dict[str, Listing]:
         "metrics": Listing(
             "metric of `calibrate`",
             {n: entry.summary for n, entry in METRICS.items()},
-            lambda n: METRICS[n].prepare,
+            lambda n: _rendered(METRICS[n].prepare),
             METRICS,
         ),
         "formats": Listing(
             "log of another tool",
             {n: f"{entry.title}: {entry.summary}" for n, entry in FORMATS.items()},
-            lambda n: FORMATS[n].read,
+            lambda n: _rendered(FORMATS[n].read),
             FORMATS,
         ),
-        "studies": Listing("study", {n: file.about for n, file in STUDIES.items()}, None, STUDIES),
+        "studies": Listing(
+            "study",
+            {n: file.about for n, file in STUDIES.items()},
+            _study,
+            STUDIES,
+        ),
     }
