@@ -36,7 +36,7 @@ def imported(file: Path) -> Iterator[str]:
 def files_to_follow(root: Path, what: str) -> set[str]:
     """Return the files that docs/architecture.md names for following one vote, or one ASR.
 
-    The sentence "To follow one ..." names steps of the road above it, perhaps with some of their
+    The sentence "To follow one ..." names numbered steps above it, perhaps with some of their
     files in brackets, and further files.
 
     Raises

@@ -1,4 +1,4 @@
-"""From votes to results: the one road that audits, `measure`, `remeasure` and benchmarks take."""
+"""Results of votes, computed alike for audits, `measure`, `remeasure` and benchmarks."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ from tasks.statistics import STATISTICS, with_floors
 
 
 class Steps(NamedTuple):
-    """The steps of the road: these functions, the same as cached tasks, or on counts in numbers."""
+    """The steps from votes to findings: these functions, cached tasks, or functions of counts."""
 
     count: Callable[[Any], Any] = count_votes
     tally: Callable[[Any, str], Any] = tally_votes
@@ -63,7 +63,7 @@ class Steps(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The first part of the road: votes counted, verdicts of pairs, and arms side by side."""
+    """Votes counted, verdicts of pairs, and arms side by side."""
 
     tallies: DataFrame[Tallies]
     verdicts: DataFrame[Verdicts]

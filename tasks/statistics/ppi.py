@@ -83,7 +83,6 @@ def ppi(contests: DataFrame[Contests]) -> Rows:
     it differs between pairs, labels are weighted by its inverse, G is the verdict on all pairs and
     lambda the weighted slope of Y on F; differences are then not given. If it is unknown, nothing
     is given, unless every pair is labelled. If all pairs are labelled, theta is their mean.
-    refused, unless every pair is labelled. With all pairs labelled theta is their mean.
 
     References
     ----------
