@@ -282,7 +282,6 @@ def _show(
     from flows.cli.printing.last_lines import next_step, show_places
     from flows.cli.printing.terminal import legend, lost_lines, result_table, show_advice
     from flows.publishing.pages import report_path
-    from tasks.prompts import is_known, prompt_of
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
 
@@ -293,12 +292,8 @@ def _show(
     if any(row["finding"] == "inconclusive" for row in rows):
         given = STUDIES[study.name].study if study.name in STUDIES else None
         known = given and study == given.model_copy(update={"wave": study.wave})
-        shown = [prompt_of(name) for name in study.prompts if is_known(name)]
-        alone = all(prompt.pointwise for prompt in shown)
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
-        hint = f" Inconclusive findings: {plan} shows the effects that this design can detect."
-        if alone:
-            hint = " Inconclusive findings: more questions narrow the intervals."
+        hint = f" Inconclusive findings: {plan} says how many more questions would decide them."
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False, highlight=False)
     columns = filled_columns(results.filled)
     # Votes on pairs; a study of single answers has ratings.
@@ -306,15 +301,10 @@ def _show(
     for line in (*lost_lines(rows), lacking):
         if line:
             _show_line(line)
-    if study.reworded:
-        from flows.cli.printing.ranking_table import rewording_lines
+    if study.reworded or len(study.prompts) > 1:
+        from flows.cli.printing.ranking_table import show_wordings
 
-        for line in rewording_lines(study.name, study.prompts, Warehouse(path)):
-            _show_line(line)
-    if len(study.prompts) > 1:
-        from flows.cli.printing.ranking_table import show_prompts
-
-        show_prompts(CONSOLE, study.name, Warehouse(path))
+        show_wordings(CONSOLE, study, Warehouse(path))
     _show_changes(study, path)
     _show_line("")
     for note in notes:

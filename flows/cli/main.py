@@ -305,9 +305,9 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
         from flows.cli.printing.terminal import say
         from flows.results.remeasure import remeasure_study
 
-        message = remeasure_study(study, warehouse, **options).message
-    show_ranked(study, warehouse)
-    say(message)
+        done = remeasure_study(study, warehouse, **options)
+    show_ranked(study, warehouse, done.study)
+    say(done.message)
 
 
 @main.command(

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -19,7 +19,7 @@ from flows.cli.printing.measure_tables import (
     show_rows,
     show_summary,
 )
-from flows.cli.printing.terminal import echo_data, number, print_line, print_rows, say
+from flows.cli.printing.terminal import echo_data, interval, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_of_votes
@@ -34,7 +34,7 @@ from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
-from tasks.logs.recognised import counts_of, limits_of, recognised_line
+from tasks.logs.recognised import counts_of, limits_of, recognised_line, with_intervals
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
@@ -141,7 +141,7 @@ def _show_all(
     view.close()
     console = Console(highlight=False)
     if other:
-        show_counts(console, counts_of(other))
+        show_counts(console, with_intervals(counts_of(other), concluded.estimates))
         if concluded.estimates.is_empty():
             return
     show_summary(console, f"{file}, mode {mode}", concluded, bias)
@@ -198,13 +198,14 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     if counts.is_empty():
         return
     by = [c for c in ("dataset", "criterion") if counts[c].n_unique() > 1]
+    by += ["prompt"] if counts.filter(~pl.col("human"))["prompt"].n_unique() > 1 else []
     rows = [
         [
             *(row[c] or "" for c in by),
             f"{row['judge']}{' (person)' if row['human'] else ''}",
             row["ratings"],
             row["invalid"],
-            number(row["mean"]),
+            f"{number(row['mean'])} {_ends(row)}".strip(),
             row["labels"] or "",
         ]
         for row in counts.head(MOST_COUNTS).to_dicts()
@@ -212,7 +213,15 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
     if counts.height > MOST_COUNTS:
         print_line(console, f"and {counts.height - MOST_COUNTS} more judges or people.")
-    print_line(console, "n: ratings. invalid: ratings without a value, not in the mean.", "dim")
+    line = "n: ratings. invalid: ratings without a value, not in the mean."
+    if "low" in counts.columns:
+        line += " Brackets: 95 % intervals; the ratings of an item that is repeated count as one."
+    print_line(console, line, "dim")
+
+
+def _ends(row: dict[str, Any]) -> str:
+    low, high = row.get("low"), row.get("high")
+    return "" if low is None else interval(low, high)
 
 
 def _agreement(

@@ -17,7 +17,7 @@ from rich.console import Console
 from flows.cli.power_analysis import (
     advice,
     detectable_effects,
-    detectable_table,
+    detectable_tables,
     earlier_spreads,
     effect_advice,
     effect_table,
@@ -26,6 +26,7 @@ from flows.cli.power_analysis import (
     questions_of,
     sample_table,
 )
+from flows.cli.printing.ranking_table import RECOMMENDED
 from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import Study
@@ -52,6 +53,7 @@ from tasks.perturb import perturb, perturbation_table
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
+from tasks.reporting.advice import open_questions
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -70,12 +72,6 @@ ASK_ABOVE_USD = 1.0
 
 LEAST_EFFECT = 1e-6
 """Minimum effect; smaller ones would need an unrealistic number of samples."""
-
-
-POINTWISE = (
-    "The smallest detectable shift is planned for comparisons of two answers only; the judge "
-    "prompts of this study show one."
-)
 
 
 class Cost(NamedTuple):
@@ -114,39 +110,52 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     pairs, perturbed = _prepare(study, partial(print_line, console))
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
+    notes = (
+        "cast: votes in the warehouse. calls: votes still to be asked for. at most: what a budget "
+        f"reserves. Assumed: {CHARACTERS_PER_TOKEN} characters per token, and replies as long as "
+        f"the judge's earlier ones if there are {ENOUGH_REPLIES}, else {REPLY_TOKENS} tokens "
+        f"({THINKING_TOKENS} of judges that reason or may use more than {SHORT_TOKENS})."
+    )
+    if study.stop != "none" or study.probe:
+        notes += " Early stopping may reduce the number of calls."
+    console.print(notes, style="dim")
     for line in _obstacles(study, costs):
         print_line(console, line)
     table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
     if left_out := left_out_line(by_perturbation, perturbed):
         print_line(console, left_out)
+    for line in _open_questions(study, warehouse):
+        print_line(console, line)
     # Perturbations without samples must not set the number of samples of the others.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
-    in_pairs = [name for name in study.prompts if not prompt_of(name).pointwise]
-    if not in_pairs:
-        print_line(console, POINTWISE)
-        return
-    study = study.model_copy(update={"perturbations": list(compared), "prompts": in_pairs})
+    study = study.model_copy(update={"perturbations": list(compared)})
     seen = detectable_effects(study, samples, earlier_spreads(study, warehouse)) if samples else []
     questions, df = questions_of(pairs), freedom_of(pairs)
     if seen and not too_few(questions, df):
-        console.print(detectable_table(seen, samples))
+        for shown in detectable_tables(seen, samples, study.votes_per_pair):
+            console.print(shown)
     if seen and effect:
         console.print(effect_table(seen, study.votes_per_pair, effect))
-        print_line(console, effect_advice(samples, study.votes_per_pair, effect))
+        print_line(console, effect_advice(seen, samples, study.votes_per_pair, effect))
     for line in advice(seen, samples, study, questions, df):
         print_line(console, line)
-    notes = (
-        f"Estimates: {CHARACTERS_PER_TOKEN} characters per token; a reply is as long as the mean "
-        f"of the judge's earlier replies if there are {ENOUGH_REPLIES}, else {THINKING_TOKENS} "
-        f"tokens for judges that reason or may use more than {SHORT_TOKENS}, and {REPLY_TOKENS} "
-        "for others. at most: the amount that a budget reserves if no call is retried (one token "
-        "per byte, replies of max_tokens, the most expensive price tier)."
-    )
-    if study.stop != "none" or study.probe:
-        notes += " Early stopping may reduce the number of calls further."
-    console.print(notes, style="dim")
+
+
+def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
+    """Say what the study's results leave undecided, if it was measured, as recommendations do."""
+    path = Path(warehouse or default_path())
+    if not path.is_file():
+        return
+    found = Warehouse(path).query(RECOMMENDED, [study.name])
+    if lines := open_questions(found, study.wave):
+        yield f"Questions that study {study.name} lacks, if its estimates stay as they are:"
+        yield from lines
+        yield (
+            "These numbers are those of the recommendations: what each undecided gate lacks. The "
+            "tables below add which shift a new study of this design detects, whatever was found."
+        )
 
 
 def show_label_plan(

@@ -1,6 +1,7 @@
 """Power analysis of a study: the smallest detectable shift, and cheaper designs."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,26 +16,27 @@ from schemas.keys import unit_name
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
-    SPREADS,
+    FLIPS,
+    ICC,
     rescaled_sigma,
     samples_needed,
     samples_needed_dasr,
-    share_used,
     shift_sigma,
     smallest_dasr,
     smallest_drift,
     smallest_effect,
 )
-from tasks.kit.defaults import ALPHA, limits
-from tasks.statistics.sequential_looks import BOUNDS
+from tasks.kit.defaults import ALPHA
+from tasks.prompts import Prompt, prompt_of
+from tasks.reporting.wording import count
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 ENOUGH = 30
 """Degrees of freedom of earlier shifts at which a judge's spread is known to 13 %."""
 
-SCREEN, PAPER = 2, 6
-"""Votes per pair of the two designs that are compared."""
+OTHER_DESIGNS = (2, 6)
+"""Votes per pair of the designs that the study's is compared with."""
 
 DESIGNS = (2, 4, 6)
 """Votes per pair for which the number of samples is shown."""
@@ -42,34 +44,30 @@ DESIGNS = (2, 4, 6)
 ARMS = 3
 """Control, experimental and sham."""
 
+GUESSED = "typical judge"
+TYPICAL = {"score": "typical", "sd": "grades", "share": "passes"}
+"""Unit of an endpoint -> the assumed spread."""
+
+UNITS = {
+    "score": "",
+    "sd": " in sd of the grades",
+    "share": " of the pass rate",
+}
+"""Unit of an endpoint -> how titles name it."""
+
 EARLIER = f"""
-    with shifted as (
-        select *, experimental_score - if(has_sham, sham_score, control_score) as d from shifts
-        where prompt in $prompts and mode = 'balanced'
-    ),
-    centred as (
-        select *, d - avg(d) over (
-            partition by study, judge, prompt, dataset, wave, perturbation
-        ) as off
-        from shifted
-    ),
-    questions as (
-        select study, judge, prompt, dataset, wave, perturbation, "cluster", count(d) as samples,
-            sum(off) as total, min(votes) as fewest, max(votes) as most,
-        from centred group by all
-    ),
-    cells as (
-        select judge, prompt, min(fewest) as votes, count(*) - 1 as freedom, sum(samples) as shifts,
-            count(*) * sum(total ** 2) / sum(samples) as squares,
-        from questions where samples > 0
-        group by study, judge, prompt, dataset, wave, perturbation
-        having count(*) > 1 and min(fewest) = max(most)
-    )
-    select judge, prompt, votes, sqrt(sum(squares) / sum(freedom)) as sigma,
-        sum(shifts)::integer as shifts,
-    from cells group by judge, prompt, votes having sum(freedom) >= {ENOUGH} and sum(squares) > 0
-    order by all
+    select e.judge, e.prompt, e.votes_per_pair, f.unit,
+        sqrt(sum(e.standard_error ** 2 * e.n * e.df) / sum(e.df)) as sigma,
+        sum(e.n)::integer as shifts,
+    from findings as f
+    join estimates as e
+        on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge
+        and e.prompt = f.prompt and e.wave = f.wave and e.mode = f.mode
+        and e.perturbation = f.perturbation and e.statistic = f.statistic
+    where f.prompt in $prompts and f.mode <> 'paper' and e.subgroup = '' and e.standard_error > 0
+    group by all having sum(e.df) >= {ENOUGH} order by all
 """  # noqa: S608 - a constant of this file
+"""The primary endpoint of each judge: the variance of its mean times the number of samples."""
 
 
 class Spread(NamedTuple):
@@ -88,43 +86,40 @@ class DetectableEffect(NamedTuple):
 
     judge: str
     """With its prompt if the study has several."""
+    unit: str
     spread: Spread
+    minimum: float
+    """Smallest relevant shift."""
     smallest: float
     needed: int
-    screen: float
-    """The smallest shift with two votes per pair and as many calls."""
-    paper: float
-    """The same with six."""
+    """Samples needed to detect the smallest relevant shift."""
+
+
+def unit_of(prompt: Prompt) -> str:
+    """Return the unit of a prompt's primary endpoint: score, sd of grades, or share of passes."""
+    if not prompt.pointwise:
+        return "score"
+    return "sd" if any(prompt.grading.scales.values()) else "share"
 
 
 def detectable_effects(
     study: Study, samples: int, spreads: dict[str, Spread]
 ) -> list[DetectableEffect]:
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
-    votes, minimum = study.votes_per_pair, study.thresholds.minimum_shift
+    votes, limit = study.votes_per_pair, study.thresholds
+    minima = {
+        "score": limit.minimum_shift,
+        "sd": limit.minimum_rating_shift,
+        "share": limit.minimum_pass_rate_shift,
+    }
     found = []
-    units = [
-        unit_name(judge, prompt, study.prompts)
-        for judge in study.judges
-        for prompt in study.prompts
-    ]
-    for judge in units:
-        spread = spreads.get(judge, Spread(shift_sigma(votes), "typical judge"))
-        calls = samples * votes
-        seen = {
-            v: smallest_effect(calls // v, rescaled_sigma(spread.sigma, votes, v))
-            for v in (SCREEN, PAPER)
-        }
-        found.append(
-            DetectableEffect(
-                judge,
-                spread,
-                smallest_effect(samples, spread.sigma) or 1.0,
-                samples_needed(minimum, spread.sigma) or 0,
-                seen[SCREEN] or 1.0,
-                seen[PAPER] or 1.0,
-            )
-        )
+    for judge, prompt in product(study.judges, study.prompts):
+        unit = unit_of(prompt_of(prompt))
+        name, minimum = unit_name(judge, prompt, study.prompts), minima[unit]
+        spread = spreads.get(name, Spread(shift_sigma(votes, TYPICAL[unit]), GUESSED))
+        smallest = smallest_effect(samples, spread.sigma) or 1.0
+        needed = samples_needed(minimum, spread.sigma) or 0
+        found.append(DetectableEffect(name, unit, spread, minimum, smallest, needed))
     return found
 
 
@@ -135,14 +130,17 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
         return {}
     spreads: dict[str, Spread] = {}
     rows = Warehouse(path).query(EARLIER, {"prompts": study.prompts}).rows()
+    own = study.votes_per_pair
     # The design nearest to the study's comes last, so it stays.
-    for judge, prompt, votes, sigma, shifts in sorted(
-        rows, key=lambda row: -abs(row[2] - study.votes_per_pair)
+    for judge, prompt, votes, unit, sigma, shifts in sorted(
+        rows, key=lambda row: -abs(row[2] - own)
     ):
-        rescaled = rescaled_sigma(sigma, votes, study.votes_per_pair)
-        at = "" if votes == study.votes_per_pair else f" at {votes} votes"
-        unit = unit_name(judge, prompt, study.prompts)
-        spreads[unit] = Spread(rescaled, f"{shifts} earlier shifts{at}")
+        if unit != unit_of(prompt_of(prompt)):
+            continue
+        rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
+        at = "" if votes == own else f" at {count(votes, 'vote')}"
+        name = unit_name(judge, prompt, study.prompts)
+        spreads[name] = Spread(rescaled, f"{shifts} earlier shifts{at}")
     return spreads
 
 
@@ -177,57 +175,68 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
     return f"Left out because they have no samples: {', '.join(reasons)}."
 
 
-def detectable_table(rows: list[DetectableEffect], samples: int) -> object:
-    """Lay out the smallest detectable shift of each judge; fits 100 columns."""
-    columns = (
-        "judge",
-        "spread",
-        "source",
-        "smallest",
-        f"samples for {_plain(limits().minimum_shift)}",
-        f"{SCREEN} votes",
-        f"{PAPER} votes",
-    )
-    body = [
-        (
-            row.judge,
-            number(row.spread.sigma),
-            row.spread.source,
-            _three(row.smallest),
-            row.needed,
-            _three(row.screen),
-            _three(row.paper),
-        )
-        for row in rows
-    ]
-    return plain_table(
-        columns, body, f"Smallest detectable shift with {samples} samples (80 % power)"
-    )
+def detectable_tables(rows: list[DetectableEffect], samples: int, votes: int) -> Iterator[object]:
+    """Lay out the smallest detectable shift of each judge, a table per unit; fits 90 columns."""
+    for unit, words in UNITS.items():
+        own = [row for row in rows if row.unit == unit]
+        if not own:
+            continue
+        columns = ["judge", "spread", "source", "smallest", f"samples for {_plain(own[0].minimum)}"]
+        others = [v for v in OTHER_DESIGNS if v != votes and unit == "score"]
+        body = [
+            (
+                row.judge,
+                number(row.spread.sigma),
+                row.spread.source,
+                _three(row.smallest),
+                row.needed,
+                *(_three(_with_votes(row, samples, votes, other)) for other in others),
+            )
+            for row in own
+        ]
+        columns += [f"{other} votes" for other in others]
+        title = f"Smallest detectable shift{words} with {samples} samples (80 % power)"
+        yield plain_table(columns, body, title)
+
+
+def _with_votes(row: DetectableEffect, samples: int, votes: int, other: int) -> float:
+    """Return the smallest detectable shift with as many calls at ``other`` votes per pair."""
+    sigma = rescaled_sigma(row.spread.sigma, votes, other, TYPICAL[row.unit])
+    return smallest_effect(samples * votes // other, sigma) or 1.0
 
 
 def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> object:
     """Lay out the samples, and the calls in all arms, needed to detect ``effect`` per judge."""
     body = []
     for row in rows:
-        sigmas = [rescaled_sigma(row.spread.sigma, votes, v) for v in DESIGNS]
+        sigmas = [rescaled_sigma(row.spread.sigma, votes, v, TYPICAL[row.unit]) for v in DESIGNS]
         needed = [samples_needed(effect, sigma) or 0 for sigma in sigmas]
         asked = [n * v * ARMS for n, v in zip(needed, DESIGNS, strict=True)]
         body.append((row.judge, *(x for both in zip(needed, asked, strict=True) for x in both)))
     columns = ("judge", *(text for v in DESIGNS for text in (f"{v} votes", "calls")))
+    units = " or ".join(
+        words.strip() for words in sorted({UNITS[row.unit] for row in rows}) if words
+    )
     return plain_table(
-        columns, body, f"Samples needed to detect a shift of {_plain(effect)} (80 % power)"
+        columns,
+        body,
+        f"Samples needed to detect a shift of {_plain(effect)} {units}".rstrip() + " (80 % power)",
     )
 
 
-def effect_advice(samples: int, votes: int, effect: float) -> str:
+def effect_advice(rows: list[DetectableEffect], samples: int, votes: int, effect: float) -> str:
     """Explain the table of an effect, and say what detecting it as a dASR would take."""
-    needed = samples_needed_dasr(effect) or 0
-    return (
-        f"The study has {samples} samples at {votes} votes per pair. Calls are those of one "
-        f"perturbation in {ARMS} arms; several perturbations share the control arm. To detect a "
-        f"dASR of that size at {ASR_VOTES} votes per pair takes about {needed} samples of a "
-        f"typical judge, {needed * ASR_VOTES * ARMS} calls."
+    text = (
+        f"The study has {samples} samples at {count(votes, 'vote')} per pair. Calls are those of "
+        f"one perturbation in {ARMS} arms; several perturbations share the control arm."
     )
+    if any(row.unit == "score" for row in rows):
+        needed = samples_needed_dasr(effect) or 0
+        text += (
+            f" To detect a dASR of that size at {ASR_VOTES} votes per pair takes about {needed} "
+            f"samples of a typical judge, {needed * ASR_VOTES * ARMS} calls."
+        )
+    return text
 
 
 def questions_of(pairs: DataFrame[Pairs]) -> int:
@@ -268,9 +277,9 @@ def advice(
     if not samples:
         yield "The study has no samples."
         return
-    minimum, fewest = study.thresholds.minimum_shift, study.thresholds.fewest_questions
+    fewest, votes = study.thresholds.fewest_questions, count(study.votes_per_pair, "vote")
+    minima = " or ".join(dict.fromkeys(_plain(row.minimum) for row in rows))
     if questions is not None and too_few(questions, df):
-        needed = max((row.needed for row in rows), default=0)
         why = (
             f"a finding needs {fewest} independent questions, and one perturbation has "
             f"only {questions}"
@@ -279,67 +288,80 @@ def advice(
         )
         yield (
             f"No shift can be detected, however large: {why}. To detect the smallest relevant "
-            f"shift ({_plain(minimum)}) takes about {needed} samples per perturbation with "
-            f"{study.votes_per_pair} votes per pair (80 % power, for the noisiest judge)."
+            f"shift ({minima}) takes {_needed(rows)} per perturbation with {votes} per pair (80 % "
+            "power)."
         )
         return
-    blind = [row for row in rows if row.smallest > minimum]
+    blind = [row for row in rows if row.smallest > row.minimum]
     if not blind:
-        yield f"The design can detect the smallest relevant shift ({_plain(minimum)})."
+        yield f"The design can detect the smallest relevant shift ({minima})."
     else:
         judges = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
-            f"The design cannot detect the smallest relevant shift ({_plain(minimum)}) for "
-            f"{judges}: with {study.votes_per_pair} votes per pair that takes about "
-            f"{max(row.needed for row in blind)} samples."
+            f"The design cannot detect the smallest relevant shift ({minima}) for {judges}: with "
+            f"{votes} per pair that takes {_needed(blind)}."
         )
     text = (
-        "smallest: smallest detectable shift. "
-        f"samples for {_plain(minimum)}: samples per perturbation needed to detect a shift of "
-        f"{_plain(minimum)} with 80 % power, given the judge's spread over all perturbations (the "
-        "questions that an audit says would decide are what its undecided gates lack, each with "
-        f"its own interval). {SCREEN} votes, {PAPER} votes: smallest detectable shift with the "
-        "same number of calls at that many votes per pair."
+        "smallest: the smallest shift that this many samples per perturbation detect (raw p below "
+        f"{_plain(ALPHA)}), given the judge's spread. samples for {minima}: how many detect that."
     )
-    if any(row.spread.source == "typical judge" for row in rows):
-        sharp, noisy = (
-            _three(smallest_effect(samples, shift_sigma(study.votes_per_pair, kind)) or 1.0)
-            for kind in SPREADS
-            if kind != "typical"
-        )
-        text += (
-            f" The smallest shift is {sharp} for a judge with little noise and {noisy} for a "
-            "noisy one."
-        )
-    yield text
+    others = [v for v in OTHER_DESIGNS if v != study.votes_per_pair]
+    if any(row.unit == "score" for row in rows):
+        named = ", ".join(f"{v} votes" for v in others)
+        text += f" {named}: the smallest shift with as many calls at that many votes per pair."
     cells = len(study.judges) * len(study.prompts) * len(study.asked())
-    text = f"The power of 80 % refers to a raw p-value below {_plain(ALPHA)}."
     if cells > 1:
         text += (
             f" A finding needs the p-value adjusted over the study's {cells} cells to be below "
             f"{_plain(ALPHA)}, which takes more samples if few of the cells are biased."
         )
     yield text
-    guessed = [row.judge for row in rows if row.spread.source == "typical judge"]
-    if questions and questions < samples and guessed:
-        judges = "every judge" if len(guessed) == len(rows) else ", ".join(guessed)
-        yield (
-            f"The {samples} samples come from {questions} questions. The figures for {judges} "
+    yield from _typical(rows, samples, study.votes_per_pair, questions)
+    if study.votes_per_pair == ASR_VOTES and any(row.unit == "score" for row in rows):
+        smallest = _three(smallest_dasr(samples) or 1.0)
+        yield f"Smallest detectable dASR of a typical judge: {smallest}."
+    if study.wave and any(row.unit == "score" for row in rows):
+        yield _drift_advice(samples, study)
+
+
+def _needed(rows: list[DetectableEffect]) -> str:
+    """Say how many samples the judges need: one number only if it is that of all of them."""
+    least, most = (pick(rows, key=lambda row: row.needed) for pick in (min, max))
+    if least.needed == most.needed:
+        return f"about {most.needed} samples"
+    return f"from about {least.needed} samples ({least.judge}) to {most.needed} ({most.judge})"
+
+
+def _typical(
+    rows: list[DetectableEffect], samples: int, votes: int, questions: int | None
+) -> Iterator[str]:
+    """Say what stands for the spread of judges without enough votes."""
+    guessed = [row for row in rows if row.spread.source == GUESSED]
+    if not guessed:
+        return
+    text = f"{GUESSED}: fewer than {ENOUGH + 1} questions with votes, so the spread is assumed."
+    units = {row.unit for row in guessed}
+    if "score" in units:
+        sharp, noisy = (
+            _three(smallest_effect(samples, shift_sigma(votes, kind)) or 1.0)
+            for kind in ("sharp", "noisy")
+        )
+        text += (
+            f" The smallest shift is {sharp} for a judge with little noise and {noisy} for a "
+            "noisy one."
+        )
+    if "sd" in units:
+        text += f" Repeated grades of one answer are taken to correlate by {number(ICC)}."
+    if "share" in units:
+        text += f" Two verdicts on one answer are taken to differ with probability {number(FLIPS)}."
+    if questions and questions < samples:
+        judges = "every judge" if len(guessed) == len(rows) else ", ".join(r.judge for r in guessed)
+        text += (
+            f" The {samples} samples come from {questions} questions. The figures for {judges} "
             "assume that samples of the same question are independent; once there are votes, "
             "their correlation is taken into account."
         )
-    one, two = (f"{100 * share_used(times, BOUNDS):.0f} %" for times in (1, 2))
-    text = (
-        "Stopping a study early: with looks at 1/3, 2/3 and all samples (`sequential_stop`) it "
-        f"takes {one} of the samples on average if the true shift is the smallest detectable one, "
-        f"{two} if it is twice as large. The test by betting (`e_stop`) allows a look after each "
-        "sample, but detects small shifts half as often (operating-characteristics.md)."
-    )
-    if study.votes_per_pair == ASR_VOTES:
-        smallest = _three(smallest_dasr(samples) or 1.0)
-        text += f" Smallest detectable dASR of a typical judge: {smallest}."
     yield text
-    yield _drift_advice(samples, study)
 
 
 def _drift_advice(samples: int, study: Study) -> str:

@@ -74,6 +74,9 @@ class Comparison(NamedTuple):
     disagreements: DataFrame[Disagreements]
     unreadable: pl.DataFrame = UNREADABLE
     """Labels of judges that could not be read; not saved."""
+    undeclared: tuple[tuple[str | None, float, float], ...] = ()
+    """Criteria of grades without a declared scale, with the lowest and the highest grade; not
+    saved."""
 
     @property
     def results(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -97,6 +100,7 @@ def compare(
     """
     measures: list[Row] = []
     confusion, disagreements, unreadable = [], [], [UNREADABLE]
+    undeclared: list[tuple[str | None, float, float]] = []
     with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
             for paired in pair_labels(
@@ -106,6 +110,8 @@ def compare(
                 scale=options.scale,
                 threshold=options.threshold,
             ):
+                if paired.kind == "grade" and paired.scale and options.scale is None:
+                    undeclared.append((paired.criterion, *paired.scale))
                 about = {"dataset": each.dataset, "criterion": paired.criterion}
                 measures += [about | row for row in _measures(paired, options)]
                 rows = paired.rows.with_columns(
@@ -122,6 +128,7 @@ def compare(
         ConfusionMatrix.of(pl.concat(confusion)) if confusion else ConfusionMatrix.empty(),
         Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
         pl.concat(unreadable),
+        tuple(undeclared),
     )
 
 

@@ -45,6 +45,8 @@ FOUND = {
     "detects some": "detects only some of {}",
 }
 """Finding about a perturbation that limits the use of a judge -> its reason."""
+IS_UNDECIDED = " is undecided"
+"""In each reason about a gate that the data do not decide."""
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
 ESSENTIAL = ("position", "validity")
@@ -278,9 +280,10 @@ def _reason() -> pl.Expr:
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace_all("; ", ", ")
     plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
+    undecided = subject + pl.lit(IS_UNDECIDED)
     undecided = pl.coalesce(
-        pl.format("{} is undecided (about {} more question{})", subject, "more", plural),
-        pl.format("{} is undecided: {}", subject, why),
-        pl.format("{} is undecided", subject) + numbers,
+        undecided + pl.format(" (about {} more question{})", "more", plural),
+        undecided + pl.format(": {}", why),
+        undecided + numbers,
     )
     return pl.when(decided).then(found + numbers).otherwise(undecided).alias("reason_text")

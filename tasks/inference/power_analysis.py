@@ -3,9 +3,7 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from tasks.inference.quantiles import normal_below, normal_quantile
+from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, POWER
 
 
@@ -20,10 +18,18 @@ class Spread(NamedTuple):
 
 # Fitted to the sigma at m = 2 and 6 in methods, section 4. At m = 4 they give .282 (typical, .28
 # there), .216 (sharp, .21) and .324 (noisy, .33).
+#
+# Of single answers the quality cancels between arms, so what remains is the noise of repeats: in
+# units of the variance of grades 2 (1 - ICC) / m; of passes E[2 p (1 - p)] / m, which is the chance
+# that two verdicts on one answer differ. The values are those of the judge of
+# benchmarks/pointwise.py, rounded.
+ICC, FLIPS = 0.75, 0.22
 SPREADS = {
     "typical": Spread(0.2907, 0.0068),
     "sharp": Spread(0.1728, 0.0036),
     "noisy": Spread(0.2520, 0.0421),
+    "grades": Spread(2 * (1 - ICC), 0.0),
+    "passes": Spread(FLIPS, 0.0),
 }
 ASR_VOTES = 6
 ASR_SIGMA = (0.58, 0.67)
@@ -35,7 +41,7 @@ LOGIT_DASR = 0.245
 
 
 def shift_sigma(votes_per_pair: int, judge: str = "typical") -> float:
-    """Return the standard deviation of one sample's preference shift.
+    """Return the standard deviation of one sample's shift.
 
     Examples
     --------
@@ -46,9 +52,9 @@ def shift_sigma(votes_per_pair: int, judge: str = "typical") -> float:
     return math.sqrt(spread.votes / votes_per_pair + spread.samples)
 
 
-def rescaled_sigma(sigma: float, votes: int, to: int) -> float:
-    """Rescale ``sigma`` from ``votes`` to ``to`` votes per arm, with the typical noise share."""
-    return sigma * shift_sigma(to) / shift_sigma(votes)
+def rescaled_sigma(sigma: float, votes: int, to: int, judge: str = "typical") -> float:
+    """Rescale ``sigma`` from ``votes`` to ``to`` votes per arm, with this judge's noise share."""
+    return sigma * shift_sigma(to, judge) / shift_sigma(votes, judge)
 
 
 def smallest_effect(
@@ -131,42 +137,6 @@ def smallest_drift(samples: int, votes_per_pair: int, alpha: float = ALPHA) -> f
     """
     sigma = math.sqrt(2 * SPREADS["typical"].votes / votes_per_pair)
     return smallest_effect(samples, sigma, alpha=alpha)
-
-
-def share_used(times: float, bounds: tuple[float, float, float]) -> float:
-    """Return the mean share of samples used by a sequential design with three equal looks.
-
-    Parameters
-    ----------
-    times
-        The true shift as a multiple of the smallest one that the design detects with 80 % power.
-    bounds
-        Critical |z| at each look.
-
-    Notes
-    -----
-    ``S_k = z_k sqrt(k / 3)`` is a sum of independent normal steps with mean ``times (z_.975 +
-    z_.8) / 3`` and variance 1/3. The probability of stopping at the second look is an integral over
-    the outcome of the first.
-
-    References
-    ----------
-    O'Brien and Fleming (1979), Biometrics 35, 549-556. methods.md, section 4.
-
-    Examples
-    --------
-    >>> [round(share_used(times, (3.471, 2.454, 2.004)), 2) for times in (0, 1, 2)]
-    [1.0, 0.84, 0.54]
-    """
-    step, spread = times * _quantile_sum(POWER, ALPHA) / 3, math.sqrt(1 / 3)
-    first, second = bounds[0] * spread, bounds[1] * math.sqrt(2 / 3)
-    at = np.linspace(-first, first, 4001)
-    density = np.exp(-(((at - step) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
-    stops = normal_below((at + step - second) / spread) + normal_below(
-        -(second + at + step) / spread
-    )
-    here, next_ = float(np.trapezoid(density, at)), float(np.trapezoid(density * stops, at))
-    return (1 - here) / 3 + next_ * 2 / 3 + (here - next_)
 
 
 def _quantile_sum(power: float, alpha: float) -> float:

@@ -12,6 +12,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
+from tasks.agreement.pass_words import PASS_WORDS
 from tasks.logs.mapped import read_mapped
 from tasks.logs.ratings import whole_number
 from tasks.readers.fields import Source, opened
@@ -176,11 +177,23 @@ def _ratings(
         wave=pl.lit(""),
         arm=pl.lit("control"),
     )
-    told = told.with_columns(repeat=_repeat(told, key))
+    told = _with_passes(told.with_columns(repeat=_repeat(told, key)))
     try:
         return Ratings.of(told)
     except FrameError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def _with_passes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give labels without values 1 and 0 if all of their criterion are words for pass and fail."""
+    bare = (pl.col("kind") == "label") & pl.col("value").is_null()
+    if not rows.select(bare.any()).item():
+        return rows
+    word = pl.col("label").str.strip_chars().str.to_lowercase()
+    passes = word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
+    known = bare & (passes.is_not_null() | pl.col("label").is_null())
+    alone = known.all().over("dataset", "criterion")
+    return rows.with_columns(value=pl.when(alone).then(passes.cast(pl.Float64)).otherwise("value"))
 
 
 def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:

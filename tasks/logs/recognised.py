@@ -97,9 +97,9 @@ def _lost(log: Log) -> Iterator[str]:
 
 
 def counts_of(log: Log) -> pl.DataFrame:
-    """Return per judge or person and criterion: ratings, invalid ones, and the mean or shares."""
+    """Return per judge or person, prompt and criterion: ratings, invalid ones, mean or shares."""
     valid = pl.col("invalid").is_null()
-    key = ("dataset", "criterion", "judge", "human")
+    key = ("dataset", "criterion", "prompt", "judge", "human")
     ratings = log.ratings.filter(pl.col("kind") != "verdict")
     found = ratings.group_by(key).agg(
         ratings=pl.len(),
@@ -117,8 +117,31 @@ def counts_of(log: Log) -> pl.DataFrame:
         .with_columns(pl.col("labels").list.join(", "))
     )
     return found.join(labels, on=key, how="left", nulls_equal=True).sort(
-        "dataset", "criterion", "human", "judge", nulls_last=True
+        "dataset", "criterion", "human", "judge", "prompt", nulls_last=True
     )
+
+
+def with_intervals(counts: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
+    """Replace the mean of all ratings by the estimate of the mean rating or the pass rate.
+
+    It counts an item once however often it is repeated, and has an interval: ``low`` and ``high``.
+    """
+    names = ["mean_rating", "pass_rate"]
+    means = estimates.filter(
+        pl.col("statistic").is_in(names), pl.col("perturbation").is_null()
+    ).select(
+        pl.col("dataset", "judge", "prompt", "statistic").cast(pl.String),
+        "estimate",
+        "low",
+        "high",
+        criterion=pl.when(pl.col("subgroup") != "").then(pl.col("subgroup").cast(pl.String)),
+    )
+    key = ["dataset", "criterion", "prompt", "judge"]
+    # Grades with a threshold have both.
+    one = means.sort("statistic").unique(key, keep="first", maintain_order=True)
+    texts = counts.with_columns(pl.col(key).cast(pl.String))
+    found = texts.join(one, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return found.with_columns(mean=pl.coalesce("estimate", "mean"))
 
 
 def _brief(frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,14 @@ import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
-from tasks.conclusions.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
+from tasks.conclusions.recommendations import (
+    ABSENT,
+    DO_NOT_USE,
+    IS_UNDECIDED,
+    NOT_ENOUGH,
+    USE,
+    of_wave,
+)
 from tasks.kit.defaults import Thresholds
 from tasks.reporting.summary import MARK
 from tasks.reporting.wording import clean, clip, count, listing, with_who
@@ -110,6 +117,21 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
     if row["not_measured"]:
         parts.append(f"not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
+
+
+def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
+    """Return a line per judge: the questions that it lacks, and each gate that is undecided."""
+    if recommendations.is_empty():
+        return []
+    lines = []
+    for row in with_who(of_wave(recommendations, wave)).sort("who").iter_rows(named=True):
+        reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
+        open_ = [reason for reason in reasons if IS_UNDECIDED in reason]
+        many = row["more_questions"]
+        number = [f"about {count(many, 'more question')}"] if many else []
+        text = "; ".join([*number, *open_]) or "no gate is undecided"
+        lines.append(clean(f"- {row['who']}: {text}"))
+    return lines
 
 
 def policy(thresholds: Thresholds) -> str:

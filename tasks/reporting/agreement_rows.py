@@ -121,7 +121,7 @@ def judge_views(comparison: Comparison) -> list[JudgeView]:
         same = pl.col("criterion").eq_missing(pl.lit(cell["criterion"], pl.String))
         yardstick = people.filter(same, pl.col("dataset") == cell["dataset"]).to_dicts()
         title = ", ".join(str(cell[name]) for name in shown if cell[name])
-        of_judge = Comparison(rows, *(frame.filter(own) for frame in comparison[1:]))  # type: ignore[arg-type]
+        of_judge = Comparison(rows, *(frame.filter(own) for frame in comparison[1:4]))  # type: ignore[arg-type]
         views.append(_view(clip(clean(title), 80), of_judge, yardstick, alone=alone))
     return views
 

@@ -1,5 +1,6 @@
 """Ranks of judges with intervals, and tiers of judges that do not differ significantly."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.judging import Shifts, Tallies
+from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled_ratios
 from tasks.inference.intervals import EMPTY, LEVEL
@@ -30,11 +33,15 @@ from tasks.panels.panels import (
     several_prompts,
     sharing,
 )
+from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
 from tasks.statistics.contrast import compare_shifts
+from tasks.statistics.rating_shift import TINY
 
 Floats = NDArray[np.float64]
 Judge = tuple[str, str]
+PERSON = ("dataset", "judge")
+UNMOVED = "no readable ratings in the arms that are compared, or all alike: nothing could move them"
 ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
 
 
@@ -46,12 +53,16 @@ ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
     floor="as the primary endpoint",
     rows={"tier": {"unit": "letter"}},
 )
-def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
+def ranking(
+    shifts: DataFrame[Shifts], tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]
+) -> Rows:
     """Rank judges by how little a perturbation shifts them, with the uncertainty of ranks.
 
     Rank 1 is the best: the smallest ``|MPS|`` for a promote perturbation, the lowest MPS for a
-    detract one, over the sham where there are shams. Ties share the mean of their ranks. If there
-    are several prompts, a judge has a rank with each of them, among all judges with all prompts.
+    detract one, over the sham where there are shams. Judges of single answers are ranked by the
+    shift of their grades in their own standard deviations (``rating_shift_sd``), or of their pass
+    rates, each among themselves. Ties share the mean of their ranks. If there are several prompts,
+    a judge has a rank with each of them, among all judges with all prompts.
 
     Parameters
     ----------
@@ -59,6 +70,8 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
         One row per sample and perturbation.
     tallies
         Used to know who is a person.
+    ratings
+        One row per rating of single answers; only whole ratings of targets count.
 
     Returns
     -------
@@ -67,6 +80,8 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
         2000 cluster bootstraps of all judges jointly (the same resampled questions); and a row
         ``tier`` per judge and letter (``subgroup``; a is 1): judges that share a letter do not
         differ at .05 by the test of ``mps_contrast``, after Holm over pairs of ranked judges.
+        For grades the test swaps linearised shifts, which count the error of the standard
+        deviation.
 
     Notes
     -----
@@ -79,8 +94,9 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
     the ranks. Prompts that do not share enough questions are ranked apart. People, who may have
     judged few samples, do not change other ranks: each is ranked against all ranked models, on the
     samples that the person shares with all of them; without two models, all are ranked together.
-    Ranks of judges that do not differ are noise: the mart ``ranking`` never shows them without
-    interval and tier.
+    A judge that gives all answers the same grade, or passes or fails all, has no rank: nothing
+    could move it. Ranks of judges that do not differ are noise: the mart ``ranking`` never shows
+    them without interval and tier.
 
     References
     ----------
@@ -90,15 +106,57 @@ def ranking(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:
     --------
     MPS -.02, .10 and -.30: promote ranks 1, 2, 3; detract ranks 2, 3, 1.
     """
-    people = set(people_of(tallies).rows())
-    values = {"shift": primary_shift()}
-    all_panels = (
-        panels_of_prompts(prompts_together(shifts), values, by=["together"])
-        if several_prompts(shifts)
-        else panels(shifts, values)
-    )
-    rows = [row for panel in all_panels for row in _rows(panel, people)]
+    people = {*people_of(tallies).rows(), *ratings.filter("human").select(PERSON).rows()}
+    rows = [row for panel in _panels(shifts, primary_shift()) for row in _rows(panel, people)]
+    for rated, shift in _rated(ratings):
+        rows += [row for panel in _panels(rated, shift) for row in _rows(panel, people, UNMOVED)]
     return pl.DataFrame(rows, schema=Estimates.dtypes())
+
+
+def _panels(shifts: pl.DataFrame, shift: pl.Expr) -> Iterator[Panel]:
+    values = {"shift": shift}
+    if several_prompts(shifts):
+        return panels_of_prompts(prompts_together(shifts), values, by=["together"])
+    return panels(shifts, values)
+
+
+def _rated(ratings: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.Expr]]:
+    """Yield the shifts of grades and those of passes, each with its expression for panels."""
+    shifts = rating_shifts(ratings)
+    if shifts.is_empty():
+        return
+    whole = shifts.filter(pl.col("subgroup") == "")
+    yield whole.filter("graded"), standardised()
+    yield passes(whole.filter(~pl.col("graded"))), _movable()
+
+
+def standardised() -> pl.Expr:
+    """Return linearised shifts in standard deviations of control: their mean is the effect.
+
+    ``e + (d_i - D) / s - e / (2 s^2) ((q_i - Q) - 2 Y (y_i - Y))`` with ``e = D / s``: the error of
+    their mean is that of the delta method (``rating_shift_sd``). Null if all control ratings are
+    equal.
+    """
+    base = pl.when("over_sham").then("sham_points").otherwise("control_points")
+    shift = pl.col("experimental_points") - base
+    known = shift.is_not_null() & pl.col("control_points").is_not_null()
+    d, y, q = (
+        pl.when(known).then(each)
+        for each in (shift, pl.col("control_points"), pl.col("control_square"))
+    )
+    mean, level, square = (each.mean().over(CELL) for each in (d, y, q))
+    variance = square - level**2
+    variance = pl.when(variance > TINY * square.clip(lower_bound=1.0)).then(variance)
+    effect = mean / variance.sqrt()
+    of_deviation = (q - square) - 2 * level * (y - level)
+    return effect + (d - mean) / variance.sqrt() - effect / (2 * variance) * of_deviation
+
+
+def _movable() -> pl.Expr:
+    """Return shifts of passes; null for a judge that passes all answers or fails all."""
+    arms = ["experimental_score", "control_score"]
+    alike = pl.max_horizontal(arms).max().over(CELL) == pl.min_horizontal(arms).min().over(CELL)
+    return pl.when(~alike).then(primary_shift())
 
 
 def bootstrapped_shifts(panel: Panel) -> Floats:
@@ -159,7 +217,7 @@ def _compared(panel: Panel, measured: Known, judges: NDArray[np.intp]) -> _Compa
     return _Compared(own, rank, df, dropped, np.stack([low, high]), count[alike.ravel()] > 1)
 
 
-def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
+def _rows(panel: Panel, people: set[Judge], nothing: str = EMPTY) -> list[dict[str, Any]]:
     measured = ~np.isnan(panel.values["shift"])
     counts = seen(measured, panel.starts)[0]
     df = correction(panel.sums(measured)).df
@@ -181,7 +239,7 @@ def _rows(panel: Panel, people: set[Judge]) -> list[dict[str, Any]]:
             if enough(shared, panel.starts)[0, 0]:
                 found, why = _compared(panel, measured, among), None
         if few[j]:
-            why = too_few(int(counts[j]), df[j]) if counts[j] else EMPTY
+            why = too_few(int(counts[j]), df[j]) if counts[j] else nothing
         elif (~few).sum() < 2:
             why = ALONE
         rows.append(_row(panel, j, found, why))
@@ -238,7 +296,8 @@ def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]
         unit: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
         for j, unit in enumerate(panel.units)
     }
-    return [{**panel.cell, **known[row["judge"], row["prompt"]], **row} for row in rows]
+    floor = {"floor": "sham"} if panel.over_sham else {}
+    return [{**panel.cell, **floor, **known[row["judge"], row["prompt"]], **row} for row in rows]
 
 
 def _tiers(found: _Compared) -> list[dict[str, Any]]:

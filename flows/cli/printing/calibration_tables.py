@@ -221,9 +221,12 @@ def show_table(
 ) -> None:
     """Print the agreement with people, the test, and what was left out."""
     console, rows_by_judge = Console(highlight=False), CalibrationRows(found)
-    untested = rows_by_judge.asked.is_empty()
+    untested, comparison = rows_by_judge.asked.is_empty(), found.comparison
+    if calibration.study:
+        # The scale of a study's grades is in its judge prompt.
+        comparison = comparison._replace(undeclared=())
     if calibration.table or untested:
-        show_comparison(console, found.comparison, saved=saved)
+        show_comparison(console, comparison, saved=saved)
     if untested:
         click.echo(UNTESTED)
         return
@@ -257,7 +260,7 @@ def show_table(
     for line in _notes(rows_by_judge):
         click.echo(line)
     if not calibration.table:
-        show_comparison(console, found.comparison, saved=saved)
+        show_comparison(console, comparison, saved=saved)
 
 
 def _verdict(row: dict[str, Any]) -> str:

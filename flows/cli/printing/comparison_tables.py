@@ -20,7 +20,7 @@ from tasks.reporting.agreement_rows import (
     overview,
 )
 from tasks.reporting.summary import simulated_sentence
-from tasks.reporting.wording import PLAIN, clean, clip, formulas
+from tasks.reporting.wording import PLAIN, clean, clip, formulas, listing
 
 SHOWN, SHOWN_TEXTS = 5, 3
 """Disagreements, and texts of each, that the terminal shows."""
@@ -65,6 +65,16 @@ def show_comparison(
         click.echo(
             f"All intervals, corrected means, confusion matrices and disagreements of these "
             f"{len(views)}: {more}."
+        )
+    if comparison.undeclared:
+        seen = [
+            f"{low:g} to {high:g}" + (f" ({clean(criterion)})" if criterion else "")
+            for criterion, low, high in dict.fromkeys(comparison.undeclared)
+        ]
+        print_line(
+            console,
+            f"Scale not declared: grades from {listing(seen)}. With `calibrate ... --scale LOW "
+            "HIGH`, grades outside it are unreadable.",
         )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
     for line in (

@@ -18,6 +18,7 @@ from flows.cli.printing.terminal import (
 )
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
+from flows.studies import Study
 from schemas.keys import PEOPLE, unit_name
 from tasks.reporting.comparison_rows import PRIMARY, RATED
 from tasks.reporting.wording import p_value
@@ -71,8 +72,8 @@ LEGEND = (
 RECOMMENDED = "select * from mart.recommendations where study = ?"
 
 
-def show_ranked(study: str, warehouse: Path | None) -> None:
-    """Print recommendations, and a table per perturbation with a row per judge or person."""
+def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
+    """Print recommendations, a table per perturbation of judges and people, and the wordings."""
     store = Warehouse(warehouse or default_path())
     if line := outdated_line(store):
         say(line, err=True)
@@ -100,6 +101,7 @@ def show_ranked(study: str, warehouse: Path | None) -> None:
         console.print()
     if rows:
         console.print(LEGEND, style="dim", markup=False)
+    show_wordings(console, parameters, store)
 
 
 def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
@@ -204,7 +206,16 @@ COMPARISON = (
 )
 
 
-def show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
+def show_wordings(console: Console, study: Study, warehouse: Warehouse) -> None:
+    """Print what rewording changes, and how a judge's prompts differ, if the study asked."""
+    if study.reworded:
+        for line in rewording_lines(study.name, study.prompts, warehouse):
+            print_line(console, line)
+    if len(study.prompts) > 1:
+        _show_prompts(console, study.name, warehouse)
+
+
+def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
     """Print how far each judge's shifts differ between two prompts; nothing if none has two."""
     pairs = warehouse.query(PAIRS, {"study": study, "primary": [*PRIMARY]}).to_dicts()
     if not pairs:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from statsmodels.stats.proportion import proportion_confint
 
 from flows.cli.main import main
+from flows.cli.printing.terminal import interval, number
 
 
 def run(*words: object) -> Result:
@@ -61,6 +63,38 @@ def test_measure_says_and_computes(scores: Path) -> None:
     table = run("measure", scores)
     assert table.exit_code == 0, table.output
     assert "langfuse evaluator" in table.stdout
+
+
+def test_means_have_intervals_in_which_an_item_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def line(times: int, column: str, judge: str) -> str:
+        draw = random.Random(3)
+        rows = []
+        for at in range(40):
+            grade, verdict = draw.randint(1, 5), draw.choice(["pass", "fail", "fail"])
+            rows += [f"t{at},{grade if column == 'value' else verdict},{judge}"] * times
+        path = tmp_path / f"{column}{times}.csv"
+        path.write_text("\n".join([f"item,{column},judge", *rows]), encoding="utf-8")
+        names = [f"--map={name}={name}" for name in ("item", column, "judge")]
+        shown = run("measure", path, *names).stdout.split("Ratings")[1]
+        return next(each for each in shown.splitlines() if each.startswith(judge))
+
+    # statsmodels' Wilson interval of the pass rate of 40 items, whether asked once or three times.
+    draw = random.Random(3)
+    passes = sum(
+        (draw.randint(1, 5), draw.choice(["pass", "fail", "fail"]))[1] == "pass" for _ in range(40)
+    )
+    low, high = proportion_confint(passes, 40, method="wilson")
+    expected = f"{number(passes / 40)} {interval(low, high)}"
+    assert line(1, "label", "ada").split()[1:5] == ["40", "0", *expected.split()[:2]]
+    assert expected in line(1, "label", "ada")
+    assert expected in line(3, "label", "ada")
+    once, thrice = (line(times, "value", "bea") for times in (1, 3))
+    assert once.split()[3:] == thrice.split()[3:]
+    assert "[" in once
 
 
 def test_measure_compares_judges_with_people_as_calibrate_does(

@@ -12,7 +12,7 @@ from flows.cli.power_analysis import (
     Spread,
     advice,
     detectable_effects,
-    detectable_table,
+    detectable_tables,
     earlier_spreads,
     effect_advice,
     effect_table,
@@ -20,7 +20,7 @@ from flows.cli.power_analysis import (
     questions_of,
 )
 from flows.studies import Study
-from schemas.judging import Shifts
+from schemas.results import Estimates, Findings
 from tasks.kit.defaults import Thresholds
 from warehouse.store import Saving, Warehouse
 
@@ -28,75 +28,119 @@ Make = Callable[..., Any]
 STUDY = Study(judges=["offline/honest", "offline/random"], votes_per_pair=2)
 
 
+def lines_of(*tables: object, width: int = 90) -> list[str]:
+    console = Console(width=width, record=True, file=StringIO())
+    for table in tables:
+        console.print(table)
+    return console.export_text().splitlines()
+
+
 def test_what_is_seen_by_hand() -> None:
-    (one, other) = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    (one, other) = rows = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
     # By hand: 2.8016 * .3901 / sqrt(120), and (2.8016 * .3901 / .05)^2.
     assert (one.smallest, one.needed) == (pytest.approx(0.09976, abs=1e-5), 478)
-    # 240 calls an arm: 120 samples of two votes, 40 of six, whose sigma is .2350
-    assert one.screen == pytest.approx(one.smallest)
-    assert one.paper == pytest.approx(2.80159 * 0.23504 / 40**0.5, abs=1e-4)
     assert (other.smallest, other.needed) == (pytest.approx(0.12788, abs=1e-5), 785)
-    assert one.spread.source == "typical judge"
+    # 240 calls an arm: 40 samples of six votes, 2.8016 * .2350 / sqrt(40)
+    shown = [line.split() for line in lines_of(*detectable_tables(rows, 120, 2))]
+    assert ["offline/honest", ".39", "typical", "judge", ".100", "478", ".104"] in shown
+
+
+def test_grades_and_passes_are_planned_in_their_own_units() -> None:
+    limit = Thresholds(minimum_rating_shift=0.5, minimum_pass_rate_shift=0.1)
+    own = {"judges": ["offline/honest"], "prompts": ["single_v1", "binary_v1"], "thresholds": limit}
+    grade, passed = rows = detectable_effects(STUDY.model_copy(update=own), 100, {})
+    # Grades: variance 2 (1 - .75) / 2 votes, so 2.8016 * .5 / sqrt(100), and (2.8016 * .5 / .5)^2.
+    assert (grade.unit, grade.smallest) == ("sd", pytest.approx(0.14008, abs=1e-5))
+    assert grade.needed == 8
+    # Passes: .22 / 2, so 2.8016 * .3317 / sqrt(100), and (2.8016 * .3317 / .1)^2 = 86.3.
+    assert (passed.unit, passed.smallest) == ("share", pytest.approx(0.09292, abs=1e-5))
+    assert passed.needed == 87
+    shown = "\n".join(lines_of(*detectable_tables(rows, 100, 2)))
+    assert "in sd of the grades with 100 samples" in shown
+    assert "of the pass rate with 100 samples" in shown
+    # More votes of the same question help as much as more questions, so there is no column.
+    assert "6 votes" not in shown
+    said = " ".join(advice(rows, 100, STUDY.model_copy(update=own), 100))
+    assert said.startswith("The design can detect the smallest relevant shift (.5 or .1).")
+    assert "Repeated grades of one answer are taken to correlate by .75." in said
+
+
+def measured(path: Path, makes: tuple[Make, ...], rows: list[dict[str, Any]], **more: Any) -> Path:
+    """Save estimates and the findings about them."""
+    make_estimates, make_findings = makes
+    design = {"judge": "offline/honest", "prompt": STUDY.prompts[0], "votes_per_pair": 2, **more}
+    estimates = make_estimates([{"statistic": "mps_sham", **design, **row} for row in rows])
+    store = Warehouse(path / "v.duckdb")
+    found = Saving(Findings, make_findings(estimates)), Saving(Estimates, estimates)
+    store.save(found, run="r", study="s")
+    return store.path
+
+
+@pytest.fixture
+def makes(make_estimates: Make) -> tuple[Make, ...]:
+    def findings(estimates: pl.DataFrame) -> pl.DataFrame:
+        units = {"mps_sham": "score", "rating_shift_sd": "sd"}
+        unit = pl.col("statistic").cast(pl.String).replace(units)
+        return Findings.draft(estimates.with_columns(unit=unit, minimum=0.05))
+
+    return make_estimates, findings
 
 
 @pytest.mark.parametrize(
-    ("pairs", "changes", "source"),
+    ("df", "changes", "source"),
     [
-        (31, {}, "31 earlier shifts"),
-        (31, {"votes": 6}, "31 earlier shifts at 6 votes"),
-        (30, {}, None),
-        (31, {"mode": "paper"}, None),
-        (31, {"prompt": "pair_json_v1"}, None),
+        (30, {}, "31 earlier shifts"),
+        (30, {"votes_per_pair": 6}, "31 earlier shifts at 6 votes"),
+        (29, {}, None),
+        (30, {"mode": "paper"}, None),
+        (30, {"prompt": "pair_json_v1"}, None),
+        (30, {"prompt": "single_v1"}, None),
     ],
 )
 def test_earlier_shifts_tell_the_spread(
-    pairs: int, changes: dict[str, Any], source: str | None, make_shifts: Make, tmp_path: Path
+    df: int, changes: dict[str, Any], source: str | None, makes: Any, tmp_path: Path
 ) -> None:
-    # experimental - sham alternates between 1 and -1; over the control it would be constant.
-    rows = [
-        {"control": "tie", "sham": a, "experimental": b}
-        for a, b in [("anchor", "target"), ("target", "anchor")] * 20
-    ][:pairs]
-    design = {"prompt": STUDY.prompts[0], "votes": 2, **changes}
-    shifts = make_shifts(rows, judge="offline/honest", **design)
-    path = tmp_path / "v.duckdb"
-    Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
-    told = earlier_spreads(STUDY, path)
+    error = {"estimate": 0.0, "standard_error": 0.2, "n": 31, "clusters": df + 1, "df": df}
+    told = earlier_spreads(STUDY, measured(tmp_path, makes, [error], **changes))
     if source is None:
         assert told == {}
         return
     assert list(told) == ["offline/honest"]
     spread = told["offline/honest"]
     assert spread.source == source
-    # Variance of 16 x 1 and 15 x -1: (31 - 1/31) / 30; from six votes to two by .3901 / .2350.
-    sd = ((31 - 1 / 31) / 30) ** 0.5
-    assert spread.sigma == pytest.approx(
-        sd * (1 if design["votes"] == 2 else 0.39006 / 0.23504), rel=1e-3
-    )
+    # .2 sqrt(31); from six votes to two by .3901 / .2350.
+    scale = 0.39006 / 0.23504 if "votes_per_pair" in changes else 1
+    assert spread.sigma == pytest.approx(0.2 * 31**0.5 * scale, rel=1e-3)
 
 
-def test_samples_of_a_question_are_no_questions_of_their_own(
-    make_shifts: Make, tmp_path: Path
-) -> None:
-    # 32 questions of four samples that all say the same: +1 in half of the questions, -1 in half.
+def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> None:
+    # 32 questions of four samples that all say the same have the error of 32 samples.
+    cells = [(0.1, 128, 31), (0.2, 50, 49)]
     rows = [
-        {"control": "tie", "sham": sham, "experimental": other, "cluster": f"q{question}"}
-        for question in range(32)
-        for sham, other in [[("anchor", "target"), ("target", "anchor")][question % 2]] * 4
+        {"perturbation": f"p{n}", "estimate": 0.0, "standard_error": e, "n": n, "df": df}
+        for e, n, df in cells
     ]
-    shifts = make_shifts(rows, judge="offline/honest", prompt=STUDY.prompts[0], votes=2)
-    path = tmp_path / "v.duckdb"
-    Warehouse(path).save([Saving(Shifts, shifts)], run="r", study="s")
-    spread = earlier_spreads(STUDY, path)["offline/honest"]
-    assert spread.source == "128 earlier shifts"
-    # The mean of 32 questions of variance 32/31 has that / 32; as of 128 samples, 4 * 32/31.
-    assert spread.sigma == pytest.approx((4 * 32 / 31) ** 0.5)
+    spread = earlier_spreads(STUDY, measured(tmp_path, makes, rows))["offline/honest"]
+    assert spread.source == "178 earlier shifts"
+    assert spread.sigma == pytest.approx(((31 * 1.28 + 49 * 2.0) / 80) ** 0.5)
+
+
+def test_a_judge_of_single_answers_has_the_spread_of_its_rating_shifts(
+    makes: Any, tmp_path: Path
+) -> None:
+    own = STUDY.model_copy(update={"prompts": ["single_v1"]})
+    row = {"statistic": "rating_shift_sd", "mode": "any", "prompt": "single_v1", "n": 60, "df": 59}
+    path = measured(tmp_path, makes, [row | {"estimate": 0.1, "standard_error": 0.1}])
+    # .1 sqrt(60); one vote instead of two: twice the variance.
+    assert earlier_spreads(own, path)["offline/honest"].sigma == pytest.approx(0.6**0.5)
+    single = earlier_spreads(own.model_copy(update={"votes_per_pair": 1}), path)
+    assert single["offline/honest"] == (pytest.approx(1.2**0.5), "60 earlier shifts at 2 votes")
 
 
 def test_the_level_and_the_questions_are_told() -> None:
     rows = detectable_effects(STUDY, 160, {"offline/random": Spread(0.2, "told")})
     told = " ".join(advice(rows, 160, STUDY, 20))
-    assert "The power of 80 % refers to a raw p-value below .05. A finding needs" in told
+    assert "this many samples per perturbation detect (raw p below .05)" in told
     assert "adjusted over the study's 8 cells to be below .05" in told
     assert "The 160 samples come from 20 questions. The figures for offline/honest" in told
     assert "independent" not in " ".join(advice(rows, 160, STUDY, 160))
@@ -107,22 +151,18 @@ def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "none.duckdb").exists()
 
 
-def test_the_table_fits_100_columns() -> None:
-    spread = Spread(0.39, "9999 earlier shifts at 6 votes")
-    row = DetectableEffect("together/qwen-3.8-flash", spread, 0.123, 99_999, 0.123, 0.123)
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(detectable_table([row, row], 9999))
-    lines = console.export_text().splitlines()
-    assert max(map(len, lines)) <= 100
+def test_the_table_fits_90_columns() -> None:
+    spread = Spread(0.39, "9999 earlier shifts")
+    row = DetectableEffect("together/qwen-3.8-flash", "score", spread, 0.05, 0.123, 99_999)
+    lines = lines_of(*detectable_tables([row, row], 9999, 2))
+    assert max(map(len, lines)) <= 90
     assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
     assert "samples for .05" in lines[1]
 
 
 def test_what_an_effect_takes_by_hand() -> None:
     rows = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(effect_table(rows, 2, 0.074))
-    lines = [line.split() for line in console.export_text().splitlines()]
+    lines = [line.split() for line in lines_of(effect_table(rows, 2, 0.074))]
     assert "shift of .074" in " ".join(lines[0])
     # Methods, section 4: a typical judge's 221 and 80 of two and six votes, at a sigma of .39 and
     # .235; here (2.8016 * .3901 / .074)^2 = 218.1 and (2.8016 * .2350 / .074)^2 = 79.2, and
@@ -131,7 +171,7 @@ def test_what_an_effect_takes_by_hand() -> None:
     # (2.8016 * .5 / .074)^2 = 358.4
     assert any(line[:3] == ["offline/random", "359", "2154"] for line in lines)
     # As a dASR: (2.8016 * (.58 + .09 * .074 / .245) / .074)^2 = 528.4
-    told = effect_advice(120, 2, 0.074)
+    told = effect_advice(rows, 120, 2, 0.074)
     assert "The study has 120 samples at 2 votes per pair." in told
     assert "about 529 samples of a typical judge, 9522 calls" in told
 
@@ -139,7 +179,7 @@ def test_what_an_effect_takes_by_hand() -> None:
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
     rows = detectable_effects(STUDY, 300, {"offline/random": Spread(0.2, "told")})
     told = " ".join(advice(rows, 300, STUDY))
-    assert "for offline/honest: with 2 votes per pair that takes about 478" in told
+    assert "for offline/honest: with 2 votes per pair that takes about 478 samples." in told
     # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
     assert "The smallest shift is .049 for a judge with little noise and .066 for a noisy" in told
     assert "dASR" not in told
@@ -149,6 +189,10 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
     )
     assert "cannot detect the smallest relevant shift (.05) for any judge" in " ".join(
         advice(detectable_effects(six, 100, {}), 100, six)
+    )
+    noisier = detectable_effects(STUDY, 100, {"offline/random": Spread(0.5, "told")})
+    assert next(advice(noisier, 100, STUDY)).endswith(
+        "takes from about 478 samples (offline/honest) to 785 (offline/random)."
     )
     assert next(advice(detectable_effects(STUDY, 500, {}), 500, STUDY)).startswith(
         "The design can detect"
@@ -176,19 +220,13 @@ def test_a_change_between_waves_by_hand() -> None:
 
 def test_names_are_not_broken() -> None:
     long = "acme/a-judge-of-a-long-name"
-    console = Console(file=StringIO(), width=80)
-    console.print(
-        detectable_table(
-            detectable_effects(STUDY.model_copy(update={"judges": [long]}), 60, {}), 60
-        )
-    )
-    assert isinstance(console.file, StringIO)
-    assert long in console.file.getvalue()
+    rows = detectable_effects(STUDY.model_copy(update={"judges": [long]}), 60, {})
+    assert long in "\n".join(lines_of(*detectable_tables(rows, 60, 2)))
 
 
 def test_below_ten_questions_nothing_can_be_seen() -> None:
     # 785 samples by hand, as above
-    rows = detectable_effects(STUDY, 9, {"offline/random": Spread(0.5, "told")})
+    rows = detectable_effects(STUDY, 9, {"offline/random": Spread(0.5, "told")})[1:]
     (told,) = advice(rows, 9, STUDY, 9)
     assert told.startswith(
         "No shift can be detected, however large: a finding needs 10 independent"

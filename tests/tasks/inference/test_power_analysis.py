@@ -8,17 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from benchmarks.pointwise import QUIET, truths
 from tasks.inference.power_analysis import (
+    FLIPS,
+    ICC,
     rescaled_sigma,
     samples_needed,
-    share_used,
     shift_sigma,
     smallest_dasr,
     smallest_drift,
     smallest_effect,
 )
 from tasks.simulation.judge import probabilities
-from tasks.statistics.sequential_looks import BOUNDS
 
 
 @pytest.mark.parametrize(("votes", "sigma"), [(2, 0.39), (4, 0.28), (6, 0.235)])
@@ -223,11 +224,9 @@ def test_a_sigma_is_rescaled_along_the_typical_one() -> None:
     assert rescaled_sigma(0.3, 4, 4) == 0.3
 
 
-@pytest.mark.parametrize("times", [0.0, 0.5, 1.0, 2.0, -2.0])
-def test_share_that_looks_use_against_random_walks(times: float) -> None:
-    random = np.random.default_rng(5)
-    steps = random.normal(times * (1.959964 + 0.841621) / 3, (1 / 3) ** 0.5, (200_000, 3))
-    z = np.abs(np.cumsum(steps, axis=1) / np.sqrt([1 / 3, 2 / 3, 1]))
-    used = np.where(z[:, 0] >= BOUNDS[0], 1, np.where(z[:, 1] >= BOUNDS[1], 2, 3)) / 3
-    # Standard error below .0006.
-    assert share_used(times, BOUNDS) == pytest.approx(used.mean(), abs=0.0025)
+def test_constants_of_grades_and_passes_are_those_of_the_simulated_judge() -> None:
+    """By quadrature over the quality in benchmarks/pointwise.py, rounded."""
+    known = truths(QUIET)
+    assert pytest.approx(known["rating_icc"], abs=0.01) == ICC
+    assert pytest.approx(known["retest_flips"], abs=0.01) == FLIPS
+    assert shift_sigma(2, "grades") == pytest.approx((1 - ICC) ** 0.5)

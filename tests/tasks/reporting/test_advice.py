@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.reporting.advice import advice, literal, not_measured, policy
+from tasks.reporting.advice import advice, literal, not_measured, open_questions, policy
 
 Row = dict[str, Any]
 ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
@@ -48,6 +48,25 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
+
+
+def test_open_questions_are_those_of_the_recommendations() -> None:
+    rows = advised(
+        {"judge": "cy", "recommendation": "not enough data", "more_questions": 1}
+        | {"undecided": "position is undecided (about 1 more question)"}
+        | {"reasons": "prefers one slot (.2 [.1, .3], limit .15); boast is undecided: the sham"},
+        {"judge": "bo", "undecided": "drift is undecided (.00 [-.12, .12], limit .05)"},
+        {"judge": "ada"},
+    )
+    assert open_questions(rows) == [
+        "- ada: no gate is undecided",
+        "- bo: drift is undecided (.00 [-.12, .12], limit .05)",
+        (
+            "- cy: about 1 more question; position is undecided (about 1 more question); "
+            "boast is undecided: the sham"
+        ),
+    ]
+    assert open_questions(rows.clear()) == []
 
 
 def test_a_report_has_all_reasons() -> None:

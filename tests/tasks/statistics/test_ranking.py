@@ -13,7 +13,11 @@ from scipy.stats import rankdata
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import Shifts, Tallies, VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.statistics.ranking import ranking, ranks
+from tasks.inference.multiplicity import holm
+from tasks.pointwise.shifts import rating_shifts
+from tasks.statistics.ranking import ranking, ranks, standardised
+from tasks.statistics.rating_contrast import rating_contrast
+from tasks.statistics.rating_shift import rating_shift
 
 Make = Callable[..., Any]
 FEW = "fewer than 10 independent questions"
@@ -311,3 +315,89 @@ def test_prompts_asked_about_different_questions_are_ranked_apart(make_shifts: M
         ("b", "plain", 2.0, 60, 0),
         ("c", "stern", 1.0, 60, 0),
     ]
+
+
+def grades(judge: str, shift: float, seed: int, *, items: int = 60) -> list[dict[str, Any]]:
+    """Return ratings of a judge whose grades a perturbation moves by ``shift`` points."""
+    random = np.random.default_rng(seed)
+    quality = random.normal(5.5, 1.5, items)
+    arms = {"control": 0.0, "sham": 0.0, "experimental": shift}
+    return [
+        {"judge": judge, "sample": f"s{i:03}", "arm": arm, "value": float(value)}
+        for arm, more in arms.items()
+        for i, value in enumerate(np.clip(quality + more + random.normal(0, 0.8, items), 1, 10))
+    ]
+
+
+def test_grades_are_ranked_by_shifts_in_standard_deviations(make_ratings: Make) -> None:
+    """Shifts by ``rating_shift``; intervals by a bootstrap of the ratio; letters by contrasts."""
+    judges = {"a": 0.0, "b": 0.1, "c": 1.2, "d": -1.4}
+    rows = [row for n, (j, shift) in enumerate(judges.items()) for row in grades(j, shift, n)]
+    ratings = make_ratings(rows)
+    none = {"shifts": Shifts.empty(), "tallies": NOBODY}
+    found = ranking(**none, ratings=ratings)
+    rank = {row["judge"]: row for row in found.filter(statistic="rank").to_dicts()}
+    shifts = rating_shift(ratings=ratings).filter(statistic="rating_shift_sham_sd")
+    order = sorted(shifts.to_dicts(), key=lambda row: abs(row["estimate"]))
+    assert [rank[row["judge"]]["estimate"] for row in order] == [1, 2, 3, 4]
+    assert {row["floor"] for row in rank.values()} == {"sham"}
+    table = {(row["judge"], row["arm"], row["sample"]): row["value"] for row in rows}
+    control, sham, changed = (
+        np.array([[table[j, arm, f"s{i:03}"] for j in judges] for i in range(60)])
+        for arm in ("control", "sham", "experimental")
+    )
+    random = np.random.default_rng(9)
+    drawn = []
+    for _ in range(4000):
+        at = random.integers(0, 60, 60)
+        effect = (changed - sham)[at].mean(axis=0) / control[at].std(axis=0)
+        drawn.append(rankdata(np.abs(effect)))
+    for n, judge in enumerate(judges):
+        low = np.quantile([row[n] for row in drawn], 0.025, method="lower")
+        high = np.quantile([row[n] for row in drawn], 0.975, method="higher")
+        assert (rank[judge]["low"], rank[judge]["high"]) == (low, high)
+    apart = rating_contrast(ratings=ratings).filter(statistic="rating_sham_contrast")
+    adjusted = apart.with_columns(p=holm(apart["p_value"]))
+    tiers: dict[str, set[str]] = {}
+    for row in found.filter(statistic="tier").to_dicts():
+        tiers.setdefault(row["judge"], set()).add(row["subgroup"])
+    for row in adjusted.to_dicts():
+        assert (row["p"] < 0.05) == tiers[row["judge"]].isdisjoint(tiers[row["subgroup"]])
+
+
+def test_linearised_shifts_have_the_mean_and_the_error_of_the_standardised_shift(
+    make_ratings: Make,
+) -> None:
+    ratings = make_ratings(grades("a", 0.7, 1, items=20))
+    [row] = rating_shift(ratings=ratings).filter(statistic="rating_shift_sham_sd").to_dicts()
+    shifts = rating_shifts(ratings).with_columns(over_sham=True)
+    values = shifts.select(standardised()).to_series()
+    assert values.mean() == pytest.approx(row["estimate"])
+    assert float(values.std()) / 20**0.5 == pytest.approx(row["standard_error"])
+
+
+def test_judges_that_pass_or_fail_are_ranked_apart_from_those_that_grade(
+    make_ratings: Make,
+) -> None:
+    def passes(judge: str, flips: int) -> list[dict[str, Any]]:
+        kept = {"judge": judge, "prompt": "binary", "kind": "label", "lowest": None}
+        return [
+            {**kept, "sample": f"s{i:03}", "arm": arm, "value": value, "highest": None}
+            for i in range(40)
+            for arm, value in (
+                ("control", float(i % 2)),
+                ("experimental", 1.0 if i < flips else float(i % 2)),
+            )
+        ]
+
+    everything = [row | {"value": 1.0, "judge": "c"} for row in passes("c", 0)]
+    rows = [*grades("a", 0.0, 1), *grades("b", 1.0, 2), *passes("a", 4), *passes("b", 30)]
+    found = ranking(
+        shifts=Shifts.empty(), tallies=NOBODY, ratings=make_ratings([*rows, *everything])
+    ).filter(statistic="rank")
+    ranks = {(r["prompt"], r["judge"]): r["estimate"] for r in found.to_dicts()}
+    graded = {("grade", "a"): 1, ("grade", "b"): 2}
+    # Who passes every answer is not the least biased of all.
+    assert ranks == graded | {("binary", "a"): 1, ("binary", "b"): 2, ("binary", "c"): None}
+    [unmoved] = found.filter(judge="c").to_dicts()
+    assert "nothing could move them" in unmoved["reason"]

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from flows.cli.printing.ranking_table import show_ranked
+from flows.studies import Study
 from schemas.results import Estimates, Findings
 from tasks.conclude import conclude
 from tasks.statistics.detection_power import detection_power
@@ -46,7 +47,7 @@ def test_judges_and_people_stand_in_one_table(
     warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    show_ranked("quick", warehouse.path)
+    show_ranked("quick", warehouse.path, Study())
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "boast (promote)"
     assert any(line.startswith("- - acme/m model 30 .20 ") for line in lines)
@@ -63,7 +64,7 @@ def test_a_narrow_terminal_gets_two_lines_per_judge(
     warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    show_ranked("quick", warehouse.path)
+    show_ranked("quick", warehouse.path, Study())
     lines = capsys.readouterr().out.splitlines()
     at = lines.index("-  people/ann (person, n 30): inconclusive")
     assert lines[at + 1].startswith("    shift .00 [")
@@ -94,7 +95,7 @@ def test_a_finding_has_what_it_rests_on(
     own = pl.when(pl.col("judge") == "acme/m").then(pl.lit("over the control: few shams"))
     findings = conclude(estimates).with_columns(reason=pl.coalesce("reason", own))
     monkeypatch.setenv("COLUMNS", width)
-    show_ranked("quick", stored(estimates, Findings.of(findings), tmp_path).path)
+    show_ranked("quick", stored(estimates, Findings.of(findings), tmp_path).path, Study())
     told = capsys.readouterr().out
     assert "detects" in told
     assert "no finding: acme/few (fewer than 10 independent questions)\n" in told
@@ -105,5 +106,5 @@ def test_a_finding_has_what_it_rests_on(
 def test_a_study_without_results_has_no_table(
     warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show_ranked("other", warehouse.path)
+    show_ranked("other", warehouse.path, Study())
     assert capsys.readouterr().out == ""
