@@ -102,8 +102,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     """
     if effect is not None and not LEAST_EFFECT <= effect <= 1:
         raise ValueError(
-            f"--effect is {effect}; it is a mean preference shift and must be between "
-            f"{LEAST_EFFECT:f} and 1."
+            f"--effect is {effect}; it is a shift and must be between {LEAST_EFFECT:f} and 1."
         )
     study = study.at(datetime.now(UTC))
     console = Console(highlight=False)

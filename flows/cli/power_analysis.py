@@ -48,11 +48,7 @@ GUESSED = "typical judge"
 TYPICAL = {"score": "typical", "sd": "grades", "share": "passes"}
 """Unit of an endpoint -> the assumed spread."""
 
-UNITS = {
-    "score": "",
-    "sd": " in sd of the grades",
-    "share": " of the pass rate",
-}
+UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)"}
 """Unit of an endpoint -> how titles name it."""
 
 EARLIER = f"""
@@ -309,6 +305,8 @@ def advice(
     if any(row.unit == "score" for row in rows):
         named = ", ".join(f"{v} votes" for v in others)
         text += f" {named}: the smallest shift with as many calls at that many votes per pair."
+    if any(row.unit == "sd" for row in rows):
+        text += " sd: standard deviations of the judge's grades in control."
     cells = len(study.judges) * len(study.prompts) * len(study.asked())
     if cells > 1:
         text += (

@@ -48,7 +48,10 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
     assert kept == saved
     plan = voirdire("plan", *SMALL, "--dataset", "mine.csv", "--prompt", "binary_v1")
     assert plan.returncode == 0, plan.stderr
-    assert "planned for comparisons of two answers only" in " ".join(plan.stdout.split())
+    said = " ".join(plan.stdout.split())
+    # (2.8016 sqrt(.22 / 2) / .05)^2 = 345.4; four questions are too few for any finding.
+    assert "the smallest relevant shift (.05) takes about 346 samples per perturbation" in said
+    assert "Questions that study quick lacks" in said
     stopped = voirdire("audit", *SMALL, "--prompt", "binary_v1", "--stop", "pair")
     assert stopped.returncode == 2
     assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())

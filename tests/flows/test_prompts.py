@@ -40,6 +40,9 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     assert warehouse.query(cells)["prompt"].to_list() == ["pair_json_v2", "pair_v1"]
     done = voirdire("remeasure", "quick")
     assert done.returncode == 0, done.stderr
+    # What audit says of the prompts, remeasure says too.
+    compared = two.stdout.split("Prompts compared")[1].split("warehouse:")[0]
+    assert compared.split("\n\n")[0] in done.stdout
     assert warehouse.query(cells)["prompt"].to_list() == ["pair_json_v2", "pair_v1"]
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
     assert "pair_json_v2" in page
@@ -62,6 +65,18 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     assert pair["contrast"] == pytest.approx(pair["judge_value"] - pair["other_value"])
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
     assert "Which judges differ" in page
+    ranks = dict(warehouse.query("select prompt, rank from mart.ranking").rows())
+    # The two prompts with grades are ranked together; pass or fail has nothing to rank against.
+    assert sorted(ranks[name] for name in wordings[1:4:2]) in ([1, 2], [1.5, 1.5])
+    assert ranks["binary_v1"] is None
+    planned = voirdire("plan", *SMALL, *wordings)
+    assert planned.returncode == 0, planned.stderr
+    [advised] = warehouse.query(
+        "select more_questions from mart.recommendations where prompt = 'binary_v1'"
+    )["more_questions"]
+    assert f"offline/dazzled / binary_v1: about {advised} more question" in planned.stdout
+    assert "Smallest detectable shift (sd) with 20 samples" in planned.stdout
+    assert "Smallest detectable shift (pass rate) with 20 samples" in planned.stdout
 
 
 def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Warehouse) -> None:

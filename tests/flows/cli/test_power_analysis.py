@@ -56,8 +56,8 @@ def test_grades_and_passes_are_planned_in_their_own_units() -> None:
     assert (passed.unit, passed.smallest) == ("share", pytest.approx(0.09292, abs=1e-5))
     assert passed.needed == 87
     shown = "\n".join(lines_of(*detectable_tables(rows, 100, 2)))
-    assert "in sd of the grades with 100 samples" in shown
-    assert "of the pass rate with 100 samples" in shown
+    assert "shift (sd) with 100 samples (80 % power)" in shown
+    assert "shift (pass rate) with 100 samples (80 % power)" in shown
     # More votes of the same question help as much as more questions, so there is no column.
     assert "6 votes" not in shown
     said = " ".join(advice(rows, 100, STUDY.model_copy(update=own), 100))
