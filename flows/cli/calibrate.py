@@ -118,7 +118,7 @@ def _source(
     }
     if items and (source or not all(files)):
         raise ValueError(
-            f"--items {items} has the texts of two files of labels. Give both --humans and "
+            f"--items {items} describes the items of two files of labels. Give both --humans and "
             "--judges, or leave --items out: FILE and STUDY have texts of their own."
         )
     if source is None or not is_label_table(source):

@@ -185,8 +185,9 @@ class Study(Parameters):
     columns: dict[str, str] = Field(
         title="Data: columns",
         default={},
-        description="Names of your own file: column of voirdire and column of the file, as in "
-        '{"question": "prompt", "anchor": "answer_a"}. Columns that neither knows are left out.',
+        description="Column of voirdire and its name in your own file, as in "
+        '{"question": "prompt", "anchor": "answer_a"}. Then columns that voirdire does not know '
+        "are left out.",
     )
     name: str = Field(
         title="Saved as: name",

@@ -91,7 +91,7 @@ def alt_test(
     if test not in TESTS:
         raise ValueError(f"no test {test!r}. Known: {', '.join(TESTS)}.")
     if least < 1:
-        raise ValueError(f"annotators need {least} instances; it must be 1 or more.")
+        raise ValueError(f"the minimum of instances is {least}; it must be 1 or more.")
     values, items, people, machines = encode(humans, judges, metric)
     grouped = None if clusters is None else _clusters(items, clusters)
     counted = list(count_each(values, people, machines, metric, least=least, clusters=grouped))

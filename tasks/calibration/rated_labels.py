@@ -160,7 +160,7 @@ def _of_items(people: pl.DataFrame, items: pl.Series, dataset: str) -> pl.DataFr
     if known.is_empty():
         given = people["item"].drop_nulls().unique().sort().head(3)
         raise ValueError(
-            f"no label of people is of an answer of the study. They name items such as "
+            f"no label of people is about an answer of the study. They name items such as "
             f"{', '.join(map(clip, given))}; the answers are {', '.join(items.sort().head(3))}. "
             "Name each item by its answer or question."
         )

@@ -105,6 +105,8 @@ def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
         raise ValueError(f"{path} cannot be imported: {error!r}.") from error
     function = getattr(module, name, None)
     if not callable(function):
-        raise LookupError(f"{path} defines no function {name!r}.")  # noqa: TRY004
+        raise LookupError(  # noqa: TRY004
+            f"{path} defines no function {name!r}. Correct the name after the colon."
+        )
     found: Callable[[Any, Any], float] = function
     return found

@@ -26,7 +26,7 @@ MOST_TICKS = 8
         "is its 95 % interval. Judges that share a letter do not differ significantly on "
         "these samples (Holm, .05). The section 'Which judges differ' compares two judges "
         "on all samples that they share, so its results can differ. A rank with a long "
-        "line is uncertain, and the order of judges that share a letter is noise."
+        "line is uncertain, and the order of judges that share a letter may be noise."
     ),
 )
 def ranks(rankings: DataFrame[Rankings]) -> list[Spec]:

@@ -283,7 +283,7 @@ def _reason() -> pl.Expr:
     undecided = subject + pl.lit(IS_UNDECIDED)
     undecided = pl.coalesce(
         undecided + pl.format(" (about {} more question{})", "more", plural),
-        undecided + pl.format(": {}", why),
+        undecided + pl.format(" ({})", why),
         undecided + numbers,
     )
     return pl.when(decided).then(found + numbers).otherwise(undecided).alias("reason_text")

@@ -156,7 +156,7 @@ def require_shown(pairs: DataFrame[Pairs], programme: Programme) -> None:
         if name not in known:
             raise ValueError(f"the study has no perturbation {name!r}. It has: {', '.join(known)}.")
     if not _chosen(pairs, 0, programme):
-        raise ValueError("no pair is left to show: see --arms and --perturbation.")
+        raise ValueError("no pair is left to show. Choose other --arms or --perturbation.")
 
 
 def log_people(

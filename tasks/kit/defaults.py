@@ -50,8 +50,8 @@ class Thresholds(BaseModel):
         default=10,
         ge=2,
         le=100_000,
-        description="With fewer independent questions, or with fewer Satterthwaite degrees of "
-        "freedom than so many questions of equal size have, estimates are shown without a finding.",
+        description="Fewest independent questions for a finding; their Satterthwaite degrees of "
+        "freedom must reach this number minus one. Else estimates are shown without a finding.",
     )
     minimum_shift: float = _limit(0.05, "Smallest relevant mean preference shift.")
     minimum_log_odds: float = _limit(0.25, "Smallest relevant log-odds shift.", below=10)
@@ -84,13 +84,13 @@ class Thresholds(BaseModel):
     )
     least_informedness: float = _limit(
         0.20,
-        "Below this sensitivity plus specificity minus one of a judge, win rates are not corrected "
-        "by its error rates, which would only amplify noise.",
+        "Win rates are corrected by a judge's error rates only if its sensitivity plus specificity "
+        "minus one is at least this; below, the correction would only amplify noise.",
     )
     order_alpha: float = _limit(
         0.001,
-        "If each pair was seen in one order, and the p-value of its dependence on the models or "
-        "the correct verdict is below this, the order was not random and nothing is estimated.",
+        "If each pair was seen in one order, and the test that the order is independent of the "
+        "models and the correct verdict has a p-value below this, nothing is estimated.",
     )
     minimum_lost: float = _limit(
         0.05, "Smallest relevant difference between arms in the share of unreadable votes."
@@ -104,8 +104,8 @@ class Thresholds(BaseModel):
     )
     spread_alpha: float = _limit(
         0.10,
-        "If the unadjusted p-value of that spread is below this, `no relevant bias` is not "
-        "claimed.",
+        "If the unadjusted p-value of the spread of true shifts is below this, `no relevant bias` "
+        "is not claimed.",
     )
     most_position_gap: float = _limit(
         0.15,

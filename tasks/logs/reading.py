@@ -117,7 +117,10 @@ def is_log(name: str) -> bool:
 def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read], list[str]]:
     files = sorted(file for file in path.rglob("*") if file.is_file())
     if len(files) > MOST_FILES:
-        raise ValueError(f"{path.name} has {len(files)} files; at most {MOST_FILES} are read.")
+        raise ValueError(
+            f"{path.name} has {len(files)} files; at most {MOST_FILES} are read. "
+            "Name a smaller folder."
+        )
     found, skipped = [], []
     for file in files:
         read = None
@@ -142,7 +145,9 @@ def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Re
             return _Read(MAPPED, read_mapped(source, dict(mapping or {})))
         return _Read(known.title, known.read(source))
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise ValueError(f"{source.name} has text that is not valid UTF-8: {error}.") from error
+        raise ValueError(
+            f"{source.name} has text that is not valid UTF-8: {error}. Remove or correct it."
+        ) from error
 
 
 def _votes(name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]) -> DataFrame[VoteLog]:

@@ -359,7 +359,7 @@ def _require_names(prompt: Prompt) -> None:
         ]
         if barred:
             raise ValueError(
-                f"{what}: {min(barred)!r} cannot be told in a reply. Use one line of at most 64 "
+                f"{what}: {min(barred)!r} cannot be found in a reply. Use one line of at most 64 "
                 f"characters without commas and brackets that is not {' or '.join(RESERVED)}"
             )
 

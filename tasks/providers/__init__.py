@@ -160,7 +160,7 @@ HINT = " Parameters of the model belong in params."
 
 def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     if name == PEOPLE:
-        raise ValueError(f"{PEOPLE}/... are judges who are people. Rename the file.")
+        raise ValueError(f"the name {PEOPLE!r} is reserved for people who vote. Rename the file.")
     judges = {
         judge: entry(
             Judge, f"[judges.{judge}]", table, HINT, judge=f"{name}/{judge}", provider=name

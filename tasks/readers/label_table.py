@@ -89,7 +89,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
     rows = _identified(path.name, table, named)
     annotators = (*named.judges, *named.humans)
     if rows.height * len(annotators) > MOST:
-        raise ValueError(f"{path.name} has more than {MOST} labels, the maximum.")
+        raise ValueError(f"{path.name} has more than {MOST} labels, the maximum. Leave out rows.")
     labels = pl.concat(
         rows.select(
             "item",

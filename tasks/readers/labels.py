@@ -195,7 +195,7 @@ def _check_columns(name: str, found: list[str]) -> None:
 
 def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFrame:
     if table.height > MOST:
-        raise ValueError(f"{name} has more than {MOST} labels, the maximum.")
+        raise ValueError(f"{name} has more than {MOST} labels, the maximum. Leave out items.")
     names = table.with_columns(pl.col("annotator", "item").cast(pl.String))
     for column in ("annotator", "item"):
         broken = (names[column].is_null() | (names[column] == "")).arg_true()

@@ -142,7 +142,7 @@ def policy(thresholds: Thresholds) -> str:
     forbids = f"do not use a judge that fails {named}; " if forbidding else ""
     other = "" if every else f"fails {'another' if forbidding else 'a'} gate or "
     return (
-        f"Policy (`disqualifying` of the study): {forbids}use a judge with care that {other}"
+        f"Policy (`disqualifying` of the study): {forbids}use with care a judge that {other}"
         "leaves a gate other than drift undecided; the data are not enough while position or "
         "validity is undecided."
     )

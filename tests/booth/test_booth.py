@@ -232,7 +232,7 @@ def test_names_are_checked(audited: Audited, opened: Open) -> None:
     [
         ({"perturbations": ["rich_content"]}, r"no perturbation 'rich_content'\. It has: padding"),
         ({"limit": 2}, r"The smallest is --limit 3; with --once.* it is 1\."),
-        ({"arms": []}, "no pair is left to show: see --arms and --perturbation"),
+        ({"arms": []}, "no pair is left to show. Choose other --arms or --perturbation"),
     ],
 )
 def test_what_cannot_be_shown_is_not_kept(

@@ -99,5 +99,5 @@ def test_people_may_name_an_answer_by_its_question(make_ratings: Make, name: str
 
 def test_labels_of_other_items_are_an_error(make_ratings: Make) -> None:
     ratings = make_ratings([{"sample": "demo/q1/a2", "value": 4.0}])
-    with pytest.raises(ValueError, match=r"no label of people is of an answer .* such as .q9"):
+    with pytest.raises(ValueError, match=r"no label of people is about an answer .* such as .q9"):
         labels_of_ratings(ratings, labels("q9"))

@@ -252,7 +252,7 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) ->
     suspect = wide | {"reason": "suspect: the next wave must confirm it"}
     [limited] = recommended(gate("bias"), gate("validity"), suspect, drifts=changed)
     assert limited["recommendation"] == "use with care"
-    assert limited["reasons"] == "drift is undecided: suspect: the next wave must confirm it"
+    assert limited["reasons"] == "drift is undecided (suspect: the next wave must confirm it)"
 
 
 def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> None:
@@ -260,7 +260,7 @@ def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> N
     moved = gate("bias", "inconclusive", value=0.12, low=0.07, high=0.17, reason=sham)
     [row] = recommended(moved, findings=[finding("inconclusive")])
     assert row["recommendation"] == "use with care"
-    said = "boast is undecided: the sham itself moves this judge, and so on"
+    said = "boast is undecided (the sham itself moves this judge, and so on)"
     assert row["reasons"] == said
 
 

@@ -107,7 +107,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     assert "do not use a judge that fails any gate;" in policy(DEFAULTS)
     assert "that fails the gate position;" in policy(Thresholds(disqualifying=("position",)))
     assert policy(Thresholds(disqualifying=())).startswith(
-        "Policy (`disqualifying` of the study): use a judge with care that fails a gate or leaves"
+        "Policy (`disqualifying` of the study): use with care a judge that fails a gate or leaves"
     )
 
 
