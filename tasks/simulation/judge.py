@@ -281,9 +281,8 @@ def read_prompt(user: str) -> PairText:
         border = borders.pop() if borders else None
     if border is None:
         raise ValueError(
-            "a simulated judge cannot read a judge prompt without the markers "
-            f"{QUESTION.strip()}, {START.strip()} ... {END}. Word it like "
-            "tasks/prompts/pair_v2.toml."
+            f"simulated judges cannot read a judge prompt without the markers {QUESTION.strip()}, "
+            f"{START.strip()} ... {END}. Word it like tasks/prompts/pair_v2.toml."
         )
     return PairText(
         user[question + len(QUESTION) : start].strip(),
@@ -303,7 +302,7 @@ def _read_marked(user: str, marked: re.Match[str]) -> PairText:
     second, *rest = "".join(rest).split(end)
     if rest != [""]:
         raise ValueError(
-            f"a simulated judge cannot read this judge prompt marked {marked[1]}: its lines differ "
+            f"simulated judges cannot read this judge prompt marked {marked[1]}: its lines differ "
             "from the bundled ones. Word it like tasks/prompts/pair_v2.toml."
         )
     return PairText(question.strip(), first, second)
