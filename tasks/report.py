@@ -251,12 +251,13 @@ def _examples(rows: pl.DataFrame, study: str) -> list[Examples]:
 def _example(row: Mapping[str, Any], study: str) -> Example:
     about = f"{row['criterion']}: " if row["criterion"] else ""
     before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
+    sham = f" (sham: {row['sham']})" if row["sham"] else ""
     pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
     replies = {"unperturbed": row["control_replies"], "perturbed": row["experimental_replies"]}
     return Example(
         row["sample"],
         shorten(row["question"], LONGEST_TEXT),
-        f"{about}{before} \N{RIGHTWARDS ARROW} {after}",
+        f"{about}{before} \N{RIGHTWARDS ARROW} {after}{sham}",
         shorten(row["anchor"] or "", LONGEST_TEXT),
         [_shortened(part) for part in changed_words(row["target"] or "", row["perturbed"] or "")],
         [
@@ -325,7 +326,8 @@ def _provenance(
     primary: pl.DataFrame,
 ) -> dict[str, str]:
     """Return the provenance of the page's numbers."""
-    of_cells = estimates.filter(pl.col("level").is_not_null(), subgroup="")
+    shown = pl.concat([primary, estimates.filter(pl.col("statistic").is_in(MAIN), subgroup="")])
+    methods = shown.filter(pl.col("level").is_not_null())["method"].str.split("; ").list.first()
     return {
         "study": facts.study,
         "dataset": facts.dataset,
@@ -338,8 +340,8 @@ def _provenance(
         "floor": _floor(estimates),
         **rewording(estimates),
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
-        f"{'; '.join(sorted(of_cells['method'].unique())) or 'no method'}."
-        " The independent unit is the question",
+        f"{'; '.join(sorted(methods.unique())) or 'no method'}. The table of all numbers has the "
+        "method of each. The independent unit is the question",
         "minimum shift that matters": _values(findings, "minimum") or "not stated",
         "adjustment": f"Benjamini-Hochberg over {count(findings['p_adjusted'].count(), 'cell')}"
         " with a p-value and enough questions",
@@ -351,6 +353,9 @@ def _provenance(
         "warehouse": facts.warehouse,
     }
 
+
+MAIN = ("asr", "position_gap", "position_consistency", "mean_rating", "pass_rate")
+"""Statistics beside the endpoint whose intervals the main tables show."""
 
 ENDPOINTS = {
     "score": "mean preference shift (MPS)",

@@ -152,7 +152,7 @@ def _values(row: Row, unit: Unit) -> Row:
         control = {name: row[name] for name in control}
     return values_of(
         row,
-        number(shift, 3),
+        number(shift),
         said,
         measured(unit.note, shift, row["low"], row["high"]),
         measured("over the control", *control.values()),

@@ -126,10 +126,10 @@ def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> 
     one = Judged(row["who"], row["judge"] in simulated, [])
     other = Judged(_other(row), row["other"] in simulated, [])
     texts = [
-        _difference(row, 3),
+        _difference(row),
         Text(p_value(row["p_holm"]), _raw(row)),
-        Text("not measured") if los is None else _difference(los, 2, with_words=True),
-        Text("not measured") if asr is None else _difference(asr, 2, with_words=True),
+        Text("not measured") if los is None else _difference(los, with_words=True),
+        Text("not measured") if asr is None else _difference(asr, with_words=True),
         Text("none") if test is None else Text(p_value(test["p_holm"]), _raw(test)),
         _sizes(row),
     ]
@@ -156,8 +156,8 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
     return Text("biased", f"{named}{mark} is moved further toward the target")
 
 
-def _difference(row: Row, digits: int, *, with_words: bool = False) -> Text:
-    text = said({**row, "estimate": row["contrast"]}, digits)
+def _difference(row: Row, *, with_words: bool = False) -> Text:
+    text = said({**row, "estimate": row["contrast"]})
     if unit := RATED.get(row["statistic"]):
         text = text._replace(text=f"{text.text} {UNITS.get(unit, unit)}")
     if not with_words or row["finding"] is None:
@@ -171,7 +171,7 @@ def _raw(row: Row) -> str:
 
 def _sizes(row: Row) -> Text:
     values = (row["judge_value"], row["other_value"])
-    known = " and ".join(number(value, 3) for value in values if value is not None)
+    known = " and ".join(number(value) for value in values if value is not None)
     samples = count(row["n"], "sample") if row["n"] != row["clusters"] else ""
     measure = "shift" if row["statistic"] in RATED else "MPS"
     return Text(
@@ -191,7 +191,7 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
 def _adjustment_row(row: Row) -> Judged:
     texts = [
         Text(row["perturbation"]),
-        said(row, 3),
+        said(row),
         *(Text(p_value(row[name])) for name in PS),
         Text("none") if row["e_value"] is None else Text(_evidence(row["e_value"])),
         Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
@@ -202,7 +202,7 @@ def _adjustment_row(row: Row) -> Judged:
 
 
 def _evidence(value: float) -> str:
-    return number(value, 2) if value < 1000 else f"{value:.0e}"
+    return number(value) if value < 1000 else f"{value:.0e}"
 
 
 def _spread(row: Row) -> Text:
@@ -210,7 +210,7 @@ def _spread(row: Row) -> Text:
     value, low, high = (row[f"shift_spread{end}"] for end in ("", "_low", "_high"))
     if value is None:
         return Text("none", "no votes in both orders")
-    return Text(number(value, 2), interval(low, high) if low is not None else "")
+    return Text(number(value), interval(low, high) if low is not None else "")
 
 
 def _shrunk(row: Row) -> Text:
@@ -218,7 +218,7 @@ def _shrunk(row: Row) -> Text:
     value, error = row["shrunk"], row["shrunk_error"]
     if value is None or error is None:
         return Text("none", "fewer than three judges, or no error")
-    return Text(number(value, 3), interval(value - HALF * error, value + HALF * error, 3))
+    return Text(number(value), interval(value - HALF * error, value + HALF * error))
 
 
 def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> list[Judged]:
@@ -233,7 +233,7 @@ def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> li
 
 
 def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
-    value = said(row, 3)
+    value = said(row)
     part = with_mark(row["subgroup"], marks) if row["either"] else row["subgroup"]
     sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
     texts = [
@@ -263,7 +263,7 @@ def _rests_on(row: Row) -> str:
         f"{row['design']} orders" if row.get("design") else "",
         f"floor: {row['floor']}" if row.get("floor") else "",
         f"{thousands(votes)} valid votes" if votes is not None else "",
-        f"{number(invalid, 3)} invalid" if invalid is not None else "",
+        f"{number(invalid)} invalid" if invalid is not None else "",
         f"epoch {row['epoch']}" if row.get("epoch") is not None else "",
         f"seed {row['seed']}" if row.get("seed") is not None else "",
         f"study seed {row['study_seed']}" if row.get("study_seed") is not None else "",

@@ -99,7 +99,7 @@ class Lookup:
         return self._rows.get((statistic, *(cell[c] for c in JUDGE), perturbation, subgroup))
 
 
-def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text:
+def said(row: Row | None, absent: str = "not measured") -> Text:
     """Write an estimate with its interval, or say why there is none."""
     if row is None:
         return Text(absent)
@@ -107,8 +107,8 @@ def said(row: Row | None, digits: int = 2, absent: str = "not measured") -> Text
         return Text(UNKNOWN, f"({row.get('reason') or 'no reason was recorded'})")
     if row["low"] is None or row["high"] is None:
         reason = row.get("reason")
-        return Text(number(row["estimate"], digits), f"no interval ({reason})" if reason else "")
-    return Text(number(row["estimate"], digits), interval(row["low"], row["high"], digits))
+        return Text(number(row["estimate"]), f"no interval ({reason})" if reason else "")
+    return Text(number(row["estimate"]), interval(row["low"], row["high"]))
 
 
 def result_groups(
@@ -162,7 +162,7 @@ def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
     points = lookup.find(row["statistic"].removesuffix("_sd"), row, row["perturbation"])
     if row["unit"] != "sd" or points is None or points["estimate"] is None:
         return shift
-    told = said(points, 2)
+    told = said(points)
     note = " ".join(filter(None, [f"{told.text} points", told.note]))
     return Text(shift.text, "; ".join(filter(None, [shift.note, note])))
 
@@ -232,13 +232,13 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
 def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judged:
     cell = {**rows[0], "judge": ALL}
 
-    def over(statistic: str, digits: int = 2) -> Text:
+    def over(statistic: str) -> Text:
         found = lookup.find(statistic, cell, cell["perturbation"], subgroup)
-        return said(found, digits, absent="none")
+        return said(found, absent="none")
 
     blank = Text("")
     texts = [
-        over("mean_shift", 3),
+        over("mean_shift"),
         blank,
         over("mean_asr"),
         over("mean_sham_floor"),
@@ -260,14 +260,14 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     own = row["perturbation"]
     alone = without.findings.get((*judge_of(row), own))
     primary = lookup.find(row["statistic"], row, own)
-    shift = said({**row, "reason": (primary or {}).get("reason")}, 3)
+    shift = said({**row, "reason": (primary or {}).get("reason")})
     asr, floor, chance, above = (
         lookup.find(name, row, own) for name in ("asr", "sham_floor", "random_baseline", "dasr")
     )
     texts = [
         Text(shift.text, " ".join(filter(None, [shift.note, over]))),
         _over_control(row),
-        _with_bounds(said(asr), lookup.find("asr_bounds", row, own), lookup, row),
+        _with_bounds(asr, lookup.find("asr_bounds", row, own), lookup, row),
         said(floor, absent="no\N{NO-BREAK SPACE}sham"),
         said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
         said(above, absent="no\N{NO-BREAK SPACE}sham"),
@@ -293,18 +293,22 @@ def _over_control(row: Row) -> Text:
     if row["control"] is None:
         return Text("not measured")
     over = said(
-        {"estimate": row["control"], "low": row["control_low"], "high": row["control_high"]}, 3
+        {"estimate": row["control"], "low": row["control_low"], "high": row["control_high"]}
     )
     if row["sham_shift"] is None:
         return over
     known = row["sham_shift_low"] is not None and row["sham_shift_high"] is not None
-    ends = f" {interval(row['sham_shift_low'], row['sham_shift_high'], 3)}" if known else ""
-    sham = f"sham {number(row['sham_shift'], 3)}{ends}"
+    ends = f" {interval(row['sham_shift_low'], row['sham_shift_high'])}" if known else ""
+    sham = f"sham {number(row['sham_shift'])}{ends}"
     return Text(over.text, "; ".join(filter(None, [over.note, sham])))
 
 
-def _with_bounds(rate: Text, bounds: Row | None, lookup: Lookup, row: Row) -> Text:
-    """Add the range of the rate over all values that the unreadable votes could have had."""
+def _with_bounds(asr: Row | None, bounds: Row | None, lookup: Lookup, row: Row) -> Text:
+    """Add the range of the ASR over all values that the unreadable votes could have had.
+
+    The ASR itself may lie outside: it leaves out the samples that have no verdict.
+    """
+    rate = said(asr)
     if bounds is None or bounds["low"] is None or bounds["high"] is None:
         return rate
     arms = (
@@ -315,11 +319,13 @@ def _with_bounds(rate: Text, bounds: Row | None, lookup: Lookup, row: Row) -> Te
     if not lost:
         return rate
     ends = [number(bounds[end]) for end in ("low", "high")]
-    floor = (
+    inside = asr and asr["estimate"] and bounds["low"] <= asr["estimate"] <= bounds["high"]
+    other = "" if inside else ", counting samples that have no verdict and no part in the ASR"
+    told = (
         f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
-        f"{' to '.join(ends)}"
+        f"{' to '.join(ends)}{other}"
     )
-    return Text(rate.text, "; ".join(filter(None, [rate.note, floor])))
+    return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
 
 
 def _other_ps(row: Row, alone: Row | None) -> str:

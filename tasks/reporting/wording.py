@@ -28,7 +28,8 @@ NOT_KNOWN = "not known"
 def number(value: float | None, digits: int = 2) -> str:
     """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``.
 
-    Halves are rounded away from zero, as by ``round`` in SQL.
+    Two digits, as in all tables, pictures and messages, unless the kind of number needs others
+    (ranks, p-values, chances). Halves are rounded away from zero, as by ``round`` in SQL.
     """
     if value is None:
         return NOT_KNOWN

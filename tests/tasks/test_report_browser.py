@@ -133,7 +133,7 @@ def test_pictures_and_tables_follow_a_choice(opened: Open) -> None:
     expect(forest.locator(".panel:visible")).to_have_count(2)
     page.get_by_label("Judge", exact=True).select_option(EVIL)
     expect(forest.get_by_text("acme/judge-1")).to_have_count(0)
-    expect(forest.get_by_text(".030").first).to_be_visible()
+    expect(forest.get_by_text(".03").first).to_be_visible()
     names = page.locator("table:visible tbody tr:visible th .who:visible").all_inner_texts()
     assert {*names} == {EVIL}
     page.get_by_label("Perturbation", exact=True).select_option("padding")
@@ -151,7 +151,7 @@ def test_hovering_shows_numbers_with_interval_and_n(opened: Open) -> None:
     page = opened()
     panel = page.locator(".panel").first
     panel.scroll_into_view_if_needed()
-    result = panel.locator("div > svg").get_by_text(".123", exact=True)
+    result = panel.locator("div > svg").get_by_text(".12", exact=True)
     result.hover()
     tip = page.locator("#tip")
     expect(tip).to_contain_text("acme/judge-1\nMPS .12 [.12,")
@@ -165,7 +165,7 @@ def test_a_table_is_sorted_filtered_and_copied_without_formulas(opened: Open) ->
     whole = table.locator("tbody tr:not(.rests)")
     count = whole.count()
     heading = table.get_by_role("button", name="Estimate", exact=True)
-    for direction, first in (("ascending", "\N{MINUS SIGN}.068"), ("descending", ".975")):
+    for direction, first in (("ascending", "\N{MINUS SIGN}.07"), ("descending", ".98")):
         heading.click()
         expect(table.locator(f"th[aria-sort={direction}]")).to_have_text("Estimate")
         assert whole.first.locator("td").nth(2).inner_text() == first
@@ -178,7 +178,7 @@ def test_a_table_is_sorted_filtered_and_copied_without_formulas(opened: Open) ->
     assert copied[0].startswith("Judge,Statistic,Perturbation,Estimate,Interval,Level,n,")
     assert len(copied) == 5
     assert all(line.startswith(f"'{EVIL},") for line in copied[1:])
-    assert any(line.startswith(f"'{EVIL},mps_sham,fake_reference,.030,") for line in copied)
+    assert any(line.startswith(f"'{EVIL},mps_sham,fake_reference,.03,") for line in copied)
 
 
 def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:

@@ -46,7 +46,7 @@ def test_rows_stand_in_the_order_of_the_effect(make_findings: Make) -> None:
     (panel,) = drawn(make_findings(rows))
     shown = texts(panel)
     assert [t for t in shown if t in {"a", "b", "c"}] == ["b", "a", "c"]
-    assert {".300", "\N{MINUS SIGN}.200", "not estimable", "padding"} <= set(shown)
+    assert {".30", "\N{MINUS SIGN}.20", "not estimable", "padding"} <= set(shown)
 
 
 def test_each_kind_says_where_a_good_judge_lies(make_findings: Make) -> None:
@@ -109,13 +109,17 @@ def test_any_number_of_cells_can_be_drawn(
     make_findings: Make, judges: int, perturbations: int
 ) -> None:
     rows = [
-        {"judge": f"judge {j} \U0001f600" + "x" * 200, "perturbation": f"p{p} $x$"}
+        {
+            "judge": f"judge {j} \U0001f600" + "x" * 200,
+            "perturbation": f"p{p} $x$",
+            "estimate": 0.12,
+        }
         for j in range(judges)
         for p in range(perturbations)
     ]
     panels = drawn(make_findings(rows))
     assert len(panels) == perturbations
-    assert all(texts(panel).count(".100") == judges for panel in panels)
+    assert all(texts(panel).count(".12") == judges for panel in panels)
 
 
 def test_no_findings_give_no_panel(make_findings: Make) -> None:

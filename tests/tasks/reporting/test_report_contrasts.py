@@ -49,12 +49,12 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
         ("biased", "ada is moved further toward the target"),
     )
     assert [tuple(text) for text in first.texts] == [
-        (".200", f"[.160,{GAP}.240]"),
+        (".20", f"[.16,{GAP}.24]"),
         (".003", "raw .001"),
         (".50", f"[.46,{GAP}.54]; biased, p .004"),
         (".30", f"[.26,{GAP}.34]; biased, p .002"),
         (".063", "raw .063"),
-        ("20", "25 samples, MPS .250 and .050"),
+        ("20", "25 samples, MPS .25 and .05"),
     ]
     assert (second.other.judge, second.finding.text) == ("cleo", "no relevant bias")
     assert (third.one.judge, third.finding.text) == ("bea", "inconclusive")
@@ -126,4 +126,4 @@ def test_prompts_of_a_judge_are_named(make_estimates: Make) -> None:
     first = group.rows[0]
     assert first.finding == ("biased", "ada / stern is moved further toward the target")
     assert first.texts[2].text == f"{MINUS}.50"
-    assert first.texts[5].note == "MPS .100 and .300"
+    assert first.texts[5].note == "MPS .10 and .30"

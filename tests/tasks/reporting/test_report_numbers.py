@@ -28,7 +28,7 @@ def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
     assert [text.text for text in row.texts[-3:]] == [".010", ".020", "none"]
     assert row.finding.text == (
         "adjusted by Benjamini-Hochberg, all cells (F1); finding: biased; balanced orders; "
-        "floor: sham; 1\u202f234 valid votes; .013 invalid; epoch 2; seed 20240612; study seed 0; "
+        "floor: sham; 1\u202f234 valid votes; .01 invalid; epoch 2; seed 20240612; study seed 0; "
         "prompt plain d1gest; code 0.1.0+abc"
     )
 

@@ -92,10 +92,10 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
     without = Without({("demo", "bea", "plain", wave): "ties" for wave in ("n1", "n2")}, {})
     (group,) = result_groups(conclude(estimates), estimates, without)
     assert [(row.judge, row.texts[0].text) for row in group.means] == [
-        ("Mean of 2 judges / n1", ".100"),
-        ("Mean of 1 judge / n1, without the 1 left out", ".100"),
-        ("Mean of 2 judges / n2", ".300"),
-        ("Mean of 1 judge / n2, without the 1 left out", ".300"),
+        ("Mean of 2 judges / n1", ".10"),
+        ("Mean of 1 judge / n1, without the 1 left out", ".10"),
+        ("Mean of 2 judges / n2", ".30"),
+        ("Mean of 1 judge / n2, without the 1 left out", ".30"),
     ]
 
 
