@@ -20,7 +20,7 @@ from tasks.drawing.spec import (
     SOFT,
     Row,
     Spec,
-    by_name,
+    as_it_is,
     channel,
     mark,
     on,
@@ -84,7 +84,8 @@ def _panel(found: pl.DataFrame) -> Spec:
     bases = [{"at": waves.index(base)} for base in begun if base in waves]
     marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
     x = channel("x", "at") | {"scale": on(-0.7, len(waves) - 0.3)}
-    x["axis"] = {"values": list(range(len(waves))), "labels": False, "title": "wave"}
+    title = "wave" if len(waves) > 1 else f"wave {clip(clean(waves[0]), 16)}"
+    x["axis"] = {"values": list(range(len(waves))), "labels": False, "title": title}
     x["axis"] |= {"grid": False, "titlePadding": 6}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
@@ -94,7 +95,7 @@ def _panel(found: pl.DataFrame) -> Spec:
         layers=[
             mark("rule", bases, x=x, **upright, color={"value": RED}),
             *row_texts(rows),
-            *_ends(waves),
+            *(_ends(waves) if len(waves) > 1 else []),
             mark(
                 "point",
                 marks,
@@ -103,10 +104,8 @@ def _panel(found: pl.DataFrame) -> Spec:
                 filled=False,
                 strokeWidth=1.8,
                 tooltip="tip",
-                color=by_name("state", LINES),
-                fill=by_name("state", FILLS),
-                shape=by_name("state", SHAPES),
-                size=by_name("state", SIZES),
+                # Values as they are: the scale of colours is that of the texts.
+                **{name: as_it_is(name) for name in ("color", "fill", "shape", "size")},
             ),
         ],
         data={"values": rows},
@@ -136,7 +135,7 @@ def _ends(waves: Sequence[str]) -> list[Spec]:
     style: Spec = {"y": pixel("height"), "dy": 16, "fontSize": SMALL, "color": {"value": SOFT}}
     return [
         mark("text", [{"wave": clip(clean(wave), 16)}], x=x, text="wave", align=side, **style)
-        for x, side, wave in sides[: len(waves)]
+        for x, side, wave in sides
     ]
 
 
@@ -155,7 +154,12 @@ def _mark(row: Row, waves: Sequence[str]) -> Row:
     name = _name(row)
     row_of, whole = f"{name.upper} {name.lower}", name.whole
     shown = tip({**row, "who": f"{whole}, wave {row['label']}"}, *_said(row))
-    return {"row": row_of, "at": waves.index(row["label"]), "state": row["state"], "tip": shown}
+    state = row["state"]
+    looks = {
+        name: known[state]
+        for name, known in (("color", LINES), ("fill", FILLS), ("shape", SHAPES), ("size", SIZES))
+    }
+    return {"row": row_of, "at": waves.index(row["label"]), "state": state, "tip": shown, **looks}
 
 
 def _said(row: Row) -> tuple[str, ...]:

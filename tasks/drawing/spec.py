@@ -149,6 +149,12 @@ def by_name(field: str, known: Mapping[str, Any]) -> Spec:
     return {"field": field, "type": "nominal", "legend": None, "scale": scale}
 
 
+def as_it_is(field: str) -> Spec:
+    """Return a channel whose values, such as colours, are those of a field."""
+    kind = "quantitative" if field == "size" else "nominal"
+    return {"field": field, "type": kind, "legend": None, "scale": None}
+
+
 def tick_labels(digits: int) -> str:
     """Return the expression of tick labels: ``.2``, ``-.05``, ``1.0``; nought is plain ``0``."""
     text = f"replace(format(datum.value, '.{digits}f'), regexp('^(\N{MINUS SIGN}?)0[.]'), '$1.')"

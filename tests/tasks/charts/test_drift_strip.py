@@ -67,6 +67,8 @@ def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None
     titles = [texts(panel) for panel in drift_strip(drifts=make_drifts(rows))]
     assert "a" in titles[0]
     assert "b (simulated)" in titles[1]
+    # A single wave is named once, below its mark.
+    assert [text for text in titles[0] if "n1" in text] == ["wave n1"]
 
 
 def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
