@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
-from booth.browsing.views import Entry, entry_of, sides_of, vote_of
+from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_line, vote_of
 from booth.web.pages import add_guard, add_static, page
 from tasks.kit.catalogue import unknown
 from tasks.kit.printable import message
@@ -16,6 +16,7 @@ from warehouse.evidence.comparisons import (
     NAMED,
     ROWS_PER_PAGE,
     Filters,
+    describe_studies,
     find_comparison,
     list_comparisons,
     studies_of,
@@ -121,8 +122,7 @@ def _add_pages(app: FastAPI, warehouse: Warehouse) -> None:
     @app.get("/")
     def studies() -> Response:
         """List the studies."""
-        names = studies_of(warehouse)
-        return page("studies", links=[(name, address(Filters(name))) for name in names])
+        return page("studies", links=_links(warehouse))
 
     @app.get("/study/{study:path}")
     def view(request: Request, study: str) -> Response:
@@ -134,12 +134,16 @@ def _add_pages(app: FastAPI, warehouse: Warehouse) -> None:
         return _listing(warehouse, filters, max(_number(given.get("page", "")) - 1, 0))
 
 
+def _links(warehouse: Warehouse) -> list[tuple[StudyLine, str]]:
+    known = describe_studies(warehouse)
+    return [(study_line(row), address(Filters(row["study"]))) for row in known]
+
+
 def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     found = list_comparisons(warehouse, filters, number)
     is_unknown = not found.names["judge"] and found.running is None
-    if is_unknown and filters.study not in (known := studies_of(warehouse)):
-        links = [(name, address(Filters(name))) for name in known]
-        return page("studies", 404, links=links, missing=filters.study)
+    if is_unknown and filters.study not in studies_of(warehouse):
+        return page("studies", 404, links=_links(warehouse), missing=filters.study)
     first = number * ROWS_PER_PAGE
 
     def turned(to: int) -> str:

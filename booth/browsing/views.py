@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tasks.judging.rated_votes import rating_text
 from tasks.kit.printable import printable
+from tasks.reporting.wording import count
 from tasks.rewriting.word_diff import Part, changed_words
 
 MOST_CHARACTERS = 100_000
@@ -14,6 +15,17 @@ MOST_CHARACTERS = 100_000
 
 OTHER = {"anchor": "target", "target": "anchor"}
 CHANGED = {"experimental": "perturbed"}
+
+
+class StudyLine(NamedTuple):
+    """A study in a line."""
+
+    name: str
+    kind: str
+    datasets: str
+    sizes: str
+    """Numbers of judges and votes."""
+    last_run: str
 
 
 class Entry(NamedTuple):
@@ -65,6 +77,19 @@ def plain(text: str) -> str:
         half = MOST_CHARACTERS // 2
         lines = f"{lines[:half]}\n[... {cut} characters are not shown ...]\n{lines[-half:]}"
     return printable(lines)
+
+
+def study_line(row: Mapping[str, Any]) -> StudyLine:
+    """Return a study in a line."""
+    sizes = [count(row["judges"], "judge"), count(row["votes"], "vote") if row["votes"] else ""]
+    at = row["last_run"]
+    return StudyLine(
+        plain(row["study"]),
+        plain(row["kind"]),
+        plain(row["datasets"]),
+        ", ".join(filter(None, sizes)),
+        f"last run {at:%Y-%m-%d %H:%M} UTC" if at else "",
+    )
 
 
 def entry_of(row: Mapping[str, Any]) -> Entry:

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
 from schemas.keys import content_key
+from tasks.reporting.wording import thousands
 
 BOOTH = Path(__file__).parents[1]
 STATIC = {
@@ -42,7 +43,7 @@ PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-
+PAGES.filters["thousands"] = thousands
 
 # Static files have a content hash in their URL, so browsers may cache them for ever.
 PAGES.globals["files"] = content_key(

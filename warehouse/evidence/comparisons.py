@@ -6,8 +6,29 @@ from schemas.judging import ARMS
 from warehouse.store import Warehouse
 
 STUDIES = """
-    select study from shifts union select study from ratings
-    union select study from differing_labels union select study from vote_log order by study
+    with results as (
+        select study, dataset, judge, 'pairs' as shown, count(*) as votes from vote_log group by all
+        union all
+        select study, dataset, judge, 'pairs', 0 from shifts group by all
+        union all
+        select study, dataset, judge, 'single answers', count(distinct
+            (prompt, wave, coalesce(sample, item), side, arm, perturbation, repeat))
+        from ratings group by all
+        union all
+        select study, dataset, judge, null, 0 from differing_labels group by all
+    ),
+    ran as (
+        select study, max(started_at) as last_run,
+            case when bool_or(flow = 'audit') then 'audit'
+                when bool_or(flow = 'measure') then 'measurement'
+                when bool_or(flow = 'calibrate') then 'calibration' end as flow,
+        from runs group by study
+    )
+    select study, concat_ws(' of ', any_value(flow), string_agg(distinct shown, ' and ')) as kind,
+        string_agg(distinct dataset, ', ' order by dataset) as datasets,
+        count(distinct judge) as judges, sum(votes)::bigint as votes,
+        any_value(last_run) as last_run,
+    from results left join ran using (study) group by study order by study
 """
 ROWS_PER_PAGE = 50
 NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
@@ -94,6 +115,12 @@ LIST = f"""
     left join labelled as l on {IS_LABELLED}
     order by place
 """
+ITEMS = """
+    select count(*) as items
+    from (select distinct dataset, judge, prompt, wave, criterion, sample from chosen)
+"""
+"""What a calibration counts: a judge's label of an item, however many comparisons it is part of."""
+
 NAMES = """
     select list(distinct judge order by judge) as judge,
         list(distinct prompt order by prompt) as prompt,
@@ -199,6 +226,8 @@ class Listing(NamedTuple):
 
     rows: list[dict[str, Any]]
     total: int
+    items: int
+    """How many labels of a judge on an item these comparisons are of."""
     names: dict[str, list[str]]
     """Judges, prompts, waves, perturbations and categories of the study."""
     running: dict[str, int] | None
@@ -215,16 +244,22 @@ class Comparison(NamedTuple):
     """What other judges, prompts and waves said of the same texts."""
 
 
+def describe_studies(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """Return all studies with results: kind, datasets, numbers of judges and votes, last run."""
+    return warehouse.query(STUDIES).to_dicts()
+
+
 def studies_of(warehouse: Warehouse) -> list[str]:
     """Return the names of all studies with results."""
-    return warehouse.query(STUDIES)["study"].to_list()
+    return [study["study"] for study in describe_studies(warehouse)]
 
 
 def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listing:
     """Return a page of the comparisons that the filters leave, the first page being 0."""
     study = {"study": filters.study}
-    rows, names, categories, running = warehouse.query_all(
+    rows, items, names, categories, running = warehouse.query_all(
         filters.query(LIST, skipped=page * ROWS_PER_PAGE),
+        filters.query(ITEMS),
         (NAMES, study),
         (CATEGORIES, study),
         (RUNNING, study),
@@ -233,6 +268,7 @@ def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listi
     return Listing(
         rows.to_dicts(),
         rows["total"][0] if rows.height else 0,
+        items["items"][0],
         {**known, "category": categories["category"].to_list()},
         next(iter(running.to_dicts()), None),
     )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import httpx
 import pytest
 
@@ -152,6 +153,30 @@ def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client
     assert "Question 3?" in listed
     assert "people: anchor" in listed
     assert "Question 3?" in client.get("/study/quick-people?pair=").text
+
+
+def test_studies_are_listed_with_what_they_are(client: Client, browsed: Warehouse) -> None:
+    told = re.sub(r"<[^>]+>|\s+", " ", client.get("/").text)
+    told = re.sub(" +", " ", told)
+    # Four samples in three arms, two orders and two judges are 48 votes.
+    (day,) = browsed.query("select max(started_at) from runs where flow = 'audit'").row(0)
+    run = f"last run {day:%Y-%m-%d %H:%M} UTC"
+    assert f" quick audit of pairs demo 2 judges, 48 votes {run}" in told
+    assert " quick-people calibration demo: verdicts 1 judge last run " in told
+
+
+def test_comparisons_and_disagreements_are_counted_each_by_its_unit(
+    client: Client, browsed: Warehouse
+) -> None:
+    disagree = "/study/quick?disagree=1"
+    assert "1 to 1 of 1 comparison</p>" in client.get(disagree).text
+    with duckdb.connect(str(browsed.path)) as connection:
+        connection.execute(
+            "insert into shifts select * replace ('boast' as perturbation) from shifts"
+        )
+    text = client.get(disagree).text
+    assert "1 to 2 of 2 comparisons: 1 disagreement, counted by item</p>" in text
+    assert "A comparison is one judge&#39;s verdict on one sample" in text.replace("'", "&#39;")
 
 
 def test_what_is_not_there_is_said(client: Client) -> None:
