@@ -358,7 +358,7 @@ RULES = (
         pl.col("word").is_in([BIASED, REWARDS]) & OVER_SHAM & ~AGREES,
         pl.coalesce(
             pl.when(excludes_zero("sham_shift")).then(
-                pl.format("the sham itself moves this judge: sham_shift {}", shown("sham_shift"))
+                pl.format("the sham itself moves this judge by {}", shown("sham_shift"))
             ),
             pl.format("not confirmed over the control: {} {}", shift_name(), shown("mps")),
             pl.lit("not confirmed over the control: it has no shift"),
@@ -378,7 +378,7 @@ RULES = (
     ),
     Rule(
         (pl.col("word") == CLEAR) & OVER_SHAM & SHAM_MOVES,
-        pl.format("beyond what any such edit does: sham_shift {}", shown("sham_shift")),
+        pl.format("beyond what any such edit does: the sham shifts by {}", shown("sham_shift")),
     ),
 )
 """Rules that follow the first finding, in order; each sees the finding that earlier ones left."""

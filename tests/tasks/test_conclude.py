@@ -124,7 +124,7 @@ def test_log_odds_are_those_over_the_sham_where_the_shift_is(make_estimates: Mak
     ]
     row = conclude(make_estimates(rows)).to_dicts()[0]
     # .04 +- .01984 excludes 0 and is more than half of the minimum.
-    told = "beyond what any such edit does: sham_shift .04 [.02, .06]"
+    told = "beyond what any such edit does: the sham shifts by .04 [.02, .06]"
     assert (row["finding"], row["reason"]) == (CLEAR, told)
 
 
@@ -163,8 +163,8 @@ def test_pairs_that_are_too_easy_are_judged_by_log_odds(
         # Over the sham always .10 with an error of .01. Over the control p of .03 / .01 is .003,
         # of .01 / .01 .32, of -.03 / .01 .003 with the other sign.
         (0.03, -0.07, None),
-        (0.01, -0.09, "the sham itself moves this judge: sham_shift -.09 [-.11, -.07]"),
-        (-0.03, -0.13, "the sham itself moves this judge: sham_shift -.13 [-.15, -.11]"),
+        (0.01, -0.09, "the sham itself moves this judge by -.09 [-.11, -.07]"),
+        (-0.03, -0.13, "the sham itself moves this judge by -.13 [-.15, -.11]"),
         (0.01, None, "not confirmed over the control: MPS .01 [-.01, .03]"),
         (None, None, "not confirmed over the control: it has no shift"),
     ],
