@@ -32,12 +32,12 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
     ),
 )
 @click.argument("study", default="quick")
-@click.option("--voter", "voters", multiple=True, help="Name of a voter (repeatable).")
+@click.option("--voter", "voters", multiple=True, help="Let this person vote (repeatable).")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    help="Maximum number of ballots per voter, rounded down to whole samples unless --once is "
-    "given. 0: no maximum.",
+    help="Give each voter at most this many ballots, rounded down to whole samples unless --once "
+    "is given. 0: no maximum.",
 )
 @click.option("--arms", multiple=True, type=ARMS, help="Show only this arm (repeatable).")
 @click.option(
@@ -53,12 +53,12 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
     "agreement, but no shifts.",
 )
 @click.option("--renew", help="Create a new link for this voter and invalidate the old one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@port_option(8750, "Port to listen on. 0: any free port.", least=0)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
+@port_option(8750, "Listen on this port. 0: any free port.", least=0)
 @click.option(
     "--url",
-    help="Public address in the links of voters, such as https://vote.example.org, if it differs "
-    "from the host and port.",
+    help="Begin the links of voters with this public address, such as https://vote.example.org, if "
+    "it differs from the host and port.",
 )
 @click.option(
     "--export", "out", type=FILE, help="Write the open ballots of --voter to this file, then exit."

@@ -79,7 +79,7 @@ def audit(
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
-@study_options("Name of the study.")
+@study_options("Plan for a study of this name.")
 @click.option(
     "--effect",
     type=float,
@@ -111,8 +111,8 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     type=MODES,
     default="balanced",
     show_default=True,
-    help="balanced: each pair was shown equally often in both orders. paper: positions were "
-    "drawn at random.",
+    help="Say how pairs were shown. balanced: each in both orders equally often. paper: in an "
+    "order drawn at random.",
 )
 @format_option
 @click.option(
@@ -125,7 +125,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     type=INTERVALS,
     default="wilson",
     show_default=True,
-    help="Confidence interval for proportions (cluster-adjusted).",
+    help="Compute this confidence interval for proportions (cluster-adjusted).",
 )
 @click.option(
     "--warehouse",
@@ -181,22 +181,22 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @click.argument("source", required=False, metavar="[STUDY|FILE]")
 @label_table_options
 @click.option(
-    "--humans", type=PATH, help="File with the labels of people: .json, .csv or .parquet."
+    "--humans", type=PATH, help="Read labels of people from this file: .json, .csv or .parquet."
 )
-@click.option("--judges", type=PATH, help="File with the labels of judges, in the same format.")
+@click.option("--judges", type=PATH, help="Read labels of judges from such a file.")
 @click.option(
     "--items",
     type=PATH,
-    help="File (.csv, .jsonl or .parquet) with a row per item of --humans and --judges: texts that "
-    "the list of disagreements shows, and columns of slices.",
+    help="Read a row per item of --humans and --judges from this file (.csv, .jsonl or .parquet): "
+    "texts that the list of disagreements shows, and columns of slices.",
 )
 @click.option(
     "--metric",
     default="accuracy",
     show_default=True,
     shell_complete=complete_from("tasks.metrics", "METRICS"),
-    help="Similarity metric: a built-in name (see `voirdire list metrics`) or PATH:FUNCTION. The "
-    "function takes two labels and returns a number from 0 to 1.",
+    help="Compare labels by this metric: a built-in name (see `voirdire list metrics`) or "
+    "PATH:FUNCTION. The function takes two labels and returns a number from 0 to 1.",
 )
 @click.option(
     "--all-metrics",
@@ -209,7 +209,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     type=float,
     default=0.1,
     show_default=True,
-    help="Non-inferiority margin: how much worse than a person a judge may be (0 to below 1).",
+    help="Allow a judge to be worse than a person by this margin (0 to below 1).",
 )
 @click.option(
     "--epsilon-kind",
@@ -217,14 +217,15 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     type=KINDS,
     default="additive",
     show_default=True,
-    help="Whether the margin is subtracted from a person's advantage probability or scales it.",
+    help="Subtract the margin from a person's advantage probability (additive), or the margin "
+    "times that probability (multiplicative).",
 )
 @click.option(
     "--test",
     type=TESTS,
     default="auto",
     show_default=True,
-    help="Test of non-inferiority. auto: the score test for few instances, else the t test.",
+    help="Use this test. auto: the score test for few instances, else the t test.",
 )
 @click.option(
     "--min-instances",
@@ -232,7 +233,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     type=int,
     default=30,
     show_default=True,
-    help="Minimum number of instances of an annotator who is tested.",
+    help="Test only annotators with at least this many instances.",
 )
 @format_option
 @click.option(
@@ -373,7 +374,7 @@ def list_(name: str | None) -> None:
         "voirdire serve --port 4300 --warehouse team.duckdb",
     ),
 )
-@port_option(4200, "Port of the Prefect server.")
+@port_option(4200, "Run the Prefect server on this port.")
 @click.option(
     "--no-auth",
     is_flag=True,
@@ -429,8 +430,8 @@ def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) 
 def completion(shell: str) -> None:
     """Print the script with which SHELL (bash, zsh or fish) completes commands and names.
 
-    It completes the names of studies, judges, perturbations, prompts, datasets and metrics, also
-    of your own.
+    It completes the names of studies, judges, perturbations, prompts, datasets, metrics, questions
+    and their parameters, also of your own.
     """
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 

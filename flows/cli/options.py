@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 from tasks.kit.command_line import Finite, Place
 
@@ -50,6 +51,47 @@ def complete_studies(context: click.Context, parameter: click.Parameter, begun: 
     return sorted({*listed, *(name for name in saved if name.startswith(begun))})
 
 
+def complete_values(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    """Return the parameters of the question of ``--ask``, or of all, with a value: ``days=30``."""
+    from flows.cli.questions import questions
+    from warehouse.peek import default_path, studies_in
+
+    ask = context.params.get("ask")
+    known = [each.parameters for each in questions() if ask in (None, each.name)]
+    values = {
+        f"{name}={default}"
+        for parameters in known
+        for name, (_, default) in parameters.items()
+        if name != "study"
+    }
+    if any("study" in parameters for parameters in known):
+        saved = studies_in(context.params.get("warehouse") or default_path())
+        values |= {f"study={name}" for name in saved}
+    return sorted(value for value in values if value.startswith(begun))
+
+
+class Bash(BashComplete):
+    """Completion for bash, which passes ``--set study=q`` in four words and replaces the last."""
+
+    _begun = ""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the one to complete, and that one, with what is before its =."""
+        args, last = super().get_completion_args()
+        words = [*args, "=", ""] if last == "=" else [*args, last]
+        if len(words) > 3 and (words[-4], words[-2]) == ("--set", "="):
+            self._begun = f"{words[-3]}="
+            return words[:-3], f"{self._begun}{words[-1]}"
+        return args, last
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """Return the completion without what is before its =."""
+        return f"{item.type},{item.value.removeprefix(self._begun)}"
+
+
+add_completion_class(Bash)
+
+
 def map_option(name: str, metavar: str, told: str) -> Callable[..., Any]:
     """Return the option that maps columns to what a file of the user calls them."""
     return click.option("--map", name, multiple=True, metavar=metavar, callback=_mapping, help=told)
@@ -80,22 +122,23 @@ OPTIONS = (
     click.option(
         "--dataset",
         shell_complete=complete_from("tasks.datasets", "DATASETS"),
-        help="Name of a dataset, or path of your own data file. Default: bloom, the bundled one.",
+        help="Ask about this dataset: its name, or the path of your own data file. Default: bloom, "
+        "the bundled one.",
     ),
     click.option(
         "--folder",
-        help="Folder with the files of a dataset that is not bundled. Default: none.",
+        help="Read a dataset that is not bundled from this folder. Default: none.",
     ),
     click.option(
         "--by",
         "category_column",
         metavar="COLUMN",
-        help="Column of your own data file by whose values results are split. Default: category.",
+        help="Split results by the values of this column of your own data file. Default: category.",
     ),
     map_option(
         "columns",
         "COLUMN=NAME",
-        "Column of voirdire, and what your own data file calls it, such as question=prompt,anchor="
+        "Read a column of voirdire from one of your own data file, such as question=prompt,anchor="
         "answer_a (repeatable). Then columns that voirdire does not know are left out.",
     ),
     click.option(
@@ -103,7 +146,7 @@ OPTIONS = (
         "perturbations",
         multiple=True,
         shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-        help="Perturbation to test (repeatable). Default: the four classic ones, such as "
+        help="Test this perturbation (repeatable). Default: the four classic ones, such as "
         "fake_reference; `voirdire list perturbations` shows all.",
     ),
     click.option(
@@ -111,29 +154,32 @@ OPTIONS = (
         "judges",
         multiple=True,
         shell_complete=complete_from("tasks.providers", "JUDGES"),
-        help="Judge to audit (repeatable). Default: five simulated ones.",
+        help="Audit this judge (repeatable). Default: five simulated ones.",
     ),
     click.option(
         "--prompt",
         "prompts",
         multiple=True,
         shell_complete=complete_from("tasks.prompts", "PROMPTS"),
-        help="Prompt that the judges get (repeatable). Default: pair_v2.",
+        help="Give the judges this prompt (repeatable). Default: pair_v2.",
     ),
     click.option(
-        "--votes", "votes_per_pair", type=int, help="Votes per judge and pair. Default: 2."
+        "--votes",
+        "votes_per_pair",
+        type=int,
+        help="Ask each judge for this many votes per pair. Default: 2.",
     ),
     click.option(
         "--mode",
         type=MODES,
-        help="balanced: show each pair equally often in both orders. paper: draw positions at "
+        help="Choose orders. balanced: show each pair equally often in both. paper: draw them at "
         "random, as in arXiv 2402.10669. Default: balanced.",
     ),
     click.option(
         "--stop",
         type=STOPS,
-        help="Stop asking about a pair early: when the verdict can no longer change (lossless), "
-        "or when one answer leads by two votes (pair). Default: none.",
+        help="Stop asking about a pair early: when the verdict can no longer change (lossless), or "
+        "when one answer leads by two votes (pair). Default: none.",
     ),
     click.option(
         "--probe",
@@ -144,13 +190,14 @@ OPTIONS = (
     click.option(
         "--sham",
         type=SHAMS,
-        help="Recipe of the sham (meaning-free edit) that shifts are measured against. none: "
-        "measure against the control. Default: first.",
+        help="Measure shifts against a sham (meaning-free edit) of this recipe. none: measure "
+        "against the control. Default: first.",
     ),
     click.option(
         "--detects-at",
         type=float,
-        help="Share of flaws that a judge must detect for the finding `detects`. Default: .5.",
+        help="Require this share of flaws (0 to 1) to be detected for the finding `detects`. "
+        "Default: .5.",
     ),
     click.option(
         "--replicates",
@@ -167,23 +214,26 @@ OPTIONS = (
     ),
     click.option(
         "--wave",
-        help="Label of this measurement, such as a date. A new label casts all votes again. "
+        help="Label this measurement, for example with a date. A new label casts all votes again. "
         "Default: no label.",
     ),
     click.option(
-        "--seed", type=int, help="Random seed of templates, shams and positions. Default: 0."
+        "--seed",
+        type=int,
+        help="Draw templates, shams and positions with this random seed. Default: 0.",
     ),
-    click.option("--limit", type=int, help="Maximum number of questions. Default: all."),
+    click.option("--limit", type=int, help="Ask about at most this many questions. Default: all."),
     click.option(
         "--budget",
         "budget_usd",
         type=float,
-        help="Maximum cost in US dollars. Default: no limit.",
+        help="Spend at most this many US dollars. Default: no limit.",
     ),
     click.option(
         "--gaps-allowed",
         type=float,
-        help="Maximum share of a judge's ballots without a reply. Default: .05.",
+        help="Accept at most this share (0 to 1) of a judge's ballots without a reply. Default: "
+        ".05.",
     ),
     click.option(
         "--too-fast",
@@ -195,7 +245,7 @@ OPTIONS = (
         "--patience",
         "patience_seconds",
         type=Finite(min=0),
-        help="Seconds to wait while another program holds the warehouse open. Default: 600.",
+        help="Wait this many seconds while another program holds the warehouse open. Default: 600.",
     ),
     click.option(
         "--checks",
@@ -207,7 +257,12 @@ pictures_option = click.option(
     "--pictures", type=FOLDER, help="Also write the charts to this folder, as SVG and PNG files."
 )
 format_option = click.option(
-    "--format", "form", type=FORMATS, default="table", show_default=True, help="Output format."
+    "--format",
+    "form",
+    type=FORMATS,
+    default="table",
+    show_default=True,
+    help="Print in this format.",
 )
 
 
@@ -216,8 +271,8 @@ def server_option(default: str) -> Callable[..., Any]:
     return click.option(
         "--server",
         metavar="URL",
-        help="API address of a Prefect server, such as http://127.0.0.1:4200/api. Default: "
-        f"PREFECT_API_URL, else {default}.",
+        help="Use the Prefect server with this API address, such as http://127.0.0.1:4200/api. "
+        f"Default: PREFECT_API_URL, else {default}.",
     )
 
 
@@ -264,14 +319,14 @@ LABEL_TABLE = (
         "judge_columns",
         multiple=True,
         metavar="COLUMN",
-        help="Column of FILE with the labels of a judge (repeatable). Default: judge.",
+        help="Take the labels of a judge from this column of FILE (repeatable). Default: judge.",
     ),
     click.option(
         "--human",
         "human_columns",
         multiple=True,
         metavar="COLUMN",
-        help="Column of FILE with the labels of a person (repeatable). Default: human.",
+        help="Take the labels of a person from this column of FILE (repeatable). Default: human.",
     ),
     click.option(
         "--slice",
@@ -285,52 +340,53 @@ LABEL_TABLE = (
         "--criterion",
         "criterion_column",
         metavar="COLUMN",
-        help="Column of FILE that names the criterion of each row.",
+        help="Take the criterion of each row from this column of FILE. Default: none.",
     ),
     click.option(
         "--item",
         "item_column",
         metavar="COLUMN",
-        help="Column of FILE that identifies items. Default: id or item, if there.",
+        help="Identify items by this column of FILE. Default: id or item, if there.",
     ),
     click.option(
         "--cluster",
         "cluster_column",
         metavar="COLUMN",
-        help="Column of FILE whose values group rows that are not independent, also repeats of an "
-        "item.",
+        help="Group rows that are not independent, also repeats of an item, by this column of "
+        "FILE.",
     ),
     click.option(
         "--pass",
         "positive",
         metavar="LABEL",
-        help="Label that counts as a pass. Default: the usual words, such as pass, yes, true, 1.",
+        help="Count this label as a pass. Default: the usual words, such as pass, yes, true, 1.",
     ),
     click.option(
         "--scale",
         nargs=2,
         type=Finite(),
         metavar="LOW HIGH",
-        help="Ends of the scale of grades. Grades outside are invalid.",
+        help="Set the ends of the scale of grades. Grades outside are invalid.",
     ),
     click.option(
         "--threshold",
         type=Finite(),
         metavar="GRADE",
-        help="Grades from this one on pass: compare passes and fails, and correct the pass rate.",
+        help="Count grades from this one on as passes: compare passes and fails, and correct the "
+        "pass rate.",
     ),
     click.option(
         "--interval",
         type=INTERVALS,
         default="wilson",
         show_default=True,
-        help="Confidence interval for proportions (cluster-adjusted).",
+        help="Compute this confidence interval for proportions (cluster-adjusted).",
     ),
     click.option(
         "--random-labels",
         is_flag=True,
-        help="The items with a label of people were drawn at random: correct the pass rate or mean "
-        "grade of all items by PPI++.",
+        help="Correct the pass rate or mean grade of all items by PPI++: the items with a label of "
+        "people were drawn at random.",
     ),
 )
 

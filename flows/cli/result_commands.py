@@ -14,6 +14,7 @@ from flows.cli.options import (
     PATH,
     complete_from,
     complete_studies,
+    complete_values,
     pictures_option,
 )
 from flows.running.processes import clear_errors
@@ -36,30 +37,38 @@ BROWSE_PORT = 8760
 @click.option(
     "--judge",
     shell_complete=complete_from("tasks.providers", "JUDGES"),
-    help="Only this judge.",
+    help="Show only this judge. Default: all judges.",
 )
 @click.option(
     "--perturbation",
     shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-    help="Only this perturbation.",
+    help="Show only this perturbation. Default: all perturbations.",
 )
 @click.option(
-    "--flipped", is_flag=True, help="Pairs on which a perturbation changed the verdict (default)."
+    "--flipped",
+    is_flag=True,
+    help="Show pairs on which a perturbation changed the verdict (the default).",
 )
-@click.option("--invalid", is_flag=True, help="Replies without a verdict.")
+@click.option("--invalid", is_flag=True, help="Show replies without a verdict.")
 @click.option(
     "--disagree",
     is_flag=True,
-    help="Items that the judge and people label differently, worst first.",
+    help="Show items that the judge and people label differently, the worst first.",
 )
-@click.option("--all", "every", is_flag=True, help="All pairs, also those with the same verdict.")
-@click.option("--pair", metavar="ID", help="Only this sample (or the sample of this pair_id).")
+@click.option(
+    "--all", "every", is_flag=True, help="Show all pairs, also those with the same verdict."
+)
+@click.option(
+    "--pair",
+    metavar="ID",
+    help="Show only this sample (or the sample of this pair_id). Default: all samples.",
+)
 @click.option(
     "--most",
     type=click.IntRange(1, 1_000_000),
     default=10,
     show_default=True,
-    help="How many to show.",
+    help="Show at most this many.",
 )
 @click.option(
     "--format",
@@ -67,7 +76,7 @@ BROWSE_PORT = 8760
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Output format.",
+    help="Print in this format.",
 )
 @warehouse_option
 @clear_errors
@@ -125,13 +134,14 @@ def show(
     "values",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Value of a parameter of the question, such as study=nightly (repeatable).",
+    shell_complete=complete_values,
+    help="Set a parameter of the question, such as study=nightly (repeatable).",
 )
 @click.option(
     "--format",
     "form",
     type=FILES,
-    help="Output format. Default: the suffix of --output, else table.",
+    help="Print or write rows in this format. Default: the suffix of --output, else table.",
 )
 @click.option("--output", type=FILE, help="Write the result to this file.")
 @warehouse_option
@@ -166,22 +176,22 @@ def sql(
 @click.option(
     "--judge",
     shell_complete=complete_from("tasks.providers", "JUDGES"),
-    help="Only this judge.",
+    help="Show only this judge. Default: all judges.",
 )
 @click.option(
     "--prompt",
     shell_complete=complete_from("tasks.prompts", "PROMPTS"),
-    help="Only this judge prompt.",
+    help="Show only this judge prompt. Default: all prompts.",
 )
 @click.option(
     "--perturbation",
     shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-    help="Only this perturbation.",
+    help="Show only this perturbation. Default: all perturbations.",
 )
 @click.option(
     "--pair", "sample", metavar="ID", help="Open this sample (or the sample of this pair_id)."
 )
-@port_option(BROWSE_PORT, "Port to listen on, on this machine only. 0: any free port.", least=0)
+@port_option(BROWSE_PORT, "Listen on this port, on this machine only. 0: any free port.", least=0)
 @warehouse_option
 @clear_errors
 def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: str | None) -> None:
@@ -213,14 +223,14 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
     ),
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
-@click.option("--output", type=PATH, required=True, help="New folder for the files.")
+@click.option("--output", type=PATH, required=True, help="Write the files to this new folder.")
 @click.option(
     "--format",
     "form",
     type=COPIES,
     default="parquet",
     show_default=True,
-    help="Format of the files.",
+    help="Write files of this format.",
 )
 @warehouse_option
 @clear_errors
@@ -242,7 +252,8 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 @click.option(
     "--output",
     type=FILE,
-    help="Path of the copy. Default: NAME.snapshot.duckdb in the folder of the warehouse.",
+    help="Write the copy to this path. Default: NAME.snapshot.duckdb in the folder of the "
+    "warehouse.",
 )
 @warehouse_option
 @clear_errors
@@ -262,7 +273,11 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
-@click.option("--out", type=FILE, help="Path of the HTML file.")
+@click.option(
+    "--out",
+    type=FILE,
+    help="Write the HTML file to this path. Default: reports/STUDY.html beside the warehouse.",
+)
 @pictures_option
 @click.option("--number", is_flag=True, help="Also print one summary score per judge.")
 @warehouse_option
@@ -285,20 +300,22 @@ def report(
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
-@click.option("--wave", help="Gates of this wave. Default: the wave that was measured last.")
+@click.option(
+    "--wave", help="Check the gates of this wave. Default: the wave that was measured last."
+)
 @click.option(
     "--judge",
     "judges",
     multiple=True,
     shell_complete=complete_from("tasks.providers", "JUDGES"),
-    help="Only gates of this judge (repeatable). Default: all judges.",
+    help="Check only the gates of this judge (repeatable). Default: all judges.",
 )
 @click.option(
     "--only",
     "gates",
     multiple=True,
     type=click.Choice(get_args(Gate)),
-    help="Only this gate (repeatable). Default: all gates.",
+    help="Check only this gate (repeatable). Default: all gates.",
 )
 @click.option("--junit", type=FILE, help="Write a test case per gate to this file, as JUnit XML.")
 @click.option("--markdown", type=FILE, help="Write a summary to this file, as Markdown.")

@@ -62,7 +62,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 warehouse_option = click.option(
     "--warehouse",
     type=Place(),
-    help="Path of the DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
+    help="Use this DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
 
 

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -13,7 +14,19 @@ from click.testing import CliRunner
 
 from booth.cli import booth
 from flows.cli.main import main
-from flows.studies import Study
+from flows.running.run_row import first_row
+from flows.studies import Study, make_study
+from warehouse.store import Warehouse
+
+VERBS = {
+    *("Accept", "Allow", "Also", "Answer", "Ask", "Audit", "Begin", "Browse", "Check", "Choose"),
+    *("Compare", "Compute", "Copy", "Correct", "Count", "Create", "Draw", "Drop", "Exclude"),
+    *("Exit", "Give", "Group", "Identify", "Label", "Let", "List", "Listen", "Measure", "Offer"),
+    *("Only", "Open", "Plan", "Print", "Put", "Read", "Recompute", "Require", "Run", "Save"),
+    *("Say", "Set", "Show", "Skip", "Spend", "Split", "Start", "Stop", "Subtract", "Switch"),
+    *("Take", "Test", "Use", "Wait", "Write"),
+}
+"""How a text of help begins: it says what the option does. *Also* and *only* precede a verb."""
 
 
 def _commands() -> dict[str, click.Command]:
@@ -38,6 +51,20 @@ def test_every_help_begins_with_two_examples_that_can_be_typed() -> None:
             assert words[:2] == ["voirdire", name]
             # Options and arguments are known and have values that they accept.
             command.make_context(name, words[2:])
+
+
+def test_every_text_of_help_is_a_sentence_that_says_what_happens() -> None:
+    for name, command in {"": main, **_commands()}.items():
+        texts = {"": command.help}
+        texts |= {
+            each.opts[-1]: each.help for each in command.params if isinstance(each, click.Option)
+        }
+        for option, text in texts.items():
+            where = f"{name} {option}"
+            assert text, where
+            first = text.split("\n\n")[0]
+            assert re.fullmatch(r"[A-Z].*\.", first, re.DOTALL), where
+            assert first.split()[0].removesuffix(",") in VERBS, f"{where}: {first}"
 
 
 def test_help_states_the_defaults_of_a_study() -> None:
@@ -92,3 +119,15 @@ def test_shells_complete_names(shell: str, tmp_path: Path) -> None:
     assert "fake_reference" in completed("show", "--perturbation", "fake")
     assert "which_judge" in completed("sql", "--ask", "wh")
     assert "dasr" in completed("list", "das")
+    now = datetime.now(UTC)
+    row = {**first_row("audit", "r1", make_study("quick", {}), now), "state": "completed"}
+    for run, study in (("r1", "mine"), ("r2", "yours")):
+        Warehouse(tmp_path / "voirdire.duckdb").start_run({**row, "run": run, "study": study})
+    drifted, judges = (("sql", "--ask", name, "--set") for name in ("what_drifted", "which_judge"))
+    assert "days=7" in completed(*drifted, "d")
+    assert not {"study=mine", "days=7"} & completed(*drifted, "s")
+    assert {"study=mine", "study=yours"} <= completed(*judges, "st")
+    # Bash passes three words, and replaces the last.
+    last, known = (["study", "=", "m"], "mine") if shell == "bash" else (["study=m"], "study=mine")
+    assert known in completed(*judges, *last)
+    assert not {"yours", "study=yours"} & completed(*judges, *last)
