@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import polars as pl
 
 from flows.publishing.pages import run_of_results, study_of
+from tasks.conclusions.position_bias import EFFECT
 from tasks.conclusions.recommendations import of_wave
 from tasks.reporting.advice import Advice, advice, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
@@ -18,13 +19,30 @@ PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
 EXIT_CODES = {PASSED: 0, BROKEN: 1, INCONCLUSIVE: 3}
 """Outcome -> exit code; 2 is wrong input, as for every command."""
 CHECKS = """
-    select g.*
+    select g.*, f.statistic, if(f.finding <> 'rewards', f.detected_by, null) as detected_by
     from mart.scorecard as g
     semi join mart.recommendations as r using (study, dataset, judge, prompt, wave)
+    left join findings as f
+        on f.study = g.study and f.dataset = g.dataset and f.judge = g.judge
+        and f.prompt = g.prompt and f.wave = g.wave and f.mode = g.mode
+        and g.gate = if(f.kind = 'position', 'position', 'bias')
+        and f.perturbation is not distinct from g.perturbation
     where g.study = ?
     order by g.judge, g.prompt, g.dataset, g.perturbation is not null, g.gate, g.perturbation
 """
-"""Gates of judges; people are the standard that judges are compared with."""
+"""Gates of judges, with the finding that one follows; people are what judges are compared with."""
+MEASURES = {
+    "validity": "invalid replies",
+    "position": "gap",
+    "bias": "shift",
+    "discernment": "flaws detected",
+    "agreement": "agreement lost",
+    "drift": "change",
+    EFFECT: "logits",
+    "detection_power": "DP",
+    "detection_share": "D",
+}
+"""Gate, or the statistic of the finding that it follows -> what its limit is a limit of."""
 RECOMMENDED = "select * from mart.recommendations where study = ?"
 LAST = """
     select state from runs where study = ? and flow = 'audit' order by started_at desc limit 1
@@ -176,7 +194,9 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
-    numbers = f"{number(row['value'])} {interval(row['low'], row['high'])}{limit}" if known else ""
+    what = MEASURES.get(row["detected_by"] or row["statistic"]) or MEASURES[row["gate"]]
+    ends = interval(row["low"], row["high"])
+    numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return Check(
         f"{judge} (simulated)" if row["simulated"] else judge,
         row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",

@@ -92,7 +92,7 @@ def test_the_worst_verdict_decides(
 def test_numbers_have_the_minus_of_a_keyboard_as_in_all_other_tables(gated: Any) -> None:
     numbers = {"value": -0.33, "low": -0.41, "high": -0.25}
     done = gated(gate("position", "fail", **numbers))
-    assert "-.33 [-.41, -.25], limit .05" in done.stdout
+    assert "gap -.33 [-.41, -.25], limit .05" in done.stdout
 
 
 def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
@@ -190,11 +190,11 @@ def test_junit_has_a_case_per_gate(gated: Any, tmp_path: Path) -> None:
     [failure] = cases["offline/x (simulated)", "position"]
     assert (failure.tag, failure.get("message")) == (
         "failure",
-        ".01 [-.01, .03], limit .05",
+        "gap .01 [-.01, .03], limit .05",
     )
     [skipped] = cases["ada", "bias boast"]
     assert skipped.tag == "skipped"
-    assert (skipped.get("message") or "").startswith("inconclusive: .01")
+    assert (skipped.get("message") or "").startswith("inconclusive: shift .01")
 
 
 def test_hostile_names_are_text_in_markdown_and_xml() -> None:
