@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from rich.console import Console
-
-from flows.cli.printing.live import View
+from flows.cli.printing.live import Printer, View
 from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line
 from flows.serving.access import Access
@@ -45,7 +43,7 @@ LONGEST_CAUSE = 200
 SECONDS_AFTER_AN_INTERRUPT = 0.2
 """How long the server may take to stop: all results are in the warehouse and the journal."""
 
-CONSOLE = Console(highlight=False)
+CONSOLE = Printer(highlight=False)
 RESULTS = """
     select * from mart.bias where study = ?
     order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
-from rich.console import Console
 
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import plain_table, say
 from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
@@ -124,7 +124,7 @@ def _short(file: Path) -> str:
 
 def show_catalogues(only: str | None = None) -> None:
     """Print all names that options accept, or those of one kind."""
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     for title, listing in _listings().items():
         if only in (None, title):
             console.print(plain_table(("name", "about"), listing.rows(), title))

@@ -12,7 +12,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
-from flows.cli.printing.live import View
+from flows.cli.printing.live import Printer, View
 from flows.cli.printing.measure_tables import (
     missing,
     show_gates,
@@ -139,7 +139,7 @@ def _show_all(
     """Print recommendations, tables and, if there are both, how judges agree with people."""
     bias, agreement = _bias(concluded), _agreement(log, other, interval)
     view.close()
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     if other:
         show_counts(console, with_intervals(counts_of(other), concluded.estimates))
         if concluded.estimates.is_empty():
@@ -190,7 +190,7 @@ def show_recognised(
     for line in (*limits_of(log), _lacking(log.votes, log)):
         if line:
             say(f"- {line}")
-    show_counts(Console(highlight=False), counts_of(log))
+    show_counts(Printer(highlight=False), counts_of(log))
 
 
 def show_counts(console: Console, counts: pl.DataFrame) -> None:
@@ -275,7 +275,7 @@ def _show(
     elif form == "csv":
         echo_data(csv_text(rows))
     else:
-        show_table(Console(highlight=False), rows)
+        show_table(Printer(highlight=False), rows)
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:

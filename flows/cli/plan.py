@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import click
 import polars as pl
 from pandera.typing.polars import DataFrame
-from rich.console import Console
 
 from flows.cli.power_analysis import (
     advice,
@@ -26,6 +25,7 @@ from flows.cli.power_analysis import (
     questions_of,
     sample_table,
 )
+from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import RECOMMENDED
 from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
@@ -105,7 +105,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
             f"--effect is {effect}; it is a shift and must be between {LEAST_EFFECT:f} and 1."
         )
     study = study.at(datetime.now(UTC))
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     pairs, perturbed = _prepare(study, partial(print_line, console))
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
@@ -194,7 +194,7 @@ def show_label_plan(
         echo_data(json.dumps(found, indent=1) + "\n")
         return
     rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     console.print(plain_table(("instances", "chance to pass"), rows))
     click.echo(
         f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "

@@ -11,6 +11,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
 from flows.cli.questions import asked, questions, with_study
 from flows.publishing.csv_escaping import csv_text
@@ -86,7 +87,7 @@ def show_query(
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
     elif form == "table":
-        _print_table(Console(highlight=False), rows, parameters.get("study"))
+        _print_table(Printer(highlight=False), rows, parameters.get("study"))
     else:
         echo_data(_content(rows, form).decode())
 
@@ -119,9 +120,9 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None) -> Non
 def show_marts() -> None:
     """List all marts and all questions, each with a line that says what it holds."""
     found = [(each.name, each.about) for each in questions()]
-    print_rows(Console(highlight=False), ("question (--ask)", "answer"), found)
+    print_rows(Printer(highlight=False), ("question (--ask)", "answer"), found)
     click.echo()
-    print_rows(Console(highlight=False), ("mart", "rows"), grains())
+    print_rows(Printer(highlight=False), ("mart", "rows"), grains())
     click.echo(
         '\nTry: voirdire sql "from bias", voirdire sql "describe bias", '
         "voirdire sql --ask which_judge --set study=quick"
@@ -157,7 +158,7 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         return (json.dumps(numbers.to_dicts(), indent=1, default=str) + "\n").encode()
     page = io.StringIO()
-    print_rows(Console(file=page, width=200, highlight=False), rows.columns, rows.rows())
+    print_rows(Printer(file=page, width=200, highlight=False), rows.columns, rows.rows())
     return page.getvalue().encode()
 
 
@@ -217,7 +218,7 @@ def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFA
         pl.col("gate").alias("of"),
         pl.col("first").map_elements(number, pl.String).alias("chance of rank 1"),
     )
-    print_rows(Console(highlight=False), shown.columns, shown.rows())
+    print_rows(Printer(highlight=False), shown.columns, shown.rows())
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
             judges = ", ".join(rows["judge"].unique(maintain_order=True))

@@ -47,10 +47,10 @@ DRAWN = f"{PLACE}, judge, repeat"
 ORDER = {"disagree": 'judge, prompt, wave, criterion, "rank"'}
 REPLIES = """
     select dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, choice,
-        rating, reply
+        rating, reply, target
     from mart.transcript
     where study = $study and sample in $samples and judge in $judges
-        and arm in ('control', 'experimental')
+        and arm in ('control', 'experimental', 'sham')
     order by arm, shown_first, repeat
 """
 SAME = ["dataset", "judge", "prompt", "wave", "sample"]

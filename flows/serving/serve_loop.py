@@ -9,10 +9,10 @@ from prefect import get_client
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.flows import Flow
 from prefect.runner import Runner
-from rich.console import Console
 
 from flows.audit import audit
 from flows.calibrate import calibrate
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import plain_table, say
 from flows.remeasure import remeasure
 from flows.running.recovery import mark_dead_runs
@@ -168,7 +168,7 @@ def _show(registered: list[Registered], *, keys: bool) -> None:
         found = [_keys(each.study)] if keys else []
         rows.append((each.name, when, state, budget, *found))
     columns = ("deployment", "runs at", "schedule", "budget", *(["keys"] if keys else []))
-    Console(highlight=False).print(plain_table(columns, rows))
+    Printer(highlight=False).print(plain_table(columns, rows))
     if any(each.schedules and not each.on for each in registered):
         click.echo(SWITCH)
 

@@ -70,7 +70,7 @@ def test_quick_says_what_is_planted(audited: tuple[Callable[..., Any], Any, Path
     assert len(queries) == 3
     for query, shown in queries:
         printed = voirdire("sql", query).stdout.splitlines()
-        assert [line.rstrip() for line in printed] == shown.splitlines()
+        assert printed == shown.splitlines()
     words = [word for _, _, word in cells]
     # Most cells are decided, and every word occurs.
     assert sum(word != "inconclusive" for word in words) >= 16
@@ -93,6 +93,9 @@ def test_its_report_prints_on_twelve_pages(
     # What is folded is what makes it long.
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert len(PAGE.findall(page.pdf())) > MOST_PAGES
+    # No table needs scrolling on a common screen, whatever is unfolded.
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.evaluate(WIDER) == 0
 
 
 SMALL = """() => [...document.querySelectorAll("small, table *, p")].filter(
@@ -193,11 +196,14 @@ def test_the_texts_behind_a_finding_are_shown(
     ).stdout
     flat = " ".join(shown.split())
     assert re.search(r"1 of \d+ offline/dazzled \(simulated\) fake_reference: \w+ -> \w+", flat)
-    # The reference that was added, and the replies in both orders.
-    assert re.search(r"\{\+.*\(\d{4}\).*\+\}", flat)
-    for arm in ("control", "perturbed"):
+    # The reference that was added, the sham's words, and the replies in both orders.
+    assert re.search(r"target: .*\{\+.*\(\d{4}\).*\+\} sham: .*\{\+.*\+\} control, ", flat)
+    for arm in ("control", "perturbed", "sham"):
         for first in ("anchor", "target"):
             assert re.search(rf"{arm}, {first} first: (anchor|target|tie): Simulated judge", flat)
+    (row,) = json.loads(voirdire("show", "--most", "1", "--format", "json").stdout)
+    assert len(row["sham_targets"]) == 1
+    assert len(row["sham_replies"]) == 2
     unread = voirdire("show", "--invalid", "--most", "1").stdout
     assert "1 of 33" in unread
 
@@ -217,7 +223,21 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
     # One minus for numbers and reasons
     assert "-.12" in summary
     assert "\N{MINUS SIGN}" not in summary + (folder / "gate.xml").read_text(encoding="utf-8")
-    assert voirdire("gate", "quick").returncode == 1
+    whole = voirdire("gate", "quick", COLUMNS="200")
+    assert whole.returncode == 1
+    # Each limit stands beside what it is a limit of: limits of one judge are not all of the shift.
+    told = re.findall(
+        r"^offline/dazzled \(simulated\) +([a-z_ ]+?)  +fail +(\D+) -?\.",
+        whole.stdout,
+        re.MULTILINE,
+    )
+    assert dict(told) == {
+        "discernment": "flaws detected",
+        "position": "gap",
+        "bias factual_error": "DP",
+        "bias gender_bias": "shift",
+        **{f"bias {name}": "shift" for name in PROMOTE},
+    }
 
 
 def test_questions_are_answered_without_sql(
@@ -233,6 +253,8 @@ def test_questions_are_answered_without_sql(
     ask = ("sql", "--format", "json", "--ask")
     flipped = json.loads(voirdire(*ask, "what_flipped", "--set", "study=quick").stdout)
     assert {row["pairs"] for row in flipped} == {60}
+    kinds = [row["kind"] for row in flipped]
+    assert kinds == ["promote"] * 10 + ["detract"] * 10
     # Whoever follows references is turned by them more often than a fair judge.
     turned = {(row["judge"], row["perturbation"]): row["flipped"] for row in flipped}
     assert (

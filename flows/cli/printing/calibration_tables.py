@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import interval, number, plain_table, print_rows
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import (
@@ -220,7 +221,7 @@ def show_table(
     calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool = False
 ) -> None:
     """Print the agreement with people, the test, and what was left out."""
-    console, rows_by_judge = Console(highlight=False), CalibrationRows(found)
+    console, rows_by_judge = Printer(highlight=False), CalibrationRows(found)
     untested, comparison = rows_by_judge.asked.is_empty(), found.comparison
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.

@@ -20,10 +20,10 @@ from tasks.reporting.agreement_rows import (
     overview,
 )
 from tasks.reporting.summary import simulated_sentence
-from tasks.reporting.wording import PLAIN, clean, clip, formulas, listing
+from tasks.reporting.wording import PLAIN, clean, formulas, listing, shorten
 
-SHOWN, SHOWN_TEXTS = 5, 3
-"""Disagreements, and texts of each, that the terminal shows."""
+SHOWN, SHOWN_TEXTS, LONGEST_TEXT = 5, 3, 160
+"""Disagreements, texts of each, and characters of a text that the terminal shows."""
 MOST_VIEWS = 3
 """Most judges and criteria that are shown one by one."""
 
@@ -116,7 +116,8 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
             each.item,
             f"people {_plain(each.human)}, judge {each.judge}",
             "\n".join(
-                f"{name}: {clip(clean(text), 70)}" for name, text in each.texts[:SHOWN_TEXTS]
+                f"{name}: {shorten(clean(text), LONGEST_TEXT)}"
+                for name, text in each.texts[:SHOWN_TEXTS]
             ),
         )
         for each in view.disagreements[:SHOWN]

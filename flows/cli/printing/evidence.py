@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from tasks.judging.rated_votes import rating_text
@@ -47,12 +47,13 @@ def show_evidence(
         study, what, warehouse, judge=judge, perturbation=perturbation, sample=sample, most=most
     )
     if form == "json":
-        echo_data(json.dumps(found.rows.to_dicts(), indent=1, default=str) + "\n")
+        rows = [{**row, **_sham(row, found.replies)} for row in found.rows.to_dicts()]
+        echo_data(json.dumps(rows, indent=1, default=str) + "\n")
         return
     if found.rows.is_empty():
         say(NONE[what].format(who=judge or f"study {study}", study=study))
         return
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     for number, row in enumerate(found.rows.to_dicts(), 1):
         for line in _lines(what, row, found, f"{number} of {found.total}"):
             console.print(line)
@@ -81,7 +82,20 @@ def _lines(
         yield _labelled("texts", "unknown: these votes were collected elsewhere")
         return
     yield _labelled("target", _marked(row["target"], row["perturbed"] or ""))
+    for text in _sham(row, found.replies).get("sham_targets", ()):
+        yield _labelled("sham", _marked(row["target"], text))
     yield from _replies(row, found.replies)
+
+
+def _sham(row: Mapping[str, Any], replies: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the texts of the sham and the replies to it; none where no pair is shown."""
+    if "perturbed" not in row or replies.is_empty():
+        return {}
+    shams = [each for each in _own(row, replies) if each["arm"] == "sham"]
+    return {
+        "sham_targets": list(dict.fromkeys(each["target"] for each in shams)),
+        "sham_replies": [each["reply"] for each in shams],
+    }
 
 
 def _about(what: str, row: Mapping[str, Any]) -> str:
@@ -119,15 +133,19 @@ def _marked(before: str, after: str) -> Text:
     return shown
 
 
-def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
+def _own(row: Mapping[str, Any], replies: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the replies on the pairs of a row, in all arms."""
     # People label unperturbed items; a single answer is compared repeat by repeat.
     same = [*SAME, *(["repeat"] if row.get("repeat") is not None else [])]
     own = replies.filter(*(pl.col(name) == row[name] for name in same))
     unperturbed = pl.col("perturbation").is_null()
     wanted = pl.lit(row.get("perturbation"), pl.String)
-    shown = own.filter(unperturbed | pl.col("perturbation").eq_missing(wanted))
-    for each in shown.to_dicts():
-        perturbed = each["arm"] == "experimental"
+    return own.filter(unperturbed | pl.col("perturbation").eq_missing(wanted)).to_dicts()
+
+
+def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
+    for each in _own(row, replies):
+        arm = "perturbed" if each["arm"] == "experimental" else each["arm"]
         first = each["shown_first"]
         order = f", {first}" if first.endswith("alone") else f", {first} first"
         chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
@@ -135,6 +153,4 @@ def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]
         verdict = (
             rating_text(each["rating"]) if rated else chosen.get(each["choice"], each["choice"])
         )
-        yield _labelled(
-            f"{'perturbed' if perturbed else 'control'}{order}: {verdict}", each["reply"]
-        )
+        yield _labelled(f"{arm}{order}: {verdict}", each["reply"])

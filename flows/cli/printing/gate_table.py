@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from rich.console import Console
-
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import print_line, print_rows
 from flows.publishing.gate import EXIT_CODES, gate_of, junit, markdown
 from tasks.reporting.wording import clean
@@ -31,7 +30,7 @@ def show_gate(
         if file:
             write_private(file, text(gated).encode())
     open_ = [check for check in gated.checks if check.verdict != "pass"]
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     if open_:
         rows = [[clean(text) for text in check] for check in open_]
         print_rows(console, ("judge", "gate", "verdict", "value"), rows)

@@ -1,8 +1,9 @@
-"""What a command is doing, on standard error: one live view, or lines where no terminal is."""
+"""What commands print to, and what one is doing, on standard error: a live view or lines."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -25,6 +26,13 @@ WIDEST = 100
 WIDEST_BAR, NARROWEST_BAR = 40, 8
 ROWS_BESIDE_BARS = 6
 """Rows of a terminal that are left for everything but the bars of judges."""
+
+
+class Printer(Console):
+    """A console whose lines do not end with the blanks that fill a column up."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        return re.sub(" +$", "", super()._render_buffer(buffer), flags=re.MULTILINE)
 
 
 class LiveView:

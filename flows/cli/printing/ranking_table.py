@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import (
     OF_RATINGS,
     fits,
@@ -77,7 +78,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
     store = Warehouse(warehouse or default_path())
     if line := outdated_line(store):
         say(line, err=True)
-    console = Console(highlight=False)
+    console = Printer(highlight=False)
     recommended = store.query(RECOMMENDED, [study])
     if recommended.height:
         show_advice(console, recommended, "", thresholds_of(run_of_results(store, study)))
