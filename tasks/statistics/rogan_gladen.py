@@ -113,7 +113,9 @@ def corrected_by_error_rates(contests: pl.DataFrame) -> DataFrame[Estimates]:
         for name, (among, right) in PARTS.items()
     ]
     for part in (*parts, _bounds(labelled)):
-        cells = cells.join(part, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        # The warehouse returns names as enumerations.
+        texts = part.with_columns(pl.col(PART).cast(pl.String))
+        cells = cells.join(texts, on=PART, how="left", nulls_equal=True, maintain_order="left")
     return Estimates.draft(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
 
 

@@ -161,6 +161,10 @@ def test_grades_and_criteria(call: Call, write: Callable[..., str]) -> None:
     (judge,) = json.loads(done.stdout)
     found = {(row["criterion"], row["statistic"]) for row in judge["with_people"]["measures"]}
     assert {("tone", "spearman"), ("facts", "kappa_quadratic"), ("facts", "bias")} <= found
+    words = (file, "--criterion", "criterion", "--item", "id", "--no-save")
+    said = "Scale not declared: grades from 1 to 5 (facts) and 1 to 5 (tone)."
+    assert said in " ".join(call(*words).stdout.split())
+    assert "Scale not declared" not in call(*words, "--scale", "1", "5").stdout
 
 
 @pytest.mark.parametrize(

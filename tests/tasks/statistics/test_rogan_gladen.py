@@ -50,6 +50,14 @@ def test_a_perfect_judge_is_taken_at_its_word(make_contests: Make) -> None:
     assert row["standard_error"] == pytest.approx(np.sqrt(0.21 / 99))
 
 
+def test_names_may_be_enumerations(make_contests: Make) -> None:
+    frame = contests(make_contests, (18, 20, 16, 20, 60, 100))
+    names = pl.col("dataset", "judge", "prompt", "wave")
+    # As the warehouse returns them.
+    stored = frame.with_columns(names.cast(pl.Categorical))
+    assert rogan_gladen(contests=stored).equals(rogan_gladen(contests=frame))
+
+
 @given(
     right_1=st.integers(0, 20),
     right_0=st.integers(0, 12),
