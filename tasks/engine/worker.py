@@ -336,6 +336,8 @@ async def main() -> None:
         verb, name = request.pop("do"), request.pop("run", "")
         match verb:
             case "begin":
+                # The user may have changed them since an earlier run of this process.
+                PROVIDERS.read_own()
                 runs[name] = Run(partial(_send, out, name), **request)
             case "load":
                 load_litellm()
