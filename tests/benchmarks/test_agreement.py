@@ -1,6 +1,6 @@
 """Intervals of a judge's agreement with people hold the truth as often as they say.
 
-Shares are held to three standard errors of 300 studies of 40 items; larger figures stand in
+Shares are held to three standard errors of 200 studies of 40 items; larger figures stand in
 docs/reference/operating-characteristics.md, also for the two that are too wide for so few items.
 """
 
@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-STUDIES = 300
+STUDIES = 200
 SLACK = 3 * (0.95 * 0.05 / STUDIES) ** 0.5
 
 

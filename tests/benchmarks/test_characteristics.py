@@ -34,10 +34,10 @@ STUDIES = {
     "looks": 400,
     "contest": 300,
     "once": 400,
-    "style": 150,
+    "style": 100,
     "decision": 150,
     "selves": 150,
-    "people": 150,
+    "people": 100,
     "ranked": 100,
 }
 

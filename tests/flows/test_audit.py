@@ -23,6 +23,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
 pytestmark = pytest.mark.served
 
 
+@pytest.mark.slow
 def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
     done = voirdire(
         "audit",
@@ -280,6 +281,7 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert len(json.loads(shown.stdout)) == 25
 
 
+@pytest.mark.slow
 def test_changed_file_of_ones_own_is_read_again(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
@@ -308,6 +310,7 @@ def test_changed_file_of_ones_own_is_read_again(
     assert "6 ballots: 0 from the warehouse, 6 cast" in voirdire(*words).stdout
 
 
+@pytest.mark.slow
 def test_exported_votes_measure_the_same(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ def _states(warehouse: Warehouse) -> list[str]:
     return [state for (state,) in rows]
 
 
+@pytest.mark.slow
 def test_a_batch_brings_the_votes_that_single_calls_bring(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:

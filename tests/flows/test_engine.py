@@ -222,6 +222,7 @@ def test_a_signal_keeps_every_reply_that_came(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("made_home")
 def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
     begin: Callable[..., "subprocess.Popen[bytes]"],
     voirdire: Voirdire,
@@ -447,6 +448,7 @@ def test_what_a_failed_vote_keeps_back_is_a_gap_too(
     assert "the vote before it on the same pair failed" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_stopping_rule_saves_calls(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:

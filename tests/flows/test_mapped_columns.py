@@ -71,6 +71,7 @@ def test_a_table_with_odd_names_becomes_a_finding(
     ]
 
 
+@pytest.mark.slow
 def test_what_people_chose_is_compared_with_judges(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:

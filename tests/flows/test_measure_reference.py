@@ -17,7 +17,6 @@ from flows.cli.main import main
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.readers.votes import read_votes
-from tasks.results import results_of_file
 from tasks.statistics import STATISTICS
 
 Gold = dict[str, Any]
@@ -30,6 +29,10 @@ KIND = {
 }
 SHORT = {"anchor": "A1", "tie": "Tie", "target": "A2"}
 VARIANTS = [(None, 8.0), ("min_elapsed_s_0", 0.0)]
+
+
+# Six tests read the same two files.
+read = cache(read_votes)
 
 
 def write(path: Path, votes: list[dict[str, Any]]) -> Path:
@@ -129,7 +132,7 @@ def test_reference_attack_success(reference: Reach, variant: str | None, fastest
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
 def test_reference_transitions(reference: Reach, variant: str | None, fastest: float) -> None:
     path, gold = reference(variant, fastest)
-    shifts = match_groups(tally_votes(count_votes(read_votes(path)), "paper"))
+    shifts = match_groups(tally_votes(count_votes(read(path)), "paper"))
     for (judge, name), rows in shifts.partition_by(
         "judge", "perturbation", as_dict=True, include_key=False
     ).items():
@@ -143,7 +146,7 @@ def test_reference_transitions(reference: Reach, variant: str | None, fastest: f
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
 def test_reference_flips(reference: Reach, variant: str | None, fastest: float) -> None:
     path, gold = reference(variant, fastest)
-    tallies = count_votes(read_votes(path))
+    tallies = count_votes(read(path))
     given = {"tallies": tallies, "shifts": match_groups(tally_votes(tallies, "paper"))}
     rows = pl.concat(STATISTICS[name](**given) for name in ("net_flips", "attrition"))
     order = ["A1", "Tie", "A2"]
@@ -172,14 +175,14 @@ def test_reference_flips(reference: Reach, variant: str | None, fastest: float) 
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
 def test_reference_positions(reference: Reach, variant: str | None, fastest: float) -> None:
     path, gold = reference(variant, fastest)
-    log = read_votes(path)
+    log = read(path)
     # Control votes of a question with two targets stand twice; the first target's are enough.
     control = pl.col("arm") == "control"
     once = log.filter(~control | (pl.col("sample") == pl.col("sample").min().over("cluster")))
     rates = {
         row["judge"]: row
-        for row in results_of_file(VoteLog.of(once), "paper")
-        .estimates.filter(pl.col("perturbation").is_null(), statistic="valid_rate")
+        for row in STATISTICS["validity"](tallies=count_votes(VoteLog.of(once)))
+        .filter(pl.col("perturbation").is_null(), statistic="valid_rate")
         .to_dicts()
     }
     for judge, expected in gold.items():
@@ -196,7 +199,7 @@ def test_reference_positions(reference: Reach, variant: str | None, fastest: flo
 @pytest.mark.parametrize(("variant", "fastest"), VARIANTS)
 def test_reference_shares_of_slots(reference: Reach, variant: str | None, fastest: float) -> None:
     path, gold = reference(variant, fastest)
-    log = read_votes(path)
+    log = read(path)
     control = pl.col("arm") == "control"
     once = log.filter(~control | (pl.col("sample") == pl.col("sample").min().over("cluster")))
     tallies = count_votes(VoteLog.of(once))
@@ -228,7 +231,7 @@ def test_reference_ranks(reference: Reach, variant: str | None, fastest: float) 
     # Ranks of ASR at two decimals, equals sharing the best; the product ranks shifts, with
     # intervals, so these are made of its ASR here.
     path, gold = reference(variant, fastest)
-    shifts = match_groups(tally_votes(count_votes(read_votes(path)), "paper"))
+    shifts = match_groups(tally_votes(count_votes(read(path)), "paper"))
     rank = pl.col("estimate").round(2).rank("min").over("perturbation")
     found = STATISTICS["asr"](shifts=shifts).with_columns(rank=rank)
     for judge, expected in gold.items():

@@ -61,6 +61,7 @@ def _study(place: Path, folder: Path) -> None:
             writer.writerow([item, "Which labels apply?", text])
 
 
+@pytest.mark.slow
 @pytest.mark.charts
 def test_six_judges_five_people_all_metrics_both_kinds_of_epsilon(
     voirdire: Voirdire, tmp_path: Path, folder: Path, environment: dict[str, str]

@@ -34,6 +34,7 @@ def _answers(folder: Path) -> None:
             writer.writerow({**row, "category": ("account", "orders")[at % 2]})
 
 
+@pytest.mark.slow
 def test_from_an_empty_folder_to_bias_and_agreement(
     voirdire: Voirdire, tmp_path: Path, emulated: Any, environment: dict[str, str]
 ) -> None:
@@ -94,6 +95,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "have the column category only" in " ".join(other.stderr.split())
 
 
+@pytest.mark.slow
 def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> None:
     assert voirdire("init").returncode == 0
     audited = voirdire("audit", "pass_fail")

@@ -57,6 +57,7 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
     assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())
 
 
+@pytest.mark.slow
 def test_grades_beside_comparisons_and_with_references(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
-pytestmark = pytest.mark.served
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 
 TWO = ("--prompt", "pair_v1", "--prompt", "pair_json_v2")
 SMALL = ("--limit", "20", "--perturbation", "fake_reference", "--judge", "offline/dazzled")

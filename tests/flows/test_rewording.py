@@ -11,7 +11,7 @@ import pytest
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
-pytestmark = pytest.mark.served
+pytestmark = [pytest.mark.served, pytest.mark.slow]
 
 # On the scale from 1 to 10 a logit of quality is worth .9 points (slope .1).
 JUDGES_TOML = """

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +171,9 @@ class Serving:
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def serving(
+    tmp_path_factory: pytest.TempPathFactory, prefect_home: Callable[[Path], str]
+) -> Iterator[Serving]:
     """Serve the bundled studies, one that runs each minute, a broken one and one that is paid."""
     folder = tmp_path_factory.mktemp("serving")
     studies, providers = folder / "voirdire" / "studies", folder / "providers"
@@ -180,6 +182,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     (studies / "minutely.toml").write_text(NIGHT.format(name="minutely"))
     (studies / "torn.toml").write_text("about = ")
     (providers / "paid.toml").write_text(PAID)
+    prefect_home(folder / "prefect")
     serving = Serving(folder)
     serving.environment["VOIRDIRE_PROVIDERS"] = str(providers)
     serving.said = serving.start()  # type: ignore[attr-defined]

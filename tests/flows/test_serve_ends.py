@@ -20,6 +20,7 @@ def _answers(port: int) -> bool:
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.usefixtures("made_home")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_its_server_ends_with_it(
     environment: dict[str, str], tmp_path: Path, how: signal.Signals

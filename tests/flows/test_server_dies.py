@@ -34,6 +34,7 @@ WORDS = (
 BALLOTS = 60
 
 
+@pytest.mark.usefixtures("made_home")
 @pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP])
 def test_an_audit_ends_complete_and_soon(
     fate: signal.Signals,

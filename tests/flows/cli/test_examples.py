@@ -13,6 +13,7 @@ from warehouse.store import Warehouse
 Voirdire = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_from_an_empty_folder_to_results_of_own_entries(
     voirdire: Voirdire, tmp_path: Path, warehouse: Warehouse
 ) -> None:

@@ -92,6 +92,7 @@ def test_all_commands_stand_in_four_sections() -> None:
     assert titles == ["Examples", "Options", "Audit", "People", "Results", "Operate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_names(shell: str, tmp_path: Path) -> None:
     script = CliRunner().invoke(main, ["completion", shell]).stdout

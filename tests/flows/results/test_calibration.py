@@ -195,11 +195,10 @@ def _rounded(result: Result) -> Any:
     return json.loads(result.stdout, parse_float=lambda text: round(float(text), 12))
 
 
+@pytest.mark.usefixtures("votes")
 def test_votes_of_people_and_judges(
     call: Callable[..., Result], place: Warehouse, tmp_path: Path
 ) -> None:
-    votes = vote_file(tmp_path, "votes", people=True)
-    assert call("measure", str(votes)).exit_code == 0
     kept = place.read(Estimates)
     done = call("calibrate", "votes", "--epsilon", "0.2", "--format", "json")
     assert done.exit_code == 0, done.output
@@ -228,24 +227,23 @@ def test_votes_of_people_and_judges(
     )
 
 
+@pytest.mark.usefixtures("votes")
 def test_people_from_a_file_and_judges_from_votes(
     call: Callable[..., Result], write: Callable[..., str], tmp_path: Path
 ) -> None:
-    assert call("measure", str(vote_file(tmp_path, "votes", people=False))).exit_code == 0
+    assert call("measure", str(vote_file(tmp_path, "alone", people=False))).exit_code == 0
     crowd = {
         who: {f"s{i}": ("anchor", "tie", "target")[(i + at) % 3] for i in range(60)}
         for at, who in enumerate(("Ann", "Bob", "Cid"))
     }
-    done = call("calibrate", "votes", "--humans", write("crowd", crowd), "--format", "json")
+    done = call("calibrate", "alone", "--humans", write("crowd", crowd), "--format", "json")
     assert done.exit_code == 0, done.output
     assert "saved under the name 'crowd' in " in done.stderr
     good, _ = json.loads(done.stdout)
     assert (good["judge"], good["instances"], good["dropped"]) == ("m/good", 60, 0)
     own = {"mine": {f"s{i}": "tie" for i in range(60)}}
-    people = vote_file(tmp_path, "more", people=True)
-    assert call("measure", str(people)).exit_code == 0
-    done = call("calibrate", "more", "--judges", write("own", own), "--format", "json")
-    assert "saved under the name 'more-own-people' in " in done.stderr
+    done = call("calibrate", "votes", "--judges", write("own", own), "--format", "json")
+    assert "saved under the name 'votes-own-people' in " in done.stderr
     assert [row["judge"] for row in json.loads(done.stdout)] == ["mine"]
 
 

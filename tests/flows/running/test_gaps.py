@@ -151,6 +151,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert voirdire("report").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.served
 def test_a_report_that_cannot_be_written_fails_no_run(
     voirdire: Voirdire, warehouse: Warehouse

@@ -239,6 +239,7 @@ def test_commands_tell_that_their_server_does_not_answer(
     assert found, said
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -252,6 +253,7 @@ def test_a_server_that_ends_as_it_starts_is_reported_with_its_error(
     assert any("oracle" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_what_the_server_of_serve_writes_reaches_the_terminal(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

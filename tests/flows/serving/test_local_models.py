@@ -141,6 +141,7 @@ def _ask(address: str, first: str, second: str) -> tuple[str, dict[str, object]]
     return told["choices"][0]["message"]["content"], told
 
 
+@pytest.mark.slow
 @installed
 def test_its_replies_are_held_to_the_schema_and_depend_on_the_request_alone(address: str) -> None:
     ones = [_ask(address, "Four.", "It is five.")[0] for _ in range(2)]
