@@ -72,7 +72,7 @@ NULLABLE = {
     for frame, model in FRAMES.items()
 }
 TURNS = list(zip_longest(*NULLABLE.values()))
-"""A column of each frame at a time, as a report takes a second."""
+"""A column of each frame at a time, as a report takes a second; `make test` takes every sixth."""
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,10 @@ def test_a_row_of_drift_may_lack_its_count_of_dropped_samples(results: SimpleNam
     assert "not known" in [text.text for row in all_rows(drifts) for text in row.texts]
 
 
-@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize(
+    "turn",
+    [pytest.param(turn, marks=pytest.mark.slow if at % 6 else ()) for at, turn in enumerate(TURNS)],
+)
 def test_the_report_stands_without_any_nullable_column(
     results: SimpleNamespace, turn: tuple[str | None, ...]
 ) -> None:

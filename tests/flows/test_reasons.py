@@ -152,7 +152,24 @@ PLANS["models"] = [
 ]
 
 
-@pytest.fixture(scope="module", params=PLANS, ids=str)
+FEW = {
+    "three judges, repeats",
+    "all invalid",
+    "one cluster",
+    "control only",
+    "people",
+    "two waves",
+    "models, labelled",
+}
+"""Those that `make test` measures: each takes a second."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(plan, marks=() if plan in FEW else pytest.mark.slow, id=plan) for plan in PLANS
+    ],
+)
 def estimates(request: pytest.FixtureRequest, make_vote_log: Make) -> pl.DataFrame:
     return results_of_file(make_vote_log(PLANS[request.param]), "balanced").estimates
 
