@@ -34,7 +34,7 @@ from warehouse.store import Warehouse
 # `--hypothesis-profile ci` is what `make check` tries; the tests say how many examples that is.
 MOST_EXAMPLES, FEWEST_EXAMPLES = 100, 3
 settings.register_profile("ci", deadline=None, max_examples=MOST_EXAMPLES)
-settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 6)
+settings.register_profile("fast", deadline=None, max_examples=MOST_EXAMPLES // 10)
 settings.load_profile("fast")
 
 # Prefect keeps results where this says when it is imported; the user's own are left alone.
