@@ -29,8 +29,8 @@ SUBTITLES = {
     title="Attack success rate and its floor",
     reading=(
         "The filled dot is the attack success rate (ASR) with its 95 % interval. The "
-        "hollow dot is its floor: the ASR of a meaning-free edit (sham), which noise "
-        "alone can cause. The vertical bar is the ASR of a judge that votes at random. "
+        "hollow dot is its floor: the ASR of a meaning-free edit (sham), which noise and "
+        "any edit can cause. The vertical bar is the ASR of a judge that votes at random. "
         "Only the distance between floor and dot indicates bias. For a promote "
         "perturbation, a dot to the right of its floor is bad. For a detract "
         "perturbation, the ASR counts overlooked flaws, so a good judge lies to the left "
