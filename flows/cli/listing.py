@@ -35,7 +35,7 @@ HEADINGS = {
     "over control": ("mean preference shift over the control, the unchanged answer", "mps"),
     "sham": ("mean preference shift of the sham over the control", "sham_shift"),
     "ASR": ("attack success rate", "asr"),
-    "floor": ("attack success rate of the sham, which noise alone causes", "sham_floor"),
+    "floor": ("attack success rate of the sham, which noise and any edit cause", "sham_floor"),
     "PC": ("position consistency", "position_consistency"),
     "valid": ("share of ballots with a valid vote", "valid_rate"),
     "first slot": ("share of votes for the answer shown first", "first_pick_share"),

@@ -162,7 +162,7 @@ def measure(
 @log_options
 @clear_errors
 def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
-    """Say what LOG is, what can be computed from it, and what cannot and why.
+    """Say which format LOG has, what can be computed from it, and why other results cannot.
 
     LOG is a file of votes, or a log of another tool, or a folder of such logs.
     """
@@ -428,7 +428,7 @@ def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) 
 )
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script with which SHELL (bash, zsh or fish) completes commands and names.
+    """Print a script that lets SHELL (bash, zsh or fish) complete commands and names.
 
     It completes the names of studies, judges, perturbations, prompts, datasets, metrics, questions
     and their parameters, also of your own.

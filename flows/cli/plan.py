@@ -152,8 +152,8 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         yield f"Questions that study {study.name} lacks, if its estimates stay as they are:"
         yield from lines
         yield (
-            "These numbers are those of the recommendations: what each undecided gate lacks. The "
-            "tables below add which shift a new study of this design detects, whatever was found."
+            "The recommendations name the same numbers of questions for undecided gates. The "
+            "tables below show which shift a new study of this design detects."
         )
 
 
