@@ -21,7 +21,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HOSTS = ("127.0.0.1", "localhost")
 POLICY_VIOLATION = 1008
-ICONS = {"/ico/undefined.svg": "/ico/pending.svg", "/favicon-dark.ico": "/ico/favicon-dark.ico"}
+ICONS = {
+    "/ico/undefined.svg": "/ico/pending.svg",
+    "/favicon-dark.ico": "/ico/favicon-dark.ico",
+    "/favicon.ico": "/ico/favicon.ico",
+}
 """What Prefect's pages ask for but lack, before they know the state of a run -> what is meant."""
 
 

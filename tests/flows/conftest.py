@@ -27,12 +27,12 @@ from aiohttp import web
 from click.testing import CliRunner
 from emulated_provider import Behaviour, EmulatedProvider
 from prefect.logging.handlers import APILogWorker
-from rich.console import Console
 
 import flows.cli.audit
 import flows.running.processes
 from flows import studies
 from flows.cli.main import main
+from flows.cli.printing.live import Printer
 from flows.serving.server import Server
 from tasks import providers
 from tasks.datasets import DATASETS
@@ -379,7 +379,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         os.environ.clear()
         os.environ.update({**adapted, **flows.cli.audit.QUIET, **environment})
         # Its width is what the environment says when it is made.
-        patch.setattr(flows.cli.audit, "CONSOLE", Console())
+        patch.setattr(flows.cli.audit, "CONSOLE", Printer(highlight=False))
         usual = prefect.context.GLOBAL_SETTINGS_CONTEXT
         prefect.context.refresh_global_settings_context()
         try:

@@ -252,7 +252,7 @@ def test_a_page_of_another_site_is_refused(serving: Any) -> None:
 
 def test_icons_that_pages_of_prefect_name_wrongly_are_there(serving: Any) -> None:
     # A browser would report each as an error on the page of a run.
-    for path in ("/ico/undefined.svg", "/favicon-dark.ico"):
+    for path in ("/ico/undefined.svg", "/favicon-dark.ico", "/favicon.ico"):
         bare = {"Authorization": None, "Accept": "image/*", "Content_Type": None}
         assert serving.ask("HEAD", path, api="", **bare)[0] == 200
 

@@ -195,7 +195,7 @@ def narrow(
 
     def printed(number_of: int, *, terminal: bool) -> Any:
         console = Console(width=34, force_terminal=terminal, color_system=None)
-        monkeypatch.setattr(query, "Console", lambda **_: console)
+        monkeypatch.setattr(query, "Printer", lambda **_: console)
         show_query(f"select {columns} from range({number_of})", "table", warehouse.path)
         return capsys.readouterr()
 
