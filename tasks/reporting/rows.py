@@ -320,7 +320,7 @@ def _with_bounds(asr: Row | None, bounds: Row | None, lookup: Lookup, row: Row) 
         return rate
     ends = [number(bounds[end]) for end in ("low", "high")]
     inside = asr and asr["estimate"] and bounds["low"] <= asr["estimate"] <= bounds["high"]
-    other = "" if inside else ", counting samples that have no verdict and no part in the ASR"
+    other = "" if inside else ", with the samples that the ASR leaves out"
     told = (
         f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
         f"{' to '.join(ends)}{other}"
