@@ -18,7 +18,7 @@ about = "A table with names of its own."
 
 [study]
 dataset = "faq.csv"
-columns = { question_id = "nr", question = "prompt", anchor = "answer_a", target = "answer_b" }
+columns = { question = "prompt", anchor = "answer_a", target = "answer_b" }
 judges = ["offline/gullible"]
 perturbations = ["fake_reference"]
 """
@@ -35,12 +35,7 @@ def test_a_table_with_odd_names_becomes_a_finding(
             first, second = f"It is {2 * n}, by addition.", f"The sum of them is {2 * n}."
             table.writerow([n, f"What is {n} + {n}?", first, second, "sums"])
     options = ("--dataset", "faq.csv", "--name", "faq", "--judge", "offline/gullible")
-    columns = (
-        "--map",
-        "question_id=nr,question=prompt,anchor=answer_a",
-        "--map",
-        "target=answer_b",
-    )
+    columns = ("--map", "question=prompt,anchor=answer_a", "--map", "target=answer_b")
     planned = voirdire("plan", *options, *columns, "--perturbation", "fake_reference")
     assert planned.returncode == 0, planned.stderr
     assert " ".join(planned.stdout.split()).startswith(LACKING)
@@ -57,10 +52,6 @@ def test_a_table_with_odd_names_becomes_a_finding(
         "select finding from mart.bias where perturbation = 'fake_reference' and study = 'faq'"
     )
     assert found["finding"].to_list() == ["biased"]
-    # Results have the numbers of the table.
-    flipped = voirdire("show", "faq", "--pair", "faq/7/a2", "--all").stdout
-    assert "sample: faq/7/a2" in flipped
-    assert "question: What is 7 + 7?" in flipped
     asked = warehouse.query(
         "select question, answer from questions join answers using "
         "(question_id) order by question, slot limit 2"
@@ -97,6 +88,10 @@ def test_what_people_chose_is_compared_with_judges(
     assert warehouse.query(counted).rows() == [("anchor", 7), ("target", 7), ("tie", 6)]
     differing = voirdire("show", "fb", "--disagree")
     assert "control, anchor first: " in differing.stdout, differing.stderr
+    # Results have the numbers of the table.
+    shown = voirdire("show", "fb", "--all", "--pair", "fb/7/a2").stdout
+    assert "sample: fb/7/a2" in shown
+    assert "question: What is 7 + 7?" in shown
     # Another person, in a file that calls items as the table does.
     label = {"A": "anchor", "B": "target", "tie": "tie"}
     ann = {"ann": {n: label[choice] for n, choice in chosen.items()}}
