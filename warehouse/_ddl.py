@@ -187,12 +187,10 @@ def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
     """Create one view; return the error if that fails, perhaps because another mart is missing."""
     text = file.read_text(encoding="utf-8")
     try:
-        connection.sql(text)
+        connection.execute(f"create view mart.{file.stem} as {text}")
     except duckdb.Error as error:
         return str(error)
-    grain = _grain(text)
-    connection.execute(f"create view mart.{file.stem} as {text}")
-    connection.execute(f"comment on view mart.{file.stem} is {_quote(grain)}")
+    connection.execute(f"comment on view mart.{file.stem} is {_quote(_grain(text))}")
     return ""
 
 

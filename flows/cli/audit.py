@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,7 +148,7 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View, *, told
     server = None if access else Server(auth=new_auth())
     # Importing litellm takes seconds, as may loading a model: begin now.
     worker = shared_worker()
-    if not all(provider_of(judge).simulated for judge in study.judges):
+    if not _only_simulated(study):
         worker.load_litellm()
     start_servers(study.judges)
     sent = True
@@ -173,6 +174,10 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View, *, told
     return code
 
 
+def _only_simulated(study: Study) -> bool:
+    return all(provider_of(judge).simulated for judge in study.judges)
+
+
 def _run(
     study: Study, path: Path, access: Access | None, server: Server | None, *, told: bool
 ) -> tuple[Any, bool]:
@@ -187,6 +192,7 @@ def _run(
     # Garbage collection while thousands of classes are created takes a quarter of a second.
     gc.disable()
     import flows.audit
+    from flows.results.preparation import prepare_results
     from flows.running.gaps import fewer_questions_line
     from flows.running.run_row import failure_recorded, require_free
     from tasks.curate import cannot_compute, import_dataset
@@ -206,6 +212,11 @@ def _run(
             status.tell(line)
         if server:
             status.step = f"waiting for {where}"
+            if _only_simulated(study):
+                # Simulated judges need the processors when they are asked, providers do not. What
+                # cannot be imported is reported where it is used.
+                with suppress(Exception):
+                    prepare_results()
             server.wait(status.tell)
         elif access:
             require_answer(access)

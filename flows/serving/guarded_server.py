@@ -5,6 +5,7 @@ rebinding) or sent by a page of another site; Prefect's own list of allowed orig
 such a page from reading responses.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -86,6 +87,8 @@ def _exit_with_stdin() -> None:
 def main() -> None:
     """Serve on this port until standard input ends."""
     threading.Thread(target=_exit_with_stdin, daemon=True).start()
+    # Garbage collection while thousands of classes are created takes a tenth of the start.
+    gc.disable()
     import uvicorn
     from prefect.server.api.server import create_app
 
@@ -93,8 +96,11 @@ def main() -> None:
     # The server itself may ask for none, as with --no-auth.
     auth = os.environ.get("PREFECT_SERVER_API_AUTH_STRING")
     reports = ServedFiles(Path(folders[0]), auth) if folders else None
+    app = Guard(create_app(), int(port), reports)
+    gc.freeze()
+    gc.enable()
     uvicorn.run(
-        Guard(create_app(), int(port), reports),
+        app,
         host="127.0.0.1",
         port=int(port),
         log_level="error",
