@@ -152,7 +152,6 @@ def report(
     shown = [] if examples is None else _examples(examples, facts.study)
     return page(
         TEMPLATE,
-        drawings(**concluded.drawn()),
         facts=facts,
         choices=_choices(estimates, findings),
         simulated=_simulated(estimates, findings, facts.persons),
@@ -183,6 +182,8 @@ def report(
         everything=all_rows(_whole_first(every), facts.persons),
         numbers=every.height,
         query=f"voirdire sql --format csv {quote(f'from mart.numbers where study = {name}')}",
+        # Last, as another process may be drawing them.
+        charts=drawings(**concluded.drawn()),
     )
 
 

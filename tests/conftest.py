@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -143,6 +143,13 @@ def copied_warehouses(
         return connect(self, **options)
 
     monkeypatch.setattr(Warehouse, "_connect", copied)
+
+
+@pytest.fixture(autouse=True)
+def drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let audits in this process draw in it, where what draws has started already."""
+    aside = lambda: nullcontext(lambda _: None)  # noqa: E731
+    monkeypatch.setattr("tasks.drawing.render.drawing_aside", aside)
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from flows.running.run_row import RunRow
 from schemas.calibration import Ratings
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs, StudyPairs, VoteLog
+from tasks.drawing import render
+from tasks.reporting.page import panels_of
 
 
 async def save_results(
@@ -21,16 +23,18 @@ async def save_results(
     perturbed: DataFrame[PerturbedAnswers],
 ) -> None:
     """Replace the results of the study by those of its votes and ratings, and publish them."""
-    found = results_of_study(
-        row.study,
-        vote_log,
-        (pairs, VoteLog.of(vote_log.filter("human"))),
-        row.warehouse,
-        ratings=ratings,
-        steps=RESULTS,
-        measure_wave=measure_wave,
-    )
-    row.save((StudyPairs, pairs), (VoteLog, vote_log), (Ratings, ratings), *found.tables())
-    if drifted := drift_line(found.concluded.drifts, row.study.wave):
-        get_run_logger().warning(drifted)
-    await publish(row, found.concluded, perturbed)
+    with render.drawing_aside() as draw:
+        found = results_of_study(
+            row.study,
+            vote_log,
+            (pairs, VoteLog.of(vote_log.filter("human"))),
+            row.warehouse,
+            ratings=ratings,
+            steps=RESULTS,
+            measure_wave=measure_wave,
+        )
+        draw(panels_of(**found.concluded.in_mode(row.study.mode).drawn()))
+        row.save((StudyPairs, pairs), (VoteLog, vote_log), (Ratings, ratings), *found.tables())
+        if drifted := drift_line(found.concluded.drifts, row.study.wave):
+            get_run_logger().warning(drifted)
+        await publish(row, found.concluded, perturbed)

@@ -16,7 +16,7 @@ CATALOGUES = (("tasks.statistics", "STATISTICS"), ("tasks.charts", "CHARTS"))
 
 
 def prepare_results() -> None:
-    """Import modules, load catalogues, compile templates, start what draws, digest the code."""
+    """Import modules, load catalogues, compile templates, digest the code."""
     for module in MODULES:
         import_module(module)
     for module, name in CATALOGUES:
@@ -24,14 +24,11 @@ def prepare_results() -> None:
         for entry in catalogue:
             catalogue[entry]
     from flows.results.stages import RESULTS, log_votes
-    from tasks.drawing.render import inline_svg
     from tasks.report import TEMPLATE
     from tasks.reporting.page import environment
 
     for template in (TEMPLATE, *PARTS):
         environment().get_template(template)
-    # What draws the charts takes its time to start, once.
-    inline_svg({"description": "", "mark": "point", "data": {"values": []}})
     stages: list[Any] = [log_votes, *RESULTS]
     for stage in stages:
         reachable_digest(stage.fn.__module__)

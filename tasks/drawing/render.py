@@ -1,9 +1,14 @@
 """Specs drawn: as SVG for a page, and as pictures that stand alone."""
 
 import html
+import json
 import math
 import re
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from tasks.drawing.spec import LOOK, Spec, with_variables
@@ -26,12 +31,46 @@ class Picture(NamedTuple):
 
 def inline_svg(spec: Spec) -> str:
     """Draw a panel for a page, whose style gives it colours and its width."""
-    drawn = _svg(with_variables(spec | {"config": LOOK}))
+    drawn = _svg(_on_page(spec))
     width, height = _size(drawn)
     about = html.escape(spec["description"])
     box = f"{-MARGIN} 0 {width + 2 * MARGIN:g} {height:g}"
     head = f'<svg role="img" aria-label="{about}" viewBox="{box}">'
     return head + ROLES.sub("", drawn.partition(">")[2])
+
+
+@contextmanager
+def drawing_aside() -> Iterator[Callable[[Sequence[Spec]], None]]:
+    """Start a process that draws; the block gives it, once, panels for a page that it draws later.
+
+    To draw takes a second in which this process can do nothing else. What the other process does
+    not draw, :func:`inline_svg` draws itself.
+    """
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", "tasks.drawing.svg_process", VEGA_LITE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process, ThreadPoolExecutor(1) as thread:
+
+        def draw(panels: Sequence[Spec]) -> None:
+            specs = [json.dumps(_on_page(panel)) for panel in panels]
+            drawn = thread.submit(
+                lambda: json.loads(process.communicate(f"[{','.join(specs)}]")[0])
+            )
+            _ahead.update((spec, (drawn, place)) for place, spec in enumerate(specs))
+
+        try:
+            yield draw
+        finally:
+            _ahead.clear()
+            process.kill()
+
+
+_ahead: dict[str, tuple[Future[list[str]], int]] = {}
+"""Spec that another process draws -> its drawings, and the place of this one among them."""
 
 
 def picture(spec: Spec) -> Picture:
@@ -68,7 +107,17 @@ def _size(drawn: str) -> tuple[float, float]:
     return float(size[1]), float(size[2])
 
 
+def _on_page(spec: Spec) -> Spec:
+    found: Spec = with_variables(spec | {"config": LOOK})
+    return found
+
+
 def _svg(spec: Spec) -> str:
+    if _ahead and (ahead := _ahead.get(json.dumps(spec))):
+        drawings, place = ahead
+        # The other process may have been killed, for memory say.
+        with suppress(ValueError):
+            return drawings.result()[place]
     import vl_convert
 
     return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)

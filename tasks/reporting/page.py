@@ -83,6 +83,11 @@ def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
     return [chart for chart in drawn if chart["panels"]]
 
 
+def panels_of(**frames: pl.DataFrame) -> list[Spec]:
+    """Return every panel of :func:`drawings` as it is drawn."""
+    return [_bare(spec) for chart in charts_of(*frames) for spec in chart(**frames)]
+
+
 def _panels(chart: Chart, frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     step(f"drawing: {chart.name}")
     return [_panel(spec) for spec in chart(**frames)]
@@ -92,7 +97,7 @@ def _panel(spec: Spec) -> dict[str, Any]:
     """Return heading, picture and data of a panel; a page writes its heading as text."""
     from markupsafe import Markup
 
-    bare = {name: part for name, part in spec.items() if name != "title"}
+    bare = _bare(spec)
     return {
         "title": spec["title"]["text"],
         "notes": spec["title"].get("subtitle", []),
@@ -100,6 +105,10 @@ def _panel(spec: Spec) -> dict[str, Any]:
         "picture": Markup(inline_svg(bare)),  # noqa: S704
         "data": _data(with_variables(bare)),
     }
+
+
+def _bare(spec: Spec) -> Spec:
+    return {name: part for name, part in spec.items() if name != "title"}
 
 
 def anchor(title: str) -> str:

@@ -38,7 +38,6 @@ def test_results_are_imported_while_judges_are_asked() -> None:
         "tasks.statistics.asr",
         "tasks.charts.forest",
         "scipy",
-        "vl_convert",
     )
     assert _loaded("import flows.audit", *of_results) == set()
     prepared = "from flows.results.preparation import prepare_results; prepare_results()"

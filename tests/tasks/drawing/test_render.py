@@ -1,4 +1,5 @@
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import vl_convert
 
 from schemas.results import Estimates
 from tasks.charts import CHARTS, charts_of
-from tasks.drawing.render import VEGA_LITE, inline_svg, picture, stacked_svg
+from tasks.drawing.render import VEGA_LITE, drawing_aside, inline_svg, picture, stacked_svg
 from tasks.drawing.spec import BLUE, by_tone, mark, panel, with_variables
 from tasks.reporting.page import RUNTIME
 
@@ -72,6 +73,23 @@ def test_hovering_shows_the_whole_name() -> None:
 
 def test_equal_drawings_are_equal_bytes() -> None:
     assert inline_svg(drawn("a")) == inline_svg(drawn("a"))
+
+
+def test_another_process_draws_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    panels = [drawn(text) for text in HOSTILE]
+    here = [inline_svg(panel) for panel in panels]
+    with drawing_aside() as draw, monkeypatch.context() as patch:
+        draw(panels)
+        patch.setattr(vl_convert, "vegalite_to_svg", None)
+        assert [inline_svg(panel) for panel in panels] == here
+
+
+def test_what_another_process_cannot_draw_is_drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", shutil.which("false"))
+        with drawing_aside() as draw:
+            draw([drawn("a")])
+            assert "<svg" in inline_svg(drawn("a"))
 
 
 def test_a_picture_of_a_page_refers_to_nothing_and_has_no_ids() -> None:
