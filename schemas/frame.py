@@ -92,12 +92,17 @@ class Frame(pa.DataFrameModel):
         Validation takes milliseconds even for few rows: concatenate drafts and validate once,
         with ``of``.
         """
+        return cls.coded(frame.cast({pl.Enum: pl.String}))
+
+    @classmethod
+    def coded(cls, frame: pl.DataFrame) -> DataFrame[Self]:
+        """Project, cast and sort ``frame`` like ``draft``, but keep texts that are ``pl.Enum``."""
         there = frame.schema
         drafted = frame.select(
             pl.lit(None, dtype).alias(name)
             if name not in there
             else pl.col(name)
-            if there[name] == dtype
+            if there[name] == dtype or (dtype == pl.String and there[name] == pl.Enum)
             else pl.col(name).cast(dtype)
             for name, dtype in cls.dtypes().items()
         )
@@ -122,6 +127,20 @@ class Frame(pa.DataFrameModel):
     def grain(cls) -> str:
         """Return the first line of the docstring: what one row is."""
         return (cls.__doc__ or "").strip().split("\n", maxsplit=1)[0]
+
+
+def ranked(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Return texts, by default all, as ``pl.Enum`` with categories in order.
+
+    Statistics group, sort and join by these texts many times, so they are ranked once. A frame
+    without rows is left as it is: categories of nothing join no other column.
+    """
+    if frame.is_empty():
+        return frame
+    texts = frame.select(names or pl.col(pl.String))
+    return frame.with_columns(
+        text.cast(pl.Enum(text.drop_nulls().unique().sort())) for text in texts
+    )
 
 
 class Fact(Frame):

@@ -24,10 +24,7 @@ def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
     judged = (
         tallies.lazy()
         .filter(pl.col("arm") == "control")
-        .with_columns(
-            pl.col("dataset", "sample", "judge", "prompt", "wave", "cluster").cast(pl.String),
-            human=person,
-        )
+        .with_columns(pl.col("wave").cast(pl.String), human=person)
         .with_columns(
             prompt=pl.when(~pl.col("human")).then("prompt"),
             wave=pl.when(~pl.col("human")).then("wave").otherwise(pl.lit("")),

@@ -14,7 +14,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
-from schemas.frame import Frame
+from schemas.frame import Frame, ranked
 from schemas.judging import TALLIES
 from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._external_access import REFUSED, connect, is_refusal
@@ -154,11 +154,7 @@ class Warehouse:
         with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
             found = fetch(connection, TALLIES)
-        # Statistics group by these texts many times, so they are ranked once.
-        texts = found.select(pl.col(pl.String).exclude("category"))
-        return found.with_columns(
-            text.cast(pl.Enum(text.drop_nulls().unique().sort())) for text in texts
-        )
+        return ranked(found.drop("category")).with_columns(found["category"])
 
     def snapshot(self, target: Path) -> None:
         """Copy the file between two writes; an existing copy is replaced.

@@ -117,7 +117,7 @@ def show_measures(
     chosen = (
         rows_with_derived.filter(pl.col("statistic").is_in(rows)) if only else rows_with_derived
     )
-    persons = people_in(other) if other else {*log.filter("human")["judge"].cast(pl.String)}
+    persons = people_in(other) if other else {*log.filter("human")["judge"].unique()}
     _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
     present = set(chosen["statistic"])
     for name, statistic in _asked(only):
@@ -232,7 +232,7 @@ def _agreement(
     Null if there are too many rows.
     """
     ratings = log.ratings if log else Ratings.empty()
-    human = {*votes["human"].fill_null(value=False), *ratings["human"]}
+    human = {*votes["human"].fill_null(value=False).unique(), *ratings["human"].unique()}
     if len(human) < 2:
         return False
     if votes.height + ratings.height > MANY:

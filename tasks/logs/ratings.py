@@ -71,19 +71,20 @@ def annotations_of(ratings: DataFrame[Ratings]) -> DataFrame[Annotations]:
         wave=pl.lit(""),
         inconsistent=pl.col("inconsistent").fill_null(value=False),
     )
-    return Annotations.of(rows)
+    return Annotations.coded(rows)
 
 
 def contests_of(ratings: DataFrame[Ratings]) -> DataFrame[Contests]:
     """Return the verdicts on pairs of two known models, with their mean score."""
     pairs = ratings.filter(
-        pl.col("kind") == "verdict", pl.col("anchor_author") != pl.col("target_author")
+        pl.col("kind") == "verdict",
+        pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
     )
     others = [c for c in Contests.dtypes() if c in pairs.columns and c not in PAIR]
     found = pairs.group_by(PAIR, maintain_order=True).agg(
         pl.col(others).first(), score=pl.col("value").mean(), votes=pl.len()
     )
-    return Contests.of(found.with_columns(sample="item", wave=pl.lit("")))
+    return Contests.coded(found.with_columns(sample="item", wave=pl.lit("")))
 
 
 def tallies_of(ratings: pl.DataFrame) -> DataFrame[Tallies]:
@@ -110,10 +111,16 @@ def tallies_of(ratings: pl.DataFrame) -> DataFrame[Tallies]:
         for name, dtype in Tallies.dtypes().items()
         if name not in found.columns and dtype.is_integer() and not name.endswith(_NULLABLE)
     ]
-    return Tallies.draft(
+    # Most logs have one criterion, without a name.
+    item = (
+        "item"
+        if ratings["criterion"].count() == 0
+        else pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True)
+    )
+    return Tallies.coded(
         found.with_columns(
             *(pl.lit(0).alias(name) for name in zero),
-            sample=pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True),
+            sample=item,
             wave=pl.lit(""),
             arm=pl.lit("control"),
             matched_once=pl.lit(value=False),

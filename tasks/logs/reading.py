@@ -174,9 +174,12 @@ def _ratings(
     key = ("dataset", "item", "criterion", "judge", "prompt")
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()
+    unnamed = rows.select((valid & pl.col("label").is_null()).any()).item()
     told = rows.with_columns(
         criterion=pl.lit(None, dtype=pl.String) if one else pl.col("criterion"),
-        label=pl.when(valid).then(pl.coalesce("label", whole_number("value"))),
+        label=pl.when(valid).then(
+            pl.coalesce("label", whole_number("value")) if unnamed else "label"
+        ),
         value=pl.when(valid & pl.col("value").is_finite()).then("value"),
         inconsistent=pl.col("inconsistent").fill_null(value=False),
         wave=pl.lit(""),

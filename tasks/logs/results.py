@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Frame, ranked
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations, Estimates
-from tasks.aggregate import match_models, measure_all
+from tasks.aggregate import count_votes, match_models, measure_all
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
@@ -24,6 +25,16 @@ ORDER_FREE: Rows = {
     "accuracy": ("accuracy", "accuracy_valid"),
 }
 """Statistic -> rows that do not depend on the order in which answers were shown."""
+NAMES = (
+    "dataset",
+    "criterion",
+    "judge",
+    "prompt",
+    "item",
+    "cluster",
+    "anchor_author",
+    "target_author",
+)
 BY_ORDER = ("win_rate_naive", "order_effect")
 """Rows about wins that need the order."""
 
@@ -36,8 +47,9 @@ def results_of_log(log: Log, mode: str) -> Results:
     counts. Means, validity and scale use of grades and labels are those of any ratings.
     """
     verdicts = pl.col("kind") == "verdict"
-    compared = tallies_of(log.ratings.filter(verdicts))
-    single = tallies_of(log.ratings.filter(~verdicts))
+    ratings = ranked(log.ratings, *NAMES)
+    compared = tallies_of(ratings.filter(verdicts))
+    single = tallies_of(ratings.filter(~verdicts))
 
     def measure(**frames: Any) -> DataFrame[Estimates]:
         measured = measure_all(**frames)
@@ -52,16 +64,20 @@ def results_of_log(log: Log, mode: str) -> Results:
         return Estimates.of(with_floors(pl.concat(rows)))
 
     steps = Steps(
-        match_models=lambda tallies: pl.concat(
-            [Contests.draft(match_models(tallies)), contests_of(log.ratings)]
-        ),
-        annotate=lambda tallies: Annotations.of(
-            pl.concat([annotate(tallies), annotations_of(log.ratings)])
-        ),
+        count=lambda votes: ranked(count_votes(votes)),
+        match_models=lambda tallies: joined(Contests, match_models(tallies), contests_of(ratings)),
+        annotate=lambda tallies: joined(Annotations, annotate(tallies), annotations_of(ratings)),
         measure=measure,
     )
     # Bootstraps of many rows take minutes.
     with formulas_only() if is_long(log) else nullcontext():
         found = results_of(log.votes, mode, ratings=log.ratings, steps=steps)
-    everything = Tallies.draft(pl.concat([found.tallies, compared, single]))
-    return found._replace(tallies=everything)
+    return found._replace(tallies=joined(Tallies, found.tallies, compared, single))
+
+
+def joined(model: type[Frame], *frames: pl.DataFrame) -> Any:
+    """Concatenate drafts; of one alone, texts may stay ``pl.Enum``, each frame's own type."""
+    filled = [frame for frame in frames if not frame.is_empty()]
+    if len(filled) == 1:
+        return model.coded(filled[0])
+    return model.draft(pl.concat(map(model.draft, frames)))

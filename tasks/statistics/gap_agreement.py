@@ -51,7 +51,7 @@ def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     The others say target, target (gap 1), anchor, target (gap 0), tie, target (gap .5) on three
     items: each is a tertile of its own.
     """
-    return measured(annotations, _asked)
+    return measured(annotations, _asked, in_pairs=True)
 
 
 def _asked(block: Block) -> Iterator[Asked]:

@@ -73,7 +73,7 @@ def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimat
     target on the second. S1: macro (1/3 + 1) / 2 = 2/3, micro 2/4. S2: macro (1/2 + 1) / 2 = 3/4,
     micro 2/3.
     """
-    return measured(annotations, _asked)
+    return measured(annotations, _asked, in_pairs=True)
 
 
 def _asked(block: Block) -> Iterator[Asked]:

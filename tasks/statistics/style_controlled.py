@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import FORMATS, Contests
 from schemas.keys import JUDGE
 from schemas.results import Estimates
-from tasks.counting.contests import TEXTS, all_excess, excess
+from tasks.counting.contests import all_excess, excess
 from tasks.counting.order_halves import ONE_ORDER_NOTE
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.linearised_errors import effective_clusters
@@ -73,7 +73,7 @@ def style_controlled(contests: DataFrame[Contests]) -> Rows:
     """
     if contests.is_empty():
         return []
-    texts = contests.with_columns(pl.col(*TEXTS, "anchor_author", "target_author").cast(pl.String))
+    texts = contests.with_columns(pl.col(*JUDGE, "anchor_author", "target_author").cast(pl.String))
     cells = texts.partition_by(JUDGE, as_dict=True)
     found = [row for judge in sorted(cells, key=str) for row in _strengths(cells[judge])]
     nullable = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
@@ -85,7 +85,7 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
         "mode": "any",
         "votes_per_pair": int(cell["votes"].mode().max()),  # type: ignore[arg-type]
     }
-    models = sorted({*cell["anchor_author"], *cell["target_author"]})
+    models = sorted({*cell["anchor_author"].unique(), *cell["target_author"].unique()})
     asked = _by_order(cell)
     plain = [("bt_strength", model) for model in models]
     one_order = cell["shown_first"].null_count() == 0
@@ -184,7 +184,10 @@ def _fit(
     draws = None
     if by_chance() and items["cluster"].n_unique() > 1:
         cells = items.group_by("cluster", *key).agg(sums).join(rows.select("row", *key), on=key)
-        codes = (pl.col("row").cast(pl.Int64), pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
+        codes = (
+            pl.col("row").cast(pl.Int64),
+            pl.col("cluster").to_physical().rank("dense").cast(pl.Int64) - 1,
+        )
         cells = cells.sort("row", "cluster").select(*codes, "n", "y")
         counted = Counted(*(column.to_numpy() for column in cells))
         draws = refits(design, counted, whole.coefficients[0])
