@@ -154,7 +154,7 @@ class Warehouse:
         with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
             found = fetch(connection, TALLIES)
-        return ranked(found.drop("category")).with_columns(found["category"])
+        return ranked(found, *found.select(pl.col(pl.String).exclude("category")).columns)
 
     def snapshot(self, target: Path) -> None:
         """Copy the file between two writes; an existing copy is replaced.

@@ -3,7 +3,6 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import Ratings
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations
 from tasks.annotate import LABELS
@@ -21,7 +20,7 @@ def whole_number(value: str) -> pl.Expr:
     return pl.coalesce(whole.cast(pl.String), number.cast(pl.String))
 
 
-def annotations_of(ratings: DataFrame[Ratings]) -> DataFrame[Annotations]:
+def annotations_of(ratings: pl.DataFrame) -> DataFrame[Annotations]:
     """Return one label per item, criterion and annotator from all valid repeats.
 
     Grades are averaged. Of verdicts the majority counts, a tie if there is none; of other labels
@@ -74,7 +73,7 @@ def annotations_of(ratings: DataFrame[Ratings]) -> DataFrame[Annotations]:
     return Annotations.coded(rows)
 
 
-def contests_of(ratings: DataFrame[Ratings]) -> DataFrame[Contests]:
+def contests_of(ratings: pl.DataFrame) -> DataFrame[Contests]:
     """Return the verdicts on pairs of two known models, with their mean score."""
     pairs = ratings.filter(
         pl.col("kind") == "verdict",
