@@ -17,7 +17,7 @@ from schemas.conclusions import (
     Waves,
     WinChecks,
 )
-from schemas.frame import Frame, ranked
+from schemas.frame import Frame
 from schemas.judging import Contests, Shifts, Tallies, Verdicts, VoteLog
 from schemas.results import (
     Annotations,
@@ -108,8 +108,6 @@ class Results(NamedTuple):
 
 
 PLAIN = Steps()
-RANKED = Steps(count=lambda votes: ranked(count_votes(votes)))
-"""The steps for logs, which may be long: statistics read ranks instead of texts."""
 
 
 class Conclusions(NamedTuple):
@@ -260,7 +258,7 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     A file may hold votes that a later wave took from a cache; in a warehouse no vote serves two
     waves.
     """
-    found = results_of(vote_log, mode, steps=RANKED)
+    found = results_of(vote_log, mode)
     fresh = fresh_votes(vote_log)
     if fresh["choice"].null_count() == vote_log["choice"].null_count():
         return found

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.frame import Frame, ranked
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations, Estimates
-from tasks.aggregate import count_votes, match_models, measure_all
+from tasks.aggregate import match_models, measure_all
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
@@ -64,7 +64,6 @@ def results_of_log(log: Log, mode: str) -> Results:
         return Estimates.of(with_floors(pl.concat(rows)))
 
     steps = Steps(
-        count=lambda votes: ranked(count_votes(votes)),
         match_models=lambda tallies: joined(Contests, match_models(tallies), contests_of(ratings)),
         annotate=lambda tallies: joined(Annotations, annotate(tallies), annotations_of(ratings)),
         measure=measure,
