@@ -27,6 +27,7 @@ EXAMPLE = {
     "criterion": "",
     "control": "anchor",
     "experimental": "target",
+    "sham": "tie",
     "question": f"Why? {EVIL}",
     "anchor": "It is so.",
     "target": "It is not so.",
@@ -188,7 +189,7 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     expect(example).to_be_visible()
     shown = example.inner_text()
     assert f"Why? {EVIL}" in shown
-    assert "anchor \N{RIGHTWARDS ARROW} target" in shown
+    assert "anchor \N{RIGHTWARDS ARROW} target (sham: tie)" in shown
     assert example.locator("ins").all_inner_texts() == ["(Smith 2019)"]
     assert f"Reply, unperturbed: {REPLY}" in shown
     # The command can be pasted, whatever the names are.
