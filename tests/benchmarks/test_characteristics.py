@@ -34,7 +34,7 @@ STUDIES = {
     "looks": 400,
     "contest": 300,
     "once": 400,
-    "style": 100,
+    "style": 150,
     "decision": 150,
     "selves": 150,
     "people": 100,
