@@ -55,11 +55,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "desk/small fake_reference, n 40: " in shown
     assert re.search(r"shift \S+ pass \[\S+, \S+\], over control", shown)
     assert " 0 without a reply" in shown
-    if "inconclusive" in shown:
-        assert "`voirdire plan helpdesk` says how many more questions" in shown
-    planned = voirdire("plan", "helpdesk")
-    assert planned.returncode == 0, planned.stderr
-    assert "Smallest detectable shift (pass rate) with " in planned.stdout
+    assert "Smallest detectable shift (pass rate) with " in voirdire("plan", "helpdesk").stdout
 
     words = ("calibrate", "helpdesk", "--slice", "category", "--random-labels")
     compared = voirdire(*words, COLUMNS="120")
