@@ -34,7 +34,7 @@ from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
 from tasks.readers.samples import Sample, Version, imported, side_named
 
-REQUIRED = ["question_id", "question", "anchor", "target"]
+REQUIRED = ["question", "anchor", "target"]
 ANSWER = "answer"
 ALONE = ["question", "target"]
 """Required if each question has one answer, which may be called ``answer`` instead."""
@@ -44,7 +44,17 @@ EARLIER = ["question_1", "anchor_1", "target_1"]
 """Columns of the turn before; with one of them, all are required."""
 BEFORE = [*EARLIER, "reference_1"]
 ALIASES = {ANSWER: "target", "answer_1": "target_1"}
-OPTIONAL = ["category", "turn", "reference", "context", *BEFORE, *AUTHORS, "label", *SHARES]
+OPTIONAL = [
+    "question_id",
+    "category",
+    "turn",
+    "reference",
+    "context",
+    *BEFORE,
+    *AUTHORS,
+    "label",
+    *SHARES,
+]
 OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SHARES}
 """Columns that mean nothing if a question has one answer."""
 HUMAN = "human_"
@@ -74,17 +84,17 @@ def load_own(
 ) -> Imported:
     """Import the questions of a file, or of a folder in FastChat's format, under its name.
 
-    A row has ``question_id``, ``question``, ``anchor`` and ``target``; may have those of
-    ``OPTIONAL``; and brings the perturbed target in a column named like the perturbation. Missing
-    values are a null, an empty CSV cell or no field at all. ``author`` is that of both answers.
-    Without ``anchor``, each question has one answer, ``answer`` or ``target``, and an id is made
-    of the texts of a row without ``question_id``. ``human_label``, ``human_grade`` and
+    A row has ``question``, ``anchor`` and ``target``; may have those of ``OPTIONAL``; and brings
+    the perturbed target in a column named like the perturbation. Missing values are a null, an
+    empty CSV cell or no field at all. ``author`` is that of both answers. Without ``anchor``, each
+    question has one answer, ``answer`` or ``target``. A row without ``question_id`` gets an id made
+    of its texts. ``human_label``, ``human_grade`` and
     ``human_CRITERION`` hold what people say of the target: a grade, pass or fail.
     Categories are the values of ``category_column`` or, without it, of ``category``, else of
     ``turn``.
 
     ``columns`` maps columns to the names that they have in the file, in JSON also to dotted paths;
-    then other columns of the file are left out, and an id is made of the texts if none is named.
+    then other columns of the file are left out.
 
     Raises
     ------
@@ -102,9 +112,6 @@ def load_own(
     table = _prepared(table, category_column, problems)
     dataset = _dataset_name(path.stem)
     form, table = _form_of(table)
-    if columns:
-        required = [name for name in form.required if name != "question_id"]
-        form = _Form(required, ["question_id", *form.optional])
     if table.columns is not None:
         _check_columns(table.columns, problems, form)
         problems.check()
@@ -225,7 +232,7 @@ class _Form(NamedTuple):
 
 
 PAIRED = _Form(REQUIRED, OPTIONAL)
-SINGLE = _Form(ALONE, ["question_id", *(name for name in OPTIONAL if name not in OF_PAIRS)])
+SINGLE = _Form(ALONE, [name for name in OPTIONAL if name not in OF_PAIRS])
 
 
 def _form_of(table: Table) -> tuple[_Form, Table]:
@@ -330,7 +337,7 @@ def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
     for row in table.rows:
         if table.columns is None:
             meant |= _check_unknown(row, problems, reported, form)
-        if "question_id" not in form.required and row.fields.get("question_id") is None:
+        if row.fields.get("question_id") is None:
             texts = ALONE if form.alone else [*ALONE, "anchor"]
             row.fields["question_id"] = content_key(*map(row.fields.get, texts))[:ID_DIGITS]
         faults = list(_faults(row.fields, seen, form))

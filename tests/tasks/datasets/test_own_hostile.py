@@ -24,7 +24,7 @@ def test_stops_after_a_hundred_problems(refusal: Callable[[str, bytes], str]) ->
     assert error.startswith(
         "mine.jsonl has 100 or more problems.\n  mine.jsonl, line 1: unknown column"
     )
-    assert "\n  mine.jsonl, line 1 and 24 more: field 'target' is missing" in error
+    assert "\n  mine.jsonl, line 1 and 32 more: field 'target' is missing" in error
 
 
 HUGE = 100_000_000

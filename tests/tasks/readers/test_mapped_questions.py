@@ -95,7 +95,7 @@ def test_a_label_may_name_the_column_of_its_answer(
     ("columns", "message"),
     [
         ({**MAP, "anchr": "a"}, "'anchr', which voirdire does not have; did you mean"),
-        ({"xyz": "a"}, "'xyz', which voirdire does not have; allowed: question_id, question,"),
+        ({"xyz": "a"}, "'xyz', which voirdire does not have; allowed: question, anchor, target,"),
         (
             {**MAP, "question": "prmpt"},
             "has no column 'prmpt', for 'question' by the mapping",

@@ -214,6 +214,18 @@ def test_refuses_an_id_used_twice(refusal: Callable[[str, bytes], str], suffix: 
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
+def test_a_row_without_an_id_gets_one_of_its_texts(tmp_path: Path, suffix: str) -> None:
+    rows = [{k: v for k, v in GOOD.items() if k != "question_id"} | {"target": t} for t in "xy"]
+    path = tmp_path / f"mine.{suffix}"
+    path.write_bytes(_bytes(suffix, rows))
+    both = load_own(path).questions["question_id"].to_list()
+    assert len({*both}) == 2
+    path.write_bytes(_bytes(suffix, rows[1:]))
+    [alone] = load_own(path).questions["question_id"]
+    assert alone in both
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_refuses_unknown_columns(refusal: Callable[[str, bytes], str], suffix: str) -> None:
     rows = [{**GOOD, "fake_referense": "x"}, {**GOOD, "question_id": "2", "fake_referense": "y"}]
     error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
@@ -228,22 +240,22 @@ def test_refuses_unknown_columns(refusal: Callable[[str, bytes], str], suffix: s
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], suffix: str) -> None:
     rows = [
-        {"id": str(n), "question": "Why?", "answer": "x", "anchor": "y", "target": "z"}
+        {"id": str(n), "question": f"Why {n}?", "answer": "x", "anchor": "y", "target": "z"}
         for n in range(3)
     ]
     error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
     place = "line 1" if suffix in {"jsonl", "ndjson"} else "header"
     first, second = error.split("\n")[1:]
     start = f"  mine.{suffix}, {place}: unknown column"
-    assert first.startswith(f"{start} 'id': did you mean 'question_id'? Rename it, or map it (")
-    assert second.startswith(f"{start} 'answer'; allowed: question_id, question, anchor, target, ")
+    assert first.startswith(f"{start} 'id': did you mean 'question_id'? Rename it, remove it, or ")
+    assert second.startswith(f"{start} 'answer'; allowed: question, anchor, target, question_id, ")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_refuses_missing_columns(refusal: Callable[[str, bytes], str], suffix: str) -> None:
     rows = [{k: v for k, v in GOOD.items() if k != "question"}]
     error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
-    assert "header: missing column 'question'; required: question_id, question, anchor" in error
+    assert "header: missing column 'question'; required: question, anchor, target. " in error
 
 
 @pytest.mark.parametrize(
@@ -270,7 +282,7 @@ def test_json_values_are_not_coerced(
         ("mine.jsonl", b"", "mine.jsonl: is empty. Write at least one row."),
         ("mine.jsonl", b"\n\n", "mine.jsonl: has no questions. Write at least one."),
         ("mine.csv", b"question_id,question,anchor,target\n", "mine.csv: has no questions."),
-        ("mine.csv", b"\n", "missing column 'question_id'"),
+        ("mine.csv", b"\n", "missing column 'question', 'anchor', 'target'"),
         (
             "mine.csv",
             b"question_id;question;anchor;target\n",
