@@ -44,17 +44,8 @@ EARLIER = ["question_1", "anchor_1", "target_1"]
 """Columns of the turn before; with one of them, all are required."""
 BEFORE = [*EARLIER, "reference_1"]
 ALIASES = {ANSWER: "target", "answer_1": "target_1"}
-OPTIONAL = [
-    "question_id",
-    "category",
-    "turn",
-    "reference",
-    "context",
-    *BEFORE,
-    *AUTHORS,
-    "label",
-    *SHARES,
-]
+OPTIONAL = ["question_id", "category", "turn", "reference", "context"]
+OPTIONAL += [*BEFORE, *AUTHORS, "label", *SHARES]
 OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SHARES}
 """Columns that mean nothing if a question has one answer."""
 HUMAN = "human_"
