@@ -208,18 +208,18 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         isin=RECOMMENDATIONS, description="what its gates say together, by the study's policy"
     )
     reasons: str = name(
-        "what forbids or limits its use, the gravest first, each with its interval and limit; null "
-        "if nothing does",
+        "what forbids or limits its use, failed or undecided, the gravest first, each with its "
+        "interval and limit or the questions that it lacks; null if nothing does",
         nullable=True,
     )
     undecided: str = name(
-        "position or validity, where the data do not decide it, which makes the data not enough; "
-        "null if both are decided",
+        "position or validity that is not decided, which makes the data not enough, and drift that "
+        "is not decided and limits nothing; null if there is none",
         nullable=True,
     )
     more_questions: int = optional(
-        "further questions that would decide what questions can decide, if estimates "
-        "stay as they are; null if none would",
+        "further questions that would decide what makes the data not enough, else what limits the "
+        "use, if estimates stay as they are; null if none would",
         ge=1,
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)

@@ -13,7 +13,7 @@ from tasks.rewriting.checks import sham_failure, words_kept
 
 PERTURBED_SLOT = 2
 NOT_BROUGHT = "the dataset brings no version of this answer"
-NOT_MADE = "no version: neither the dataset nor a template makes one"
+NOT_MADE = "no version: the dataset has none, and no template makes one of this text"
 NO_SHAM = "has no sham by design"
 NOTHING_TO_MATCH = "no perturbed text to match"
 UNREACHED = "no neutral edit of the answer is as long as the perturbed text"

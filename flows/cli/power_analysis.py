@@ -27,6 +27,7 @@ from tasks.inference.power_analysis import (
     smallest_effect,
 )
 from tasks.kit.defaults import ALPHA
+from tasks.perturbations import perturbation_named
 from tasks.prompts import Prompt, prompt_of
 from tasks.reporting.wording import count
 from warehouse.peek import default_path
@@ -60,10 +61,15 @@ EARLIER = f"""
         on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge
         and e.prompt = f.prompt and e.wave = f.wave and e.mode = f.mode
         and e.perturbation = f.perturbation and e.statistic = f.statistic
-    where f.prompt in $prompts and f.mode <> 'paper' and e.subgroup = '' and e.standard_error > 0
+    where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
+        and e.standard_error > 0
     group by all having sum(e.df) >= {ENOUGH} order by all
 """  # noqa: S608 - a constant of this file
-"""The primary endpoint of each judge: the variance of its mean times the number of samples."""
+"""The primary endpoint of each judge: the variance of its mean times the number of samples.
+
+Flaws shift a judge's score by more on some questions than on others, so they count only in a study
+that has nothing else.
+"""
 
 
 class Spread(NamedTuple):
@@ -125,7 +131,9 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     if not path.is_file():
         return {}
     spreads: dict[str, Spread] = {}
-    rows = Warehouse(path).query(EARLIER, {"prompts": study.prompts}).rows()
+    kinds = {perturbation_named(name).kind for name in study.asked()}
+    kind = "promote" if "promote" in kinds else "detract"
+    rows = Warehouse(path).query(EARLIER, {"prompts": study.prompts, "kind": kind}).rows()
     own = study.votes_per_pair
     # The design nearest to the study's comes last, so it stays.
     for judge, prompt, votes, unit, sigma, shifts in sorted(

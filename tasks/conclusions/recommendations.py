@@ -248,9 +248,14 @@ def _more_questions() -> pl.Expr:
     by_width = (pl.col("clusters") * (half / needed) ** 2).ceil()
     fewest = pl.when(pl.col("clusters") < limits().fewest_questions).then(limits().fewest_questions)
     more = pl.max_horizontal(by_width, fewest) - pl.col("clusters")
-    # More questions show that a bias differs between questions; they do not remove it.
-    decides = (more > 0) & (more <= MOST_QUESTIONS) & pl.col("finding").ne_missing("mixed")
+    # What was found stays: more questions do not remove a bias that differs between questions.
+    decides = (more > 0) & (more <= MOST_QUESTIONS) & ~_found()
     return pl.when(decides).then(more).cast(pl.Int64)
+
+
+def _found() -> pl.Expr:
+    """Tell whether a gate follows a finding that limits the use of a judge."""
+    return pl.col("finding").is_in([*FOUND]).fill_null(value=False)
 
 
 def _subject() -> pl.Expr:
@@ -274,9 +279,7 @@ def _reason() -> pl.Expr:
     spread = pl.col("reason").str.extract(f"((?:{'|'.join(MIXED_WHY)})[^;]*)")
     mixed = pl.col("finding").eq_missing("mixed")
     numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
-    decided = pl.col("finding").is_in([*FOUND]).fill_null(value=False) | (
-        pl.col("verdict") != "inconclusive"
-    )
+    decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace_all("; ", ", ")
     plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))

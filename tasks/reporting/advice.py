@@ -120,17 +120,14 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
 
 
 def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
-    """Return a line per judge: the questions that it lacks, and each gate that is undecided."""
+    """Return a line per judge: each gate that is undecided, with the questions that it lacks."""
     if recommendations.is_empty():
         return []
     lines = []
     for row in with_who(of_wave(recommendations, wave)).sort("who").iter_rows(named=True):
         reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
         open_ = [reason for reason in reasons if IS_UNDECIDED in reason]
-        many = row["more_questions"]
-        number = [f"about {count(many, 'more question')}"] if many else []
-        text = "; ".join([*number, *open_]) or "no gate is undecided"
-        lines.append(clean(f"- {row['who']}: {text}"))
+        lines.append(clean(f"- {row['who']}: {'; '.join(open_) or 'no gate is undecided'}"))
     return lines
 
 

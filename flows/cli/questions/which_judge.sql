@@ -2,7 +2,10 @@
 -- study: name of the study [the newest in mart.recommendations]
 select
     judge, simulated, recommendation,
-    array_to_string(list_slice(string_split(concat_ws('; ', undecided, reasons), '; '), 1, 3), '; ') as reasons,
+    array_to_string(list_slice(string_split(case
+        when recommendation = 'not enough data' then concat_ws('; ', undecided, reasons)
+        else concat_ws('; ', reasons, undecided)
+    end, '; '), 1, 3), '; ') as reasons,
     more_questions, prompt, wave,
 from mart.recommendations
 where study = $study

@@ -251,7 +251,7 @@ def test_a_perturbation_without_samples_is_named_and_left_out(
     judges = ["offline/honest", "offline/random"]
     show_plan(Study(name="own", dataset=str(path), judges=judges), tmp_path / "none.duckdb")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Left out because they have no samples: factual_error (no version: neither" in said
+    assert "Left out because they have no samples: factual_error (no version: the dataset" in said
     assert "gender_bias (no version" in said
     assert "Smallest detectable shift with 12 samples" in said
     # Two judges by the two perturbations that have samples.

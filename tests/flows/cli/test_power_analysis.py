@@ -81,7 +81,9 @@ def makes(make_estimates: Make) -> tuple[Make, ...]:
     def findings(estimates: pl.DataFrame) -> pl.DataFrame:
         units = {"mps_sham": "score", "rating_shift_sd": "sd"}
         unit = pl.col("statistic").cast(pl.String).replace(units)
-        return Findings.draft(estimates.with_columns(unit=unit, minimum=0.05))
+        flaw = pl.col("perturbation") == "factual_error"
+        kind = pl.when(flaw).then(pl.lit("detract")).otherwise(pl.lit("promote"))
+        return Findings.draft(estimates.with_columns(unit=unit, kind=kind, minimum=0.05))
 
     return make_estimates, findings
 
@@ -123,6 +125,20 @@ def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> 
     spread = earlier_spreads(STUDY, measured(tmp_path, makes, rows))["offline/honest"]
     assert spread.source == "178 earlier shifts"
     assert spread.sigma == pytest.approx(((31 * 1.28 + 49 * 2.0) / 80) ** 0.5)
+
+
+def test_shifts_by_flaws_tell_the_spread_of_a_study_that_has_nothing_else(
+    makes: Any, tmp_path: Path
+) -> None:
+    rows = [
+        {"perturbation": name, "estimate": 0.0, "standard_error": error, "n": 60, "df": 59}
+        for name, error in (("fake_reference", 0.1), ("factual_error", 0.3))
+    ]
+    path = measured(tmp_path, makes, rows)
+    flaws = STUDY.model_copy(update={"perturbations": ["factual_error"]})
+    for study, error in ((STUDY, 0.1), (flaws, 0.3)):
+        spread = earlier_spreads(study, path)["offline/honest"]
+        assert spread == (pytest.approx(error * 60**0.5), "60 earlier shifts")
 
 
 def test_a_judge_of_single_answers_has_the_spread_of_its_rating_shifts(
