@@ -10,6 +10,7 @@ from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
 from tasks.conclusions.recommendations import (
     ABSENT,
+    CORE,
     DO_NOT_USE,
     IS_UNDECIDED,
     NOT_ENOUGH,
@@ -66,6 +67,9 @@ def advice(
         return []
     shown = of_wave(recommendations, wave)
     place = pl.col("recommendation").replace_strict(ORDER, range(len(ORDER)))
+    missing = pl.col("not_measured").cast(pl.String)
+    absent = (missing.str.contains(ABSENT[gate], literal=True) for gate in CORE)
+    shown = shown.with_columns(nothing=pl.all_horizontal(*absent).fill_null(value=False))
     if not_measured(shown):
         shown = shown.with_columns(not_measured=pl.lit(None, pl.String))
     rows = with_who(shown).sort(place, "failed", "inconclusive", "who")
@@ -105,13 +109,13 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         every = row["passed"] + row["inconclusive"]
         share = f"{row['passed']} of" if row["inconclusive"] else "all"
         parts.append(f"passes {share} {count(every, 'gate')}")
-    if row["more_questions"] and undecided and word == NOT_ENOUGH:
+    if word == NOT_ENOUGH and row["nothing"]:
+        parts.append("no bias, detection of flaws or agreement with people could be measured")
+    elif row["more_questions"] and undecided and word == NOT_ENOUGH:
         questions = count(row["more_questions"], "more question")
         parts.append(f"about {questions} would decide if the estimates stay as they are")
     if undecided and word != DO_NOT_USE:
         parts.append(undecided)
-    elif word == NOT_ENOUGH and not row["not_measured"]:
-        parts.append("no bias, detection of flaws or agreement with people could be measured")
     if word == NOT_ENOUGH:
         parts.append(limiting)
     if row["not_measured"]:

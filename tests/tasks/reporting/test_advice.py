@@ -86,11 +86,15 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
 
 
 def test_a_judge_of_whom_nothing_essential_was_measured_has_a_reason() -> None:
-    [line] = advice(advised({"recommendation": "not enough data", "not_measured": "biases"}))
-    assert line.text() == (
-        "? ada: not enough data. No bias, detection of flaws or agreement with people could be "
-        "measured."
-    )
+    missing = "agreement with people, biases, detection of flaws, drift"
+    row = {"recommendation": "not enough data", "not_measured": missing}
+    none = "? ada: not enough data. No bias, detection of flaws or agreement with people could be "
+    [line] = advice(advised(row))
+    assert line.text() == f"{none}measured."
+    # More questions of this kind would not decide it.
+    open_ = {"undecided": "validity is undecided (about 9 more questions)", "more_questions": 9}
+    [line] = advice(advised(row | open_))
+    assert line.text() == f"{none}measured. V{open_['undecided'][1:]}."
 
 
 def test_the_wave_asked_for_is_shown_else_the_last() -> None:
