@@ -85,7 +85,8 @@ def test_brought_versions_name_the_target_and_replace_the_template() -> None:
 
 def test_without_template_and_version_there_is_no_text() -> None:
     row = perturb(*frames(("q/1", "Anchor.", TARGET)), "gender_bias", 0).row(0, named=True)
-    assert row["failure"] == "no version: the dataset has none, and no template makes one of this text"
+    why = "no version: the dataset has none, and no template makes one of this text"
+    assert row["failure"] == why
     assert row["made_by"] == "template"
     assert row["perturbed"] is None
     assert row["sham"] is None
