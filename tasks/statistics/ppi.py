@@ -19,8 +19,8 @@ WIDTH = f"half-width {TARGET_HALF_WIDTH}"
 FEW = "fewer than two labelled questions"
 TWO = "lambda is fitted to only two labelled questions: no interval"
 CHOSEN = (
-    "it is not known how the labelled pairs were chosen, and a mean over chosen ones is off: give "
-    "label_chance, the same for all pairs if they were drawn at random"
+    "it is not known how the labelled items were chosen, and a mean over chosen ones is off: give "
+    "label_chance, the same for all if they were drawn at random (`calibrate`: --random-labels)"
 )
 DESCRIPTIVE = "a description of the labels: no interval"
 TOO_MANY = "labels for all pairs would not be enough: more pairs are needed"
