@@ -86,7 +86,8 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
     assert done.returncode == 2
     assert "no server for one at http://127.0.0.1:9/v1" in done.stderr
     assert "Run `make setup-local`" in done.stderr
-    # one error, after the line that says what began
-    assert done.stderr.count("\n") == 2
+    # One error, after lines that say what is being done: more of them on a slow machine.
+    *_, error = lines = done.stderr.splitlines()
+    assert [line for line in lines if not line.startswith("audit ")] == [error]
     assert warehouse.read(Votes).is_empty()
     assert warehouse.query("select state from runs").rows() == [("failed",)]
