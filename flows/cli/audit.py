@@ -5,7 +5,6 @@ import gc
 import logging
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -213,10 +212,8 @@ def _run(
         if server:
             status.step = f"waiting for {where}"
             if _only_simulated(study):
-                # Simulated judges need the processors when they are asked, providers do not. What
-                # cannot be imported is reported where it is used.
-                with suppress(Exception):
-                    prepare_results()
+                # Simulated judges need the processors when they are asked, providers do not.
+                prepare_results()
             server.wait(status.tell)
         elif access:
             require_answer(access)

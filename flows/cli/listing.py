@@ -232,6 +232,10 @@ def _settings(about: str, given: BaseModel, *left_out: str, shown: Collection[st
     return "\n".join(lines)
 
 
+def _about_judge(name: str) -> str:
+    return ("simulated: " if provider_of(name).simulated else "") + JUDGES[name].about
+
+
 def _study(name: str) -> str:
     """Return what a study is about, and its main settings."""
     text = _settings(STUDIES[name].about, STUDIES[name].study, "name", shown=MAIN_SETTINGS)
@@ -277,15 +281,8 @@ def _listings() -> dict[str, Listing]:
         ),
         "judges": Listing(
             "judge",
-            {
-                n: ("simulated: " if provider_of(n).simulated else "") + judge.about
-                for n, judge in JUDGES.items()
-            },
-            lambda n: _settings(
-                ("simulated: " if provider_of(n).simulated else "") + JUDGES[n].about,
-                JUDGES[n],
-                *("judge", "provider", "about"),
-            ),
+            {n: _about_judge(n) for n in JUDGES},
+            lambda n: _settings(_about_judge(n), JUDGES[n], "judge", "provider", "about"),
             JUDGES,
         ),
         "judge prompts": Listing(

@@ -14,6 +14,7 @@ from flows.cli.main import main
 from flows.cli.query import show_numbers, show_query
 from flows.running.run_row import first_row
 from flows.studies import make_study
+from schemas.conclusions import Recommendations
 from schemas.frame import Frame
 from schemas.judging import Shifts, VoteLog
 from schemas.results import Drifts, Estimates, Findings
@@ -245,3 +246,23 @@ def test_values_of_questions_are_never_sql(tmp_path: Path) -> None:
     elsewhere = CliRunner().invoke(main, ["sql", "--ask", "which_judge", "--set", "study=y", *path])
     assert (elsewhere.exit_code, elsewhere.stdout) == (2, "")
     assert "no study 'y'" in elsewhere.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [("do not use", "prefers one slot"), ("not enough data", "drift is undecided")],
+)
+def test_the_gravest_reasons_come_first(tmp_path: Path, word: str, first: str) -> None:
+    path = tmp_path / "w.duckdb"
+    row = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "any"}
+    row |= {"recommendation": word, "passed": 1, "failed": 1, "inconclusive": 1}
+    row |= {"reasons": "prefers one slot; biased by boast", "undecided": "drift is undecided"}
+    warehouse = Warehouse(path)
+    now = datetime.now(UTC)
+    run = first_row("audit", "r1", make_study("quick", {}), now)
+    warehouse.start_run({**run, "state": "completed", "ended_at": now})
+    advised = Saving(Recommendations, Recommendations.draft(pl.DataFrame([row])))
+    warehouse.save([advised], run="r1", study="quick")
+    words = ["sql", "--ask", "which_judge", "--format", "json", "--warehouse", str(path)]
+    [answer] = json.loads(CliRunner().invoke(main, words).stdout)
+    assert answer["reasons"].startswith(f"{first}; ")

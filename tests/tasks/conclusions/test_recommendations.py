@@ -111,7 +111,6 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     verdict = "inconclusive" if partly else "fail"
     [row] = recommended(gate("bias", verdict), findings=[finding(word, kind=kind)])
     assert row["recommendation"] == ("use with care" if partly else "do not use")
-    assert row["more_questions"] is None  # what was found is no matter of more questions
     assert row["reasons"] == f"{reason} (.01 [-.01, .03], limit .05)"
 
 
@@ -216,6 +215,17 @@ def test_so_many_questions_decide_and_fewer_do_not(
     else:
         assert decided(clusters + more)
         assert more == 1 or not decided(clusters + more - 2)
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"), [("mixed", "promote"), ("detects some", "detract"), ("overlooks", "detract")]
+)
+def test_more_questions_do_not_take_a_finding_away(recommended: Any, word: str, kind: str) -> None:
+    wide = gate("bias", "inconclusive", low=-0.2, high=0.22)
+    [open_] = recommended(wide, findings=[finding("inconclusive", kind=kind)])
+    assert open_["more_questions"] > 0
+    [found] = recommended(wide, findings=[finding(word, kind=kind)])
+    assert found["more_questions"] is None
 
 
 def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
