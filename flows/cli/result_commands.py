@@ -331,10 +331,12 @@ def gate(
     junit: Path | None,
     markdown: Path | None,
 ) -> None:
-    """Exit with 0 if the judges of STUDY (default: quick) pass all gates of the scorecard.
+    """Exit with 0 if the recommendation for each judge of STUDY (default: quick) is "use".
 
-    Exits with 1 if a gate fails, and with 3 if none fails but one is inconclusive. Tolerances are
-    those of the study; an estimate alone never passes or fails, only its interval does.
+    Exits with 1 if a gate of the scorecard fails, and otherwise with 3: a gate is inconclusive.
+    Inconclusive drift without an alert limits no judge. Gates named with --only decide instead of
+    the recommendations. Tolerances are those of the study; an estimate alone never passes or
+    fails, only its interval does.
     """
     from flows.cli.printing.gate_table import show_gate
 

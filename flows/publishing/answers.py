@@ -12,11 +12,11 @@ from flows.publishing.served_files import link_to
 from flows.results.calibration import Calibrated
 from flows.running.run_row import one_line
 from flows.studies import Study
-from tasks.reporting.advice import ORDER, Advice, advice, literal, not_measured, policy
+from tasks.reporting.advice import advice, by_recommendation, literal, not_measured, policy
 from tasks.reporting.calibration_report import lead, tested
 from tasks.reporting.rows import Judged
 from tasks.reporting.summary import MARK
-from tasks.reporting.wording import clean, interval, listing, number, shorten
+from tasks.reporting.wording import clean, interval, number, shorten
 from tasks.results import Conclusions
 
 LONGEST_DESCRIPTION = 300
@@ -44,7 +44,7 @@ def study_answer(
         "Findings": [] if findings.is_empty() else [findings_table(findings)],
         "This run": [literal(happened)],
     }
-    return _artifact(sections, _summary(advised), place, warehouse)
+    return _artifact(sections, by_recommendation(advised), place, warehouse)
 
 
 def calibration_answer(
@@ -86,20 +86,6 @@ def show_answer(answer: Mapping[str, str]) -> None:
         create_markdown_artifact(**answer)
     except Exception as error:  # noqa: BLE001 - whatever the reason, the run goes on
         get_run_logger().warning(f"The answer in the Prefect UI was not written: {one_line(error)}")
-
-
-def _summary(advised: Sequence[Advice]) -> str:
-    """Say in a line which judges to use; the card of the artifact shows it."""
-    groups = {
-        each: [
-            _named(one.judge, simulated=one.simulated)
-            for one in advised
-            if one.recommendation == each
-        ]
-        for each in ORDER
-    }
-    said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items() if names)
-    return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."
 
 
 def findings_table(findings: pl.DataFrame) -> str:

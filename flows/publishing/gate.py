@@ -9,8 +9,8 @@ import polars as pl
 
 from flows.publishing.pages import run_of_results, study_of
 from tasks.conclusions.position_bias import EFFECT
-from tasks.conclusions.recommendations import of_wave
-from tasks.reporting.advice import Advice, advice, literal
+from tasks.conclusions.recommendations import USE, of_wave
+from tasks.reporting.advice import Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.wording import PLAIN, clean, count, interval, number
 from warehouse.store import Warehouse
@@ -19,7 +19,12 @@ PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
 EXIT_CODES = {PASSED: 0, BROKEN: 1, INCONCLUSIVE: 3}
 """Outcome -> exit code; 2 is wrong input, as for every command."""
 CHECKS = """
-    select g.*, f.statistic, if(f.finding <> 'rewards', f.detected_by, null) as detected_by
+    select g.*, f.statistic, if(f.finding <> 'rewards', f.detected_by, null) as detected_by, (
+        select min(concat_ws(' of ', d.measure, d.perturbation)) from drifts as d
+        where g.gate = 'drift' and d.study = g.study and d.dataset = g.dataset and d.judge = g.judge
+            and d.prompt = g.prompt and d.wave = g.wave
+            and d.estimate = g.value and d.low = g.low and d.high = g.high
+    ) as drifted
     from mart.scorecard as g
     semi join mart.recommendations as r using (study, dataset, judge, prompt, wave)
     left join findings as f
@@ -30,14 +35,15 @@ CHECKS = """
     where g.study = ?
     order by g.judge, g.prompt, g.dataset, g.perturbation is not null, g.gate, g.perturbation
 """
-"""Gates of judges, with the finding that one follows; people are what judges are compared with."""
+"""Gates of judges, with the finding that one follows, and the change that drift shows.
+
+People are what judges are compared with."""
 MEASURES = {
     "validity": "invalid replies",
     "position": "gap",
     "bias": "shift",
     "discernment": "flaws detected",
     "agreement": "agreement lost",
-    "drift": "change",
     EFFECT: "logits",
     "detection_power": "DP",
     "detection_share": "D",
@@ -72,18 +78,29 @@ class Gated(NamedTuple):
     wave: str
     checks: list[Check]
     advised: list[Advice]
+    chosen: bool = False
+    """Whether the gates are not all, so that they, not the recommendations, decide."""
 
     @property
     def outcome(self) -> str:
-        """Return ``broken`` if a gate fails, else ``inconclusive`` if one is, else ``passed``."""
+        """Return ``broken`` if a gate fails, ``passed`` if each judge is to be used.
+
+        Chosen gates pass if none is inconclusive.
+        """
         verdicts = {check.verdict for check in self.checks}
         if "fail" in verdicts:
             return BROKEN
-        return INCONCLUSIVE if "inconclusive" in verdicts or "pass" not in verdicts else PASSED
+        usable = all(one.recommendation == USE for one in self.advised)
+        passed = "inconclusive" not in verdicts if self.chosen else usable
+        return PASSED if passed and "pass" in verdicts else INCONCLUSIVE
 
     def number_of(self, verdict: str) -> int:
         """Return how many gates have a verdict."""
         return sum(check.verdict == verdict for check in self.checks)
+
+    def recommended(self) -> str:
+        """Say in a line which judges to use, unless only some gates are checked."""
+        return "" if self.chosen else clean(by_recommendation(self.advised))
 
     def summary(self) -> str:
         """Say what the outcome is and why, in one sentence."""
@@ -146,7 +163,7 @@ def gate_of(
     differing = [name for name in ("prompt", "dataset", "mode") if _differ(rows, name)]
     checks = [_check(row, differing) for row in rows.to_dicts()]
     shown = str(rows["wave"].item(0)) if rows.height else ""
-    return Gated(study, shown, checks, advice(advised))
+    return Gated(study, shown, checks, advice(advised), bool(gates))
 
 
 def junit(gated: Gated) -> str:
@@ -194,7 +211,8 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
-    what = MEASURES.get(row["detected_by"] or row["statistic"]) or MEASURES[row["gate"]]
+    what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
+    what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return Check(

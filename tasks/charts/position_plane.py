@@ -1,4 +1,4 @@
-"""Chart of position consistency against preference fairness."""
+"""Chart of position consistency against the slot that conflicting verdicts favour."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,8 @@ Point = dict[str, Any]
     title="Does the position of an answer matter?",
     reading=(
         "Horizontal: share of pairs with the same verdict in both orders. Vertical: which "
-        "slot wins if the verdicts differ (above 0 the second, below 0 the first). Lines "
+        "slot wins if the verdicts differ, above 0 the first as in the position gap (the "
+        "statistic preference_fairness has the opposite sign, as published). Lines "
         "are 95 % intervals. A judge without position bias lies at the right end near 0. "
         "The grey corners are impossible. Verdicts can differ because of noise, not only "
         "because of position bias."
@@ -61,7 +62,7 @@ def position_plane(estimates: DataFrame[Estimates]) -> list[Spec]:
         panel(
             "Position by judge",
             _left_out([p["who"] for p in points if p not in shown]),
-            about="Position consistency against preference fairness by judge",
+            about="Position consistency against the favoured slot by judge",
             layers=[
                 *_frame(reach),
                 mark("rule", x="x", y="y", x2=pixel("width"), y2="label", **leader),
@@ -80,8 +81,9 @@ def position_plane(estimates: DataFrame[Estimates]) -> list[Spec]:
 def _points(estimates: DataFrame[Estimates]) -> list[Point]:
     overall = estimates.filter(pl.col("perturbation").is_null())
     rows = overall.filter(pl.col("statistic") == "position_consistency")
+    # As published, it is above 0 for the second slot; the position gap is for the first.
     fairness = overall.filter(pl.col("statistic") == "preference_fairness").select(
-        *CELL, fairness="estimate", fair_low="low", fair_high="high"
+        *CELL, fairness=0 - pl.col("estimate"), fair_low=-pl.col("high"), fair_high=-pl.col("low")
     )
     return with_who(rows.join(fairness, on=CELL, how="left")).to_dicts()
 
@@ -97,7 +99,7 @@ def _values(points: Sequence[Point], reach: float, up: float) -> list[Point]:
             "",
             "",
             measured("position consistency", p["estimate"], p["low"], p["high"]),
-            measured("preference fairness", p["fairness"], p["fair_low"], p["fair_high"]),
+            measured("first minus second slot", p["fairness"], p["fair_low"], p["fair_high"]),
             sizes(p),
             x=p["estimate"],
             y=p["fairness"],
@@ -116,7 +118,7 @@ def _frame(reach: float) -> list[Spec]:
     x = channel("x", "x") | {"scale": on(0, 1), "axis": axis((0, 0.2, 0.4, 0.6, 0.8, 1), 1)}
     x["axis"] |= {"title": "position consistency", "titleAnchor": "end", "grid": False}
     y = channel("y", "y") | {"scale": on(-reach, reach)}
-    y["axis"] = axis(down, 1, "preference fairness", grid=False, titlePadding=8)
+    y["axis"] = axis(down, 1, "first minus second slot", grid=False, titlePadding=8)
     small: Spec = {"x": pixel(0), "align": "left", "fontSize": SMALL, "color": {"value": SOFT}}
     corners = [
         mark(
@@ -133,11 +135,11 @@ def _frame(reach: float) -> list[Spec]:
         *corners,
         mark("rule", [{"at": 0}], y="at", color={"value": LINE}, strokeWidth=1),
         mark(
-            "text", [{"t": "\N{UPWARDS ARROW} second slot wins"}], text="t", y=pixel(-10), **small
+            "text", [{"t": "\N{UPWARDS ARROW} first slot wins"}], text="t", y=pixel(-10), **small
         ),
         mark(
             "text",
-            [{"t": "\N{DOWNWARDS ARROW} first slot wins"}],
+            [{"t": "\N{DOWNWARDS ARROW} second slot wins"}],
             text="t",
             y=pixel("height"),
             dy=41,

@@ -45,7 +45,7 @@ FOUND = {
     "detects some": "detects only some of {}",
 }
 """Finding about a perturbation that limits the use of a judge -> its reason."""
-IS_UNDECIDED = " is undecided"
+IS_INCONCLUSIVE = " is inconclusive"
 """In each reason about a gate that the data do not decide."""
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
@@ -218,7 +218,7 @@ def _weight() -> pl.Expr:
 
 
 def _more_questions() -> pl.Expr:
-    """Project the questions that an undecided gate lacks if its estimate stays as it is.
+    """Project the questions that an inconclusive gate lacks if its estimate stays as it is.
 
     The half-width of an interval falls with the root of the number of questions. The interval of a
     bias must exclude 0, or its 90 % interval must lie within the limit; other intervals must
@@ -265,7 +265,7 @@ def _subject() -> pl.Expr:
 
 
 def _reason() -> pl.Expr:
-    """Word what a gate contributes to the reasons or to what is undecided."""
+    """Word what a gate contributes to the reasons or to what is inconclusive."""
     subject = _subject()
     found = pl.col("gate").replace(FAILED)
     for finding, text in FOUND.items():
@@ -283,7 +283,7 @@ def _reason() -> pl.Expr:
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace_all("; ", ", ")
     plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
-    undecided = subject + pl.lit(IS_UNDECIDED)
+    undecided = subject + pl.lit(IS_INCONCLUSIVE)
     undecided = pl.coalesce(
         undecided + pl.format(" (about {} more question{})", "more", plural),
         undecided + pl.format(" ({})", why),

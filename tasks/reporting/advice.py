@@ -1,7 +1,7 @@
 """Whether to use each judge, in words: as terminal, report, artifact and gate say it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -12,7 +12,7 @@ from tasks.conclusions.recommendations import (
     ABSENT,
     CORE,
     DO_NOT_USE,
-    IS_UNDECIDED,
+    IS_INCONCLUSIVE,
     NOT_ENOUGH,
     USE,
     of_wave,
@@ -49,9 +49,12 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 REASONS_SHOWN = 3
 ALL_REASONS = "mart.recommendations"
 WAYS = {
-    ABSENT["agreement"]: "The gate agreement needs votes of two people (`voirdire booth STUDY`); "
-    "`voirdire calibrate STUDY` compares judges with labels of one person or more",
-    ABSENT["drift"]: "Drift takes two audits with `--wave`",
+    ABSENT["agreement"]: "The gate agreement compares a judge with how far people agree among "
+    "themselves, so it needs votes of two people or more (`voirdire booth STUDY`); agreement with "
+    "one person is no gate, and has a table of its own (`measure` of a log, `voirdire calibrate "
+    "STUDY`)",
+    ABSENT["drift"]: "Drift compares audits with `--wave LABEL`; one without a label "
+    "is compared with none, so name the first one too",
 }
 """What a judge may not be measured on -> how to measure it."""
 
@@ -85,17 +88,31 @@ def advice(
     ]
 
 
+def by_recommendation(advised: Sequence[Advice]) -> str:
+    """Say in a line which judges to use."""
+    groups = {
+        each: [
+            f"{one.judge} {MARK}" if one.simulated else one.judge
+            for one in advised
+            if one.recommendation == each
+        ]
+        for each in ORDER
+    }
+    said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items() if names)
+    return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."
+
+
 def not_measured(recommendations: pl.DataFrame) -> str:
     """Say what was not measured for any judge; empty if that differs between judges."""
     texts = recommendations["not_measured"].unique()
     if len(texts) != 1 or not texts[0]:
         return ""
     ways = [way for what, way in WAYS.items() if what in texts[0]]
-    return f"Not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
+    return f"Gates not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
 
 
 def _why(row: Mapping[str, Any], most: int | None) -> str:
-    """Say why a judge is recommended or not: reasons, what is undecided, what was not measured."""
+    """Say why a judge is recommended or not: reasons, what is inconclusive, what was not measured."""
     reasons = (row["reasons"] or "").split("; ") if row["reasons"] else []
     shown = reasons[:most]
     rest = len(reasons) - len(shown)
@@ -105,12 +122,12 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
     # What the data do not decide comes first where it is the reason.
     parts = [] if word == NOT_ENOUGH else [limiting]
     if word == USE:
-        # Drift may be undecided.
+        # Drift may be inconclusive.
         every = row["passed"] + row["inconclusive"]
         share = f"{row['passed']} of" if row["inconclusive"] else "all"
         parts.append(f"passes {share} {count(every, 'gate')}")
     if word == NOT_ENOUGH and row["nothing"]:
-        parts.append("no bias, detection of flaws or agreement with people could be measured")
+        parts.append("none of the gates bias, discernment and agreement could be measured")
     elif row["more_questions"] and undecided and word == NOT_ENOUGH:
         questions = count(row["more_questions"], "more question")
         parts.append(f"about {questions} would decide if the estimates stay as they are")
@@ -119,19 +136,19 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
     if word == NOT_ENOUGH:
         parts.append(limiting)
     if row["not_measured"]:
-        parts.append(f"not measured: {row['not_measured']}")
+        parts.append(f"gates not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
 
 
 def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
-    """Return a line per judge: each gate that is undecided, with the questions that it lacks."""
+    """Return a line per judge: each gate that is inconclusive, with the questions that it lacks."""
     if recommendations.is_empty():
         return []
     lines = []
     for row in with_who(of_wave(recommendations, wave)).sort("who").iter_rows(named=True):
         reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
-        open_ = [reason for reason in reasons if IS_UNDECIDED in reason]
-        lines.append(clean(f"- {row['who']}: {'; '.join(open_) or 'no gate is undecided'}"))
+        open_ = [reason for reason in reasons if IS_INCONCLUSIVE in reason]
+        lines.append(clean(f"- {row['who']}: {'; '.join(open_) or 'no gate is inconclusive'}"))
     return lines
 
 
@@ -144,8 +161,8 @@ def policy(thresholds: Thresholds) -> str:
     other = "" if every else f"fails {'another' if forbidding else 'a'} gate or "
     return (
         f"Policy (`disqualifying` of the study): {forbids}use with care a judge that {other}"
-        "leaves a gate other than drift undecided; the data are not enough while position or "
-        "validity is undecided."
+        "leaves a gate other than drift inconclusive; the data are not enough while position or "
+        "validity is inconclusive."
     )
 
 

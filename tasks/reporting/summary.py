@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.keys import PEOPLE
 from schemas.results import Findings
 from tasks.conclusions.position_bias import GAP, POSITION
+from tasks.conclusions.scorecard import FAILS, PASSES
 from tasks.kit.defaults import Thresholds
 from tasks.reporting.wording import (
     GROUPS,
@@ -60,6 +61,11 @@ DEFINITIONS = {
 """Findings, with places for the limits of the study."""
 
 BLIND = ("overlooks", "rewards")
+PARTLY = {
+    "mixed": "Shifts that differ between questions or categories (mixed)",
+    "detects some": "Flaws of which only some are detected",
+}
+"""Finding that neither passes nor fails -> how its sentence begins."""
 REFUSED = "no finding"
 UNSEEN = "without enough votes to measure a shift"
 VOTING = "people whose votes do not suffice"
@@ -124,8 +130,9 @@ def summary(
     shown = [*models, *(row for row in people if row["judge"] in decided)]
     sentences = (
         _promote(shown, persons),
-        _mixed(shown),
+        _partly("mixed", shown),
         _detract(shown, persons),
+        _partly("detects some", shown),
         _position(slots, persons),
         _lost(shown),
         _open(rows, persons),
@@ -190,11 +197,9 @@ def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
     )
 
 
-def _mixed(rows: Sequence[Row]) -> str:
-    mixed = [row for row in rows if row["finding"] == "mixed"]
-    if not mixed:
-        return ""
-    return f"Shifts that differ between questions or categories (mixed): {_by_judge(mixed)}."
+def _partly(finding: str, rows: Sequence[Row]) -> str:
+    found = [row for row in rows if row["finding"] == finding]
+    return f"{PARTLY[finding]}: {_by_judge(found)}." if found else ""
 
 
 def _lost(rows: Sequence[Row]) -> str:
@@ -235,7 +240,7 @@ def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
     clear = sum(row["finding"] == "no relevant bias" for row in cells)
     rest = len(cells) - len(moved) - clear
     others = [f"{thousands(clear)} without relevant position bias"] if clear else []
-    others += [f"{thousands(rest)} undecided"] if rest else []
+    others += [f"{thousands(rest)} inconclusive"] if rest else []
     more = f" ({listing(others)})" if others else ""
     if not moved:
         return f"{_nobody(cells, persons)} was found to favour a slot{more}."
@@ -257,20 +262,23 @@ def _effect(row: Row) -> str:
 
 
 def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
+    """Count the cells whose gate is inconclusive, by finding or by the reason for none."""
     reasons = Counter(
         VOTING if is_person(row["judge"], persons) else row["reason"] or "no reason was recorded"
         for row in rows
         if row["finding"] is None
     )
-    doubtful = sum(row["finding"] == "inconclusive" for row in rows)
-    parts = [f"{doubtful} inconclusive"] if doubtful else []
+    decided = {None, *FAILS, *PASSES}
+    found = Counter(row["finding"] for row in rows if row["finding"] not in decided)
+    parts = [f"{n} {finding}" for finding, n in sorted(found.items())]
     parts += [
         f"{n} without a finding: {shorten(clean(why), LONGEST_REASON)}"
         for why, n in sorted(reasons.items())
     ]
-    left = doubtful + reasons.total()
-    verb = "remains" if left == 1 else "remain"
-    return f"{left} of {count(len(rows), 'cell')} {verb} open ({listing(parts)})." if left else ""
+    left = found.total() + reasons.total()
+    verb = "passes nor fails its" if left == 1 else "pass nor fail their"
+    cells = count(len(rows), "cell")
+    return f"{left} of {cells} neither {verb} gate ({listing(parts)})." if left else ""
 
 
 def _alone(some: Sequence[Row], cells: Sequence[Row], persons: Collection[str]) -> bool:
@@ -298,7 +306,10 @@ def _by_judge(rows: Sequence[Row]) -> str:
     for who in _judges(rows)[:NAMED]:
         own = [row for row in rows if row["who"] == who]
         if own[0]["kind"] == "detract":
-            words = listing([f"{row['finding']} {_short(row)}" for row in own])
+            found: dict[str, list[str]] = {}
+            for row in own:
+                found.setdefault(row["finding"], []).append(_short(row))
+            words = listing([f"{word} {listing(flaws)}" for word, flaws in found.items()])
         else:
             words = f"by {listing([_short(row) for row in own])}"
         parts.append(f"{tagged(own[0])} {words}")

@@ -265,7 +265,7 @@ def test_questions_are_answered_without_sql(
     assert costs == {("quick", 1080, 0, 0)}
     drifted = json.loads(voirdire(*ask, "what_drifted").stdout)
     assert {row["judge"] for row in drifted} == {row["judge"] for row in judges}
-    told = {(row["state"], row["reason"], row["change"]) for row in drifted}
+    told = {(row["drift"], row["reason"], row["change"]) for row in drifted}
     assert told == {("not measured", "needs 2 waves (audit --wave), has 0", None)}
     assert json.loads(voirdire(*ask, "who_disagrees_with_people").stdout) == []
     tables = voirdire("sql", "show tables").stdout.split()

@@ -1,10 +1,12 @@
 """A study of several waves, as a user runs it, with a hosted judge that changes without a word."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from flows.cli.printing.terminal import number
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -75,6 +77,15 @@ def _has_one_alert(warehouse: Warehouse) -> None:
     assert alerts == [("emu/one", WAVES[5])]
 
 
+def _is_one_verdict(voirdire: Voirdire, word: str) -> None:
+    """Check that the gate and the question about drift have one word and the same change."""
+    gate = " ".join(voirdire("gate", "strict", "--only", "drift", COLUMNS="200").stdout.split())
+    [row] = json.loads(voirdire("sql", "--ask", "what_drifted", "--format", "json").stdout)
+    change, low, high = (number(row[name]) for name in ("change", "low", "high"))
+    assert row["drift"] == word
+    assert f"drift {word} {row['measure']} {change} [{low}, {high}]" in gate
+
+
 def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -89,15 +100,17 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
         done = voirdire(*words, "--name", "strict", "--wave", wave)
         assert done.returncode == 0, done.stderr
         said.append(" ".join(done.stdout.split()))
+        if number == 2:
+            _is_one_verdict(voirdire, "inconclusive")
         rated.append(warehouse.query(passed).item())
     assert "no earlier named wave asked these judges the same questions" in said[0]
     # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
-    assert "Drift since the first wave: no alert, but relevant changes of emu/one" in said[1]
-    assert "Drift since the first wave: undecided for emu/one (suspect: the next wave" in said[2]
+    assert "Drift since the first wave: inconclusive for emu/one (no alert, but" in said[1]
+    assert "Drift since the first wave: inconclusive for emu/one (suspect: the next wave" in said[2]
     assert "Drift since the first wave: emu/one changed." in said[3]
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
-    assert "fake reference is undecided (about" not in said[2].lower()
+    assert "fake reference is inconclusive (about" not in said[2].lower()
     rates = """
         select wave, round(estimate, 2), unit, state from drifts
         where study = 'strict' and measure = 'rating_drift' order by wave

@@ -35,5 +35,7 @@ def show_gate(
         rows = [[clean(text) for text in check] for check in open_]
         print_rows(console, ("judge", "gate", "verdict", "value"), rows)
         print_line(console, "")
+    if said := gated.recommended():
+        print_line(console, said)
     print_line(console, gated.summary())
     return EXIT_CODES[gated.outcome]

@@ -40,13 +40,17 @@ OF_JUDGES = {
 }
 """Name in the table of judges -> statistic and subgroup."""
 
-JUDGES_LEGEND = (
-    "Brackets: 95 % confidence intervals. valid: share of valid votes among n ballots. first slot: "
-    "share of votes for the answer shown first (.50 without position bias). logits: effect of the "
-    "first slot in logits; it replaces PC where each pair was shown in one order only, because the "
-    "share of first picks then also depends on which answers were shown first. PC: position "
-    "consistency. with people: chance of agreeing with a person on a question (S1)."
-)
+JUDGES_LEGEND = {
+    "valid": "valid: share of valid votes among n ballots.",
+    "first slot": "first slot: share of votes for the answer shown first (.50 without position "
+    "bias).",
+    "logits": "logits: effect of the first slot in logits; it replaces PC where each pair was "
+    "shown in one order only, because the share of first picks then also depends on which answers "
+    "were shown first.",
+    "PC": "PC: position consistency.",
+    "with people": "with people: chance of agreeing with a person on a question (S1).",
+}
+"""Column of the table of judges -> its explanation."""
 GATES_LEGEND = (
     "margin: share of the tolerance left at the worse end of the 95 % interval (90 % for a promote "
     "bias); 1: all of it, 0: none, below 0: tolerance exceeded. `voirdire list scorecard` explains "
@@ -73,8 +77,10 @@ def show_summary(
         shown = {"mps", "mps_sham", "asr", "sham_floor", "position_consistency", "position_gap"}
         explanation = legend(effects)
     else:
-        _print_fitting(console, partial(_judges, estimates, effects), title)
-        shown, explanation = {name for name, _ in OF_JUDGES.values()}, JUDGES_LEGEND
+        columns = _print_fitting(console, partial(_judges, estimates, effects), title)
+        shown = {name for name, _ in OF_JUDGES.values()}
+        told = (text for column, text in JUDGES_LEGEND.items() if column in columns)
+        explanation = " ".join(["Brackets: 95 % confidence intervals.", *told])
     print_line(console, explanation, style="dim")
     for line in lost_lines(effects):
         print_line(console, line)
@@ -114,12 +120,16 @@ def show_gates(console: Console, gates: pl.DataFrame) -> None:
     print_line(console, GATES_LEGEND, style="dim")
 
 
-def _print_fitting(console: Console, layout: Callable[[str], Cells], title: str) -> None:
-    """Print a table, with each interval beside its number or, in a narrow terminal, below it."""
+def _print_fitting(console: Console, layout: Callable[[str], Cells], title: str) -> list[str]:
+    """Print a table, with each interval beside its number or, in a narrow terminal, below it.
+
+    Return the names of its columns.
+    """
     columns, rows = layout(" ")
     if not fits(columns, rows, console.width):
         columns, rows = layout("\n")
     print_rows(console, columns, rows, title)
+    return columns
 
 
 def missing(log: pl.DataFrame, statistic: str) -> str:
@@ -170,20 +180,22 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
         for row in effects
     }
     of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
-    rows = [
+    return _filled_columns(
         [
-            _who(row, between),
-            *(row[name] for name in cell[1:]),
-            row["n"],
-            *(
-                _bounded(found.get((*place, *(row[name] for name in cell))), between)
-                for place in shown.values()
-            ),
-            words.get(tuple(row[name] for name in cell), ""),
-        ]
-        for row in of.to_dicts()
-    ]
-    return [*cell, "n", *shown, "position"], rows
+            {
+                "judge": _who(row, between),
+                **{name: row[name] for name in cell[1:]},
+                "n": row["n"],
+                **{
+                    head: _bounded(found.get((*place, *(row[name] for name in cell))), between)
+                    for head, place in shown.items()
+                },
+                "position": words.get(tuple(row[name] for name in cell), ""),
+            }
+            for row in of.to_dicts()
+        ],
+        always=("judge", "n"),
+    )
 
 
 def _cells(
@@ -240,7 +252,8 @@ def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
 
 
 def _filled_columns(table: Sequence[dict[str, Any]], always: Sequence[str] = ()) -> Cells:
-    columns = [c for c in table[0] if c in always or any(row[c] != "" for row in table)]
+    heads = table[0] if table else always
+    columns = [c for c in heads if c in always or any(row[c] != "" for row in table)]
     return columns, [[row[c] for c in columns] for row in table]
 
 
@@ -306,7 +319,7 @@ def _left_out(exclusions: Rule) -> list[str]:
 
 STATES = {"quiet": "quiet (no alert)"}
 FIRST = "nothing to compare, as these are the results of the first"
-WIDE = "no alert, but relevant changes of {} are not excluded (intervals reach beyond the limits)"
+WIDE = "no alert, but intervals reach beyond the limits"
 
 
 def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> None:
@@ -351,9 +364,9 @@ def _drift_words(gates: pl.DataFrame) -> str:
         .then(pl.lit("{} changed"))
         .when(pl.col("verdict") == "pass")
         .then(pl.lit("no relevant change of {}"))
-        .when(pl.col("reason").is_null())
-        .then(pl.lit(WIDE))
-        .otherwise(pl.format("undecided for {} ({})", pl.lit("{}"), "reason"))
+        .otherwise(
+            pl.format("inconclusive for {} ({})", pl.lit("{}"), pl.col("reason").fill_null(WIDE))
+        )
     )
     by_text = rows.group_by(text=text, maintain_order=True).agg("who")
     return "; ".join(

@@ -250,13 +250,13 @@ def test_values_of_questions_are_never_sql(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "first"),
-    [("do not use", "prefers one slot"), ("not enough data", "drift is undecided")],
+    [("do not use", "prefers one slot"), ("not enough data", "drift is inconclusive")],
 )
 def test_the_gravest_reasons_come_first(tmp_path: Path, word: str, first: str) -> None:
     path = tmp_path / "w.duckdb"
     row = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "any"}
     row |= {"recommendation": word, "passed": 1, "failed": 1, "inconclusive": 1}
-    row |= {"reasons": "prefers one slot; biased by boast", "undecided": "drift is undecided"}
+    row |= {"reasons": "prefers one slot; biased by boast", "undecided": "drift is inconclusive"}
     warehouse = Warehouse(path)
     now = datetime.now(UTC)
     run = first_row("audit", "r1", make_study("quick", {}), now)

@@ -40,7 +40,7 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
         judged = {(row["judge"], row["wave"]) for row in rows} - {("people/ben", "")}
         advised = [
             {**ADA, "judge": judge, "wave": wave, "mode": "any", "simulated": judge == "offline/x"}
-            | {"recommendation": "use", "passed": 1, "failed": 0, "inconclusive": 0}
+            | {"recommendation": _word(rows, judge, wave), "passed": 1, "failed": 0, "inconclusive": 0}
             for judge, wave in sorted(judged)
         ]
         waves = sorted({wave for _, wave in judged})
@@ -61,6 +61,14 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
         return CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path), *words])
 
     return run
+
+
+def _word(rows: tuple[Row, ...], judge: str, wave: str) -> str:
+    """Return the recommendation by the table in docs/concepts/findings.md."""
+    own = {(row["verdict"], row["gate"]) for row in rows if (row["judge"], row["wave"]) == (judge, wave)}
+    if "fail" in {verdict for verdict, _ in own}:
+        return "do not use"
+    return "use with care" if {gate for v, gate in own if v != "pass"} - {"drift"} else "use"
 
 
 def _run(run: str, state: str, hour: int, waves: list[str]) -> Row:
@@ -107,6 +115,22 @@ def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
     assert lost.exit_code == 3
     nothing = gated(gate("drift", "inconclusive", **empty))
     assert nothing.exit_code == 3
+
+
+def test_drift_without_an_alert_blocks_a_judge_only_if_it_is_asked_for(gated: Any) -> None:
+    rows = gate("bias", perturbation="boast"), gate("drift", "inconclusive")
+    done = gated(*rows)
+    assert (done.exit_code, done.stdout.splitlines()[-2:]) == (
+        0,
+        ["Use: ada.", "Study mine: passed. 2 gates: 1 passed, 1 inconclusive."],
+    )
+    chosen = gated(*rows, words=("--only", "drift", "--only", "bias"))
+    assert chosen.exit_code == 3
+    assert "Use:" not in chosen.stdout
+    # Gates may all pass, and yet nothing says that the judge can be used.
+    with_care = gated(*rows, gate("position", "inconclusive"))
+    assert with_care.exit_code == 3
+    assert with_care.stdout.splitlines()[-2] == "Use with care: ada."
 
 
 def test_options_restrict_the_gates(gated: Any) -> None:

@@ -42,10 +42,17 @@ def judge(name: str, consistency: float | None, fairness: float | None) -> list[
     ]
 
 
-def test_names_stand_from_second_to_first_slot(make_estimates: Make) -> None:
-    rows = [*judge("low", 0.5, -0.4), *judge("high", 0.5, 0.4), *judge("mid", 0.9, 0.0)]
+def test_the_first_slot_is_above_as_in_the_position_gap(make_estimates: Make) -> None:
+    # As published, preference fairness is above 0 for the second slot.
+    rows = [*judge("first", 0.5, -0.4), *judge("second", 0.5, 0.4), *judge("even", 0.9, 0.0)]
     (panel,) = position_plane(estimates=make_estimates(rows))
-    assert [t for t in texts(panel) if t in {"low", "mid", "high"}] == ["high", "mid", "low"]
+    shown = texts(panel)
+    names = {"first", "even", "second"}
+    assert [t for t in shown if t in names] == ["first", "even", "second"]
+    above, below = (next(t for t in shown if t.startswith(arrow)) for arrow in "\u2191\u2193")
+    assert (above[2:], below[2:]) == ("first slot wins", "second slot wins")
+    (row,) = (row for row in panel["data"]["values"] if row["who"] == "first")
+    assert row["y"] == 0.4
 
 
 def test_a_judge_that_cannot_be_placed_is_named_below(make_estimates: Make) -> None:

@@ -173,14 +173,14 @@ def test_it_says_how_many_questions_are_missing(
     assert row["recommendation"] == "use with care"
     assert row["more_questions"] == more
     if more is None:
-        assert row["reasons"].startswith("boast is undecided (.")
+        assert row["reasons"].startswith("boast is inconclusive (.")
         assert row["reasons"].endswith("], limit .05)")
     else:
         plural = "s" if more > 1 else ""
-        assert row["reasons"] == f"boast is undecided (about {more} more question{plural})"
+        assert row["reasons"] == f"boast is inconclusive (about {more} more question{plural})"
     [core] = recommended(undecided, gate("position", "inconclusive"), clusters=clusters)
     assert core["recommendation"] == "not enough data"
-    assert core["undecided"] == "position is undecided (.01 [-.01, .03], limit .05)"
+    assert core["undecided"] == "position is inconclusive (.01 [-.01, .03], limit .05)"
 
 
 @given(
@@ -238,7 +238,7 @@ def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
     assert row["recommendation"] == "not enough data"
     # Not those of the bias, which do not make the judge undecided.
     assert row["more_questions"] == 39
-    assert row["undecided"] == "validity is undecided (about 39 more questions)"
+    assert row["undecided"] == "validity is inconclusive (about 39 more questions)"
 
 
 def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) -> None:
@@ -257,12 +257,12 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) ->
     changed = Drifts.of(pl.DataFrame([row]))
     [found] = recommended(gate("bias"), gate("validity"), wide, drifts=changed)
     assert (found["recommendation"], found["reasons"]) == ("use", None)
-    assert found["undecided"] == "drift is undecided (about 286 more questions)"
+    assert found["undecided"] == "drift is inconclusive (about 286 more questions)"
     # A change that the next wave must confirm does limit it.
     suspect = wide | {"reason": "suspect: the next wave must confirm it"}
     [limited] = recommended(gate("bias"), gate("validity"), suspect, drifts=changed)
     assert limited["recommendation"] == "use with care"
-    assert limited["reasons"] == "drift is undecided (suspect: the next wave must confirm it)"
+    assert limited["reasons"] == "drift is inconclusive (suspect: the next wave must confirm it)"
 
 
 def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> None:
@@ -270,7 +270,7 @@ def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> N
     moved = gate("bias", "inconclusive", value=0.12, low=0.07, high=0.17, reason=sham)
     [row] = recommended(moved, findings=[finding("inconclusive")])
     assert row["recommendation"] == "use with care"
-    said = "boast is undecided (the sham itself moves this judge, and so on)"
+    said = "boast is inconclusive (the sham itself moves this judge, and so on)"
     assert row["reasons"] == said
 
 

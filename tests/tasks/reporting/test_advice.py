@@ -24,11 +24,11 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": "position is undecided (about 40 more)", "more_questions": 40}
-            | {"reasons": "boast is undecided"},
+            | {"undecided": "position is inconclusive (about 40 more)", "more_questions": 40}
+            | {"reasons": "boast is inconclusive"},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
-            {"judge": "eve", "inconclusive": 1, "undecided": "drift is undecided"},
+            {"judge": "eve", "inconclusive": 1, "undecided": "drift is inconclusive"},
         )
     )
     assert [(line.mark, line.judge, line.recommendation, line.simulated) for line in lines] == [
@@ -39,12 +39,12 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         ("✗", "dot", "do not use", False),
     ]
     assert [line.why for line in lines] == [
-        "Passes all 3 gates. Not measured: drift",
-        "Passes 3 of 4 gates. Drift is undecided",
+        "Passes all 3 gates. Gates not measured: drift",
+        "Passes 3 of 4 gates. Drift is inconclusive",
         "Prefers one slot",
         (
             "About 40 more questions would decide if the estimates stay as they are. "
-            "Position is undecided (about 40 more). Boast is undecided"
+            "Position is inconclusive (about 40 more). Boast is inconclusive"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
@@ -53,15 +53,15 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
 def test_open_questions_are_those_of_the_recommendations() -> None:
     rows = advised(
         {"judge": "cy", "recommendation": "not enough data", "more_questions": 1}
-        | {"undecided": "position is undecided (about 1 more question)"}
-        | {"reasons": "prefers one slot (.2 [.1, .3], limit .15); boast is undecided: the sham"},
-        {"judge": "bo", "undecided": "drift is undecided (.00 [-.12, .12], limit .05)"},
+        | {"undecided": "position is inconclusive (about 1 more question)"}
+        | {"reasons": "prefers one slot (.2 [.1, .3], limit .15); boast is inconclusive: the sham"},
+        {"judge": "bo", "undecided": "drift is inconclusive (.00 [-.12, .12], limit .05)"},
         {"judge": "ada"},
     )
     assert open_questions(rows) == [
-        "- ada: no gate is undecided",
-        "- bo: drift is undecided (.00 [-.12, .12], limit .05)",
-        "- cy: position is undecided (about 1 more question); boast is undecided: the sham",
+        "- ada: no gate is inconclusive",
+        "- bo: drift is inconclusive (.00 [-.12, .12], limit .05)",
+        "- cy: position is inconclusive (about 1 more question); boast is inconclusive: the sham",
     ]
     assert open_questions(rows.clear()) == []
 
@@ -75,12 +75,16 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     rows = advised({"judge": "ada", "not_measured": "drift"}, {"judge": "bo"})
     assert not_measured(rows) == ""
     both = rows.with_columns(not_measured=pl.lit("drift"))
-    assert not_measured(both) == "Not measured: drift. Drift takes two audits with `--wave`."
+    assert not_measured(both) == (
+        "Gates not measured: drift. Drift compares audits with `--wave LABEL`; one without a label "
+        "is compared with none, so name the first one too."
+    )
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     assert not_measured(people) == (
-        "Not measured: biases, agreement with people. The gate agreement needs votes of two people "
-        "(`voirdire booth STUDY`); `voirdire calibrate STUDY` compares judges with labels of one "
-        "person or more."
+        "Gates not measured: biases, agreement with people. The gate agreement compares a judge "
+        "with how far people agree among themselves, so it needs votes of two people or more "
+        "(`voirdire booth STUDY`); agreement with one person is no gate, and has a table of its "
+        "own (`measure` of a log, `voirdire calibrate STUDY`)."
     )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
 
@@ -88,11 +92,11 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
 def test_a_judge_of_whom_nothing_essential_was_measured_has_a_reason() -> None:
     missing = "agreement with people, biases, detection of flaws, drift"
     row = {"recommendation": "not enough data", "not_measured": missing}
-    none = "? ada: not enough data. No bias, detection of flaws or agreement with people could be "
+    none = "? ada: not enough data. None of the gates bias, discernment and agreement could be "
     [line] = advice(advised(row))
     assert line.text() == f"{none}measured."
     # More questions of this kind would not decide it.
-    open_ = {"undecided": "validity is undecided (about 9 more questions)", "more_questions": 9}
+    open_ = {"undecided": "validity is inconclusive (about 9 more questions)", "more_questions": 9}
     [line] = advice(advised(row | open_))
     assert line.text() == f"{none}measured. V{open_['undecided'][1:]}."
 

@@ -43,7 +43,7 @@ def test_the_most_moved_judge_comes_first() -> None:
             "2 of 3 judges are biased by a change that should not matter:"
             " b (simulated) by padding and rich; a by padding."
         ),
-        "1 of 4 cells remains open (1 inconclusive).",
+        "1 of 4 cells neither passes nor fails its gate (1 inconclusive).",
     ]
 
 
@@ -54,6 +54,25 @@ def test_flaws_overlooked_and_rewarded() -> None:
         detract | {"judge": "b", "finding": "rewards", "estimate": 0.4},
         detract | DETECTS | {"judge": "c"},
     )[1:] == ["2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error."]
+
+
+def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does() -> None:
+    detract = {"kind": "detract", "perturbation": "error"}
+    assert said(
+        {"finding": "mixed", "estimate": 0.0},
+        detract | {"finding": "detects some", "estimate": -0.2},
+        detract | {"finding": "detects some", "estimate": -0.1, "perturbation": "slur"},
+        detract | {"judge": "b", "finding": "inconclusive", "estimate": 0.0},
+        detract | {"judge": "b", "finding": "overlooks", "estimate": 0.0, "perturbation": "slur"},
+    )[2:] == [
+        "Shifts that differ between questions or categories (mixed): a by padding.",
+        "1 of 2 judges overlooks or rewards a flaw: b overlooks slur.",
+        "Flaws of which only some are detected: a detects some error and slur.",
+        (
+            "4 of 5 cells neither pass nor fail their gate"
+            " (2 detects some, 1 inconclusive and 1 mixed)."
+        ),
+    ]
 
 
 def test_nothing_found_is_not_called_unbiased() -> None:
@@ -68,7 +87,7 @@ def test_nothing_found_is_not_called_unbiased() -> None:
             " 1 of 2 cells demonstrated the absence of relevant bias."
         ),
         "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
-        "2 of 4 cells remain open (1 inconclusive and 1 without a finding: too few).",
+        "2 of 4 cells neither pass nor fail their gate (1 inconclusive and 1 without a finding: too few).",
     ]
 
 
@@ -84,7 +103,7 @@ def test_where_every_cell_is_refused_nothing_is_concluded() -> None:
     assert said(refused, refused | {"kind": "detract", "perturbation": "error"}) == [
         "No conclusion is possible: no cell has enough data.",
         "1 judge faced 2 perturbations on 60 questions.",
-        "2 of 2 cells remain open (2 without a finding: too few).",
+        "2 of 2 cells neither pass nor fail their gate (2 without a finding: too few).",
     ]
 
 
