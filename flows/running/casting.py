@@ -207,12 +207,13 @@ class _Casting(NamedTuple):
         self.claimed.update((judge, (_of(mine, judge), _of(others, judge))) for judge in free)
 
     async def prepare_results(self) -> None:
-        """Import what results and the report need, as soon as the first ballots are sent."""
+        """Import what results and the report need, as soon as the first ballots are sent.
+
+        What cannot be imported ends the run: it would later, after more calls that cost money.
+        """
         await self.asking.wait()
         await asyncio.sleep(SECONDS_TO_SEND)
-        # What cannot be imported is reported where it is used, when all votes are saved.
-        with suppress(Exception):
-            await asyncio.to_thread(prepare_results)
+        await asyncio.to_thread(prepare_results)
 
     async def cast_judge(self, ballots: DataFrame[Ballots], waiting: DataFrame[Ballots]) -> None:
         """Cast the ballots of one judge: all at once, or pair by pair if it may stop early."""

@@ -207,12 +207,12 @@ def _standing() -> pl.Expr:
 
 
 def _weight() -> pl.Expr:
-    """Order gates: disqualifying ones first, as the threshold lists them, then all others."""
+    """Order gates: disqualifying ones first, as the threshold lists them, what is stated last."""
     first = list(limits().disqualifying)
     return (
         pl.when(pl.col("standing") == FORBIDS)
         .then(pl.col("gate").replace_strict(first, range(len(first)), default=len(first)))
-        .otherwise(len(GATES))
+        .otherwise(pl.when(pl.col("standing") == STATED).then(len(GATES) + 1).otherwise(len(GATES)))
         .alias("weight")
     )
 

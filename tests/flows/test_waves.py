@@ -83,7 +83,8 @@ def _is_one_verdict(voirdire: Voirdire, word: str) -> None:
     [row] = json.loads(voirdire("sql", "--ask", "what_drifted", "--format", "json").stdout)
     change, low, high = (number(row[name]) for name in ("change", "low", "high"))
     assert row["drift"] == word
-    assert f"drift {word} {row['measure']} {change} [{low}, {high}]" in gate
+    said = f"{row['measure']} of {row['perturbation']} {change} [{low}, {high}]"
+    assert f"drift {word} {said}" in gate
 
 
 def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(

@@ -195,3 +195,23 @@ def test_a_form_with_an_unknown_name_leaves_a_row(
     name, state, error = warehouse.query("select study, state, error from runs").row(0)
     assert (name, state) == ("form", "failed")
     assert "nobody/knows" in error
+
+
+@pytest.mark.served
+def test_what_results_need_and_cannot_be_imported_fails_the_run(
+    warehouse: Warehouse,
+    here: Callable[..., Any],
+    environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken() -> None:
+        raise ImportError("no module named scipy")
+
+    monkeypatch.setattr("flows.running.casting.prepare_results", broken)
+    study = Study(name="bare", judges=["offline/random"], limit=2)
+    with here(tmp_path, environment):
+        asyncio.run(audit(study, return_state=True))
+    state, error = warehouse.query("select state, error from runs").row(0)
+    assert state == "failed"
+    assert "no module named scipy" in error

@@ -134,7 +134,10 @@ def test_too_little_to_tell(make_vote_log: Make, make_shifts: Make) -> None:
     tallies = votes(make_vote_log, {"n1": ["first"], "n2": ["first"]})
     found = rows_of(drift(tallies=tallies, shifts=make_shifts([])))
     assert found["position_drift"]["reason"] == "a single cluster: no interval"
-    assert found["verdict_drift"]["reason"] == "no prompt has two replies in each of the two waves"
+    assert found["verdict_drift"]["reason"] == (
+        "no prompt has two replies in each of the two waves (--votes 4, or --votes 2 for single "
+        "answers)"
+    )
     ties = votes(make_vote_log, {"n1": ["tie"] * 4, "n2": ["tie"] * 4})
     row = rows_of(drift(tallies=ties, shifts=make_shifts([])))["position_drift"]
     assert (row["estimate"], row["reason"]) == (
