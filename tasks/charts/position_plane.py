@@ -134,9 +134,7 @@ def _frame(reach: float) -> list[Spec]:
     return [
         *corners,
         mark("rule", [{"at": 0}], y="at", color={"value": LINE}, strokeWidth=1),
-        mark(
-            "text", [{"t": "\N{UPWARDS ARROW} first slot wins"}], text="t", y=pixel(-10), **small
-        ),
+        mark("text", [{"t": "\N{UPWARDS ARROW} first slot wins"}], text="t", y=pixel(-10), **small),
         mark(
             "text",
             [{"t": "\N{DOWNWARDS ARROW} second slot wins"}],

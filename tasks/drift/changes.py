@@ -23,7 +23,8 @@ SERIES = ("dataset", "judge", "prompt")
 
 Floats = NDArray[np.float64]
 TWICE = (
-    "no prompt has two replies in each of the two waves (--votes 4, or --votes 2 for single answers)"
+    "no prompt has two replies in each of the two waves (--votes 4, or --votes 2 for single "
+    "answers)"
 )
 CACHED = "not measured: every vote is from a cache"
 VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")

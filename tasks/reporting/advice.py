@@ -112,7 +112,7 @@ def not_measured(recommendations: pl.DataFrame) -> str:
 
 
 def _why(row: Mapping[str, Any], most: int | None) -> str:
-    """Say why a judge is recommended or not: reasons, what is inconclusive, what was not measured."""
+    """Say why a judge is recommended or not: reasons, what is inconclusive or not measured."""
     reasons = (row["reasons"] or "").split("; ") if row["reasons"] else []
     shown = reasons[:most]
     rest = len(reasons) - len(shown)

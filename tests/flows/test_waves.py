@@ -42,9 +42,9 @@ def test_seven_waves_with_a_judge_that_changes_on_the_fifth(
 ) -> None:
     emulated.provider(repeat_as_seed=True)
     two = {**STEADY, "seed": 2}
-    for number, wave in enumerate(WAVES, 1):
+    for place, wave in enumerate(WAVES, 1):
         # Each wave's votes are drawn anew, as at a temperature above 0: the other judge varies too.
-        emulated.behave(traits={"one": CHANGED if number >= 5 else STEADY, "two": two}, vary=True)
+        emulated.behave(traits={"one": CHANGED if place >= 5 else STEADY, "two": two}, vary=True)
         done = voirdire(*WORDS, "--wave", wave)
         assert done.returncode == 0, done.stderr
         # control, experimental and sham of 20 questions, two votes, two judges
@@ -94,14 +94,14 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     words = (*WORDS[:3], *WORDS[5:7], "--prompt", "binary_v1", "--votes", "1", "--limit", "20")
     said, rated = [], []
     passed = "select avg(value) from ratings where arm = 'control'"
-    for number, wave in enumerate(WAVES[:4], 1):
+    for place, wave in enumerate(WAVES[:4], 1):
         emulated.behave(
-            replies=[FAILS] if number >= 3 else ["Fine. [[pass]]", "So. [[pass]]", FAILS]
+            replies=[FAILS] if place >= 3 else ["Fine. [[pass]]", "So. [[pass]]", FAILS]
         )
         done = voirdire(*words, "--name", "strict", "--wave", wave)
         assert done.returncode == 0, done.stderr
         said.append(" ".join(done.stdout.split()))
-        if number == 2:
+        if place == 2:
             _is_one_verdict(voirdire, "inconclusive")
         rated.append(warehouse.query(passed).item())
     assert "no earlier named wave asked these judges the same questions" in said[0]

@@ -40,7 +40,8 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
         judged = {(row["judge"], row["wave"]) for row in rows} - {("people/ben", "")}
         advised = [
             {**ADA, "judge": judge, "wave": wave, "mode": "any", "simulated": judge == "offline/x"}
-            | {"recommendation": _word(rows, judge, wave), "passed": 1, "failed": 0, "inconclusive": 0}
+            | {"recommendation": _word(rows, judge, wave)}
+            | {"passed": 1, "failed": 0, "inconclusive": 0}
             for judge, wave in sorted(judged)
         ]
         waves = sorted({wave for _, wave in judged})
@@ -65,7 +66,8 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
 
 def _word(rows: tuple[Row, ...], judge: str, wave: str) -> str:
     """Return the recommendation by the table in docs/concepts/findings.md."""
-    own = {(row["verdict"], row["gate"]) for row in rows if (row["judge"], row["wave"]) == (judge, wave)}
+    mine = [row for row in rows if (row["judge"], row["wave"]) == (judge, wave)]
+    own = {(row["verdict"], row["gate"]) for row in mine}
     if "fail" in {verdict for verdict, _ in own}:
         return "do not use"
     return "use with care" if {gate for v, gate in own if v != "pass"} - {"drift"} else "use"

@@ -87,7 +87,10 @@ def test_nothing_found_is_not_called_unbiased() -> None:
             " 1 of 2 cells demonstrated the absence of relevant bias."
         ),
         "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
-        "2 of 4 cells neither pass nor fail their gate (1 inconclusive and 1 without a finding: too few).",
+        (
+            "2 of 4 cells neither pass nor fail their gate"
+            " (1 inconclusive and 1 without a finding: too few)."
+        ),
     ]
 
 
