@@ -30,6 +30,7 @@ from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
+from tasks.kit.memo import memo
 from tasks.pointwise.worst_cases import rating_worst_cases
 from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
@@ -154,7 +155,7 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     frames.setdefault("ratings", Ratings.empty())
     many = max(frame.height for frame in frames.values()) > MANY_ROWS
     threads = AT_ONCE if many else 1
-    with limited_by(thresholds):
+    with limited_by(thresholds), memo(*frames.values()):
         with ThreadPoolExecutor(threads) as pool:
             drafts = [
                 pool.submit(copy_context().run, partial(_draft, name, number, frames))

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schemas.keys import CELL
+from tasks.kit.memo import memoised
 
 Numbers = NDArray[np.int64]
 Sums = NDArray[np.float64]
@@ -122,6 +123,7 @@ def totals(sums: Sums, starts: Numbers) -> Sums:
     return np.add.reduceat(sums, starts[:-1]).astype(np.float64, copy=False)
 
 
+@memoised
 def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     """Assign the items to cells and clusters.
 
