@@ -13,7 +13,7 @@ import polars as pl
 from booth._seats import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
-from tasks.kit.provenance import code_version, user_name
+from tasks.kit.code_digest import code_version, user_name
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 

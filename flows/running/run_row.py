@@ -15,8 +15,8 @@ from flows.running.processes import HOST, process_note
 from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_and_recover
 from schemas.frame import Frame
 from schemas.keys import content_key
+from tasks.kit.code_digest import code_version, user_name
 from tasks.kit.printable import redact
-from tasks.kit.provenance import code_version, user_name
 from tasks.progress import step
 from warehouse.store import (
     HEARTBEAT_WAIT_SECONDS,

@@ -1,9 +1,12 @@
-"""Code digests: of all code, for provenance; of the code a module can reach, for cache keys."""
+"""Who ran which code, for the table ``runs``; digests of code for this and for cache keys."""
 
+import getpass
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from tasks.kit.home import home, own_folder
@@ -20,6 +23,20 @@ IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)|import[ \t]+([\w.]+))",
     re.MULTILINE,
 )
+
+
+def code_version() -> str:
+    """Return the version of the distribution and a digest of its code."""
+    return f"{version('voirdire')}+{code_digest(ALL_ROOMS)[:12]}"
+
+
+def user_name() -> str:
+    """Return the name of the user of this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # In a container the user id may have no name.
+        return f"uid {os.getuid()}"
 
 
 @cache
