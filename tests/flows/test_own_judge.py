@@ -82,6 +82,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     disagreeing = voirdire("sql", "--ask", "who_disagrees_with_people")
     assert "study helpdesk-people" in disagreeing.stderr
     assert disagreeing.stdout.count("desk/small") > 1
+    assert disagreeing.stdout.index("all items") < disagreeing.stdout.index("category")
     named = voirdire("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk")
     assert named.stdout == disagreeing.stdout
 

@@ -254,7 +254,9 @@ def test_questions_are_answered_without_sql(
     flipped = json.loads(voirdire(*ask, "what_flipped", "--set", "study=quick").stdout)
     assert {row["pairs"] for row in flipped} == {60}
     # What should change nothing comes first: there, few flips are good.
-    assert {row["perturbation"] for row in flipped[:10]} == {*PROMOTE}
+    assert {(row["perturbation"], row["kind"]) for row in flipped[:10]} == {
+        (name, "promote") for name in PROMOTE
+    }
     # Whoever follows references is turned by them more often than a fair judge.
     turned = {(row["judge"], row["perturbation"]): row["flipped"] for row in flipped}
     assert (

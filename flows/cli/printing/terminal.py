@@ -208,11 +208,18 @@ WHOLE = ("judge", "perturbation", "wave", "subgroup")
 FIGURES = ("estimate", "p", "p adj.")
 """Columns of numbers that are already formatted as text."""
 
-NARROWEST = {"name": 12, "text": 10, "heading": 14}
+NARROWEST = {"name": 12, "text": 10}
+WIDEST = 14
 MOST_LINES = 6
-"""Minimum width of a column and maximum height of a cell; beyond them rows become lists."""
+"""Minimum width of a column (for a longer word: the most that it gets) and maximum height of a cell.
+
+Beyond them rows become lists."""
+
+PARTS = re.compile(r"(?<=[^\W_][_/-])(?=[^\W_])")
+"""Where a word may be broken: not after the minus of a number."""
 
 GAPS = (2, 1)
+FEWER = 2
 
 SHAM = "a meaning-free edit of the same size (sham)"
 COMPARED_WITH = {
@@ -315,11 +322,12 @@ def print_rows(
         widths = _widths(columns, rows, console.width - gap * (len(columns) - 1))
         # Rather a smaller gap than a name in two lines.
         if widths and (gap == GAPS[-1] or not _cut(columns, rows, widths)):
-            table = plain_table(columns, rows, title)
+            folded = [list(map(_folded, row, widths)) for row in rows]
+            table = plain_table(columns, folded, title)
             table.padding = (0, gap, 0, 0)
             for column, width in zip(table.columns, widths, strict=True):
                 column.width, column.no_wrap, column.overflow = width, False, "fold"
-                column.header = _header(str(column.header), width)
+                column.header = _folded(str(column.header), width)
             console.print(table)
             return
     for number_of, row in enumerate(rows):
@@ -328,11 +336,19 @@ def print_rows(
 
 
 def leading(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> int:
-    """Return how many of the first columns fit side by side, folded where needed."""
+    """Return how many of the first columns fit side by side, folded where needed.
+
+    Rather two columns fewer than a name in two lines.
+    """
+    most = whole = 0
     for number_of in range(1, len(columns) + 1):
-        if not _widths(columns[:number_of], rows, width - GAPS[-1] * (number_of - 1)):
-            return number_of - 1
-    return len(columns)
+        widths = _widths(columns[:number_of], rows, width - GAPS[-1] * (number_of - 1))
+        if not widths:
+            break
+        most = number_of
+        if not _cut(columns[:number_of], rows, widths):
+            whole = number_of
+    return whole if most - whole <= FEWER else most
 
 
 def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
@@ -348,14 +364,27 @@ def _lines(value: Any) -> list[str]:
     return _shown(value).split("\n")
 
 
-def _header(name: str, width: int) -> str:
-    """Break a name that is too wide after its spaces and underlines."""
+def _folded(value: Any, width: int) -> Any:
+    """Break each word of a text that is too wide after an underline, slash or hyphen."""
+    if not isinstance(value, str):
+        return value
+    return re.sub(r"\S+", lambda word: _broken(word[0], width), value)
+
+
+def _broken(word: str, width: int) -> str:
+    if cell_len(word) <= width:
+        return word
     lines = [""]
-    for part in re.findall(r"[^_ ]*[_ ]?", name):
+    for part in PARTS.split(word):
         if lines[-1] and cell_len(lines[-1] + part) > width:
             lines.append("")
         lines[-1] += part
     return "\n".join(lines)
+
+
+def _longest(text: str) -> int:
+    """Return the width of the longest part of a text that is not broken."""
+    return max(map(cell_len, _folded(text, 0).split()), default=0)
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) -> list[int] | None:
@@ -365,9 +394,9 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) ->
         content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         floor = NARROWEST["name" if column in WHOLE or column.endswith("finding") else "text"]
-        needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES))
-        word = max(map(cell_len, _header(column, 0).split("\n")))
-        least.append(max(needed, min(word, NARROWEST["heading"])))
+        words = min(max((_longest(_shown(row[index])) for row in rows), default=0), WIDEST)
+        needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES), words)
+        least.append(max(needed, min(_longest(column), WIDEST)))
         inside.append(max(content, least[-1]))
         full.append(max(content, cell_len(column)))
     if sum(least) > room:

@@ -17,7 +17,7 @@ shown as (
     qualify changed or row_number() over judges = 1
 )
 select
-    j.study, j.judge, j.simulated, coalesce(s.drift, 'not measured') as drift,
+    j.study, j.judge, j.simulated, coalesce(s.drift, 'not measured') as drift, s.measure, s.change, s.low, s.high,
     case
         when s.reason is not null then s.reason
         when s.drift = 'inconclusive' then 'no alert, but the interval reaches beyond the limit'
@@ -28,7 +28,7 @@ select
         when w.newest < now() - to_days($days::integer) then format('no wave in the last {} days', $days)
         else 'no two waves with verdicts on the same questions'
     end as reason,
-    s.measure, s.perturbation, s.change, s.low, s.high, s.minimum, s.wave, s.base, j.prompt, s.first_vote,
+    s.perturbation, s.minimum, s.wave, s.base, j.prompt, s.first_vote,
 from (select distinct study, judge, prompt, simulated from mart.recommendations) as j
 left join waves as w using (judge, prompt)
 left join shown as s using (study, judge, prompt)

@@ -1,7 +1,7 @@
--- Which perturbations changed how many verdicts, and what is concluded? First those that should change none, then flaws.
+-- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract).
 -- study: name of the study [the newest in mart.bias]
 select
-    p.judge, any_value(p.simulated) as simulated, p.perturbation, count(*) as pairs,
+    p.judge, any_value(p.simulated) as simulated, p.perturbation, any_value(p.kind) as kind, count(*) as pairs,
     count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding, p.prompt, p.wave,
 from mart.comparisons as p
 left join mart.bias as b using (study, dataset, judge, prompt, wave, perturbation)

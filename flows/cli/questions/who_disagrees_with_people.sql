@@ -1,6 +1,8 @@
--- Which judge disagrees with people, and how often?
+-- Which judge disagrees with people, and how often? First over all items, then by slice.
 -- study: name of the study, or of a calibration [the newest in mart.human_agreement]
-select judge, prompt, wave, criterion, slice, kind, n, agreement, agreement_low, agreement_high, kappa, bias, bias_finding, simulated,
+select
+    judge, simulated, coalesce(slice_column || ' ' || slice, 'all items') as items, n, agreement, agreement_low, agreement_high, kappa, bias,
+    bias_finding, prompt, wave, criterion, kind,
 from mart.human_agreement
 where study in ($study, $study || '-people')
-order by agreement, judge, prompt, wave, criterion, slice
+order by slice is not null, slice_column, slice, agreement, judge, prompt, wave, criterion

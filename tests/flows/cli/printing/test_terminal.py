@@ -181,8 +181,17 @@ def test_texts_are_folded_before_rows_become_records() -> None:
         "                    three four",
     ]
     # 12, 2 and 10 columns of texts, and two gaps of one
-    assert printed(26, columns, row)[1].startswith("acme/judge-o 20 one two")
+    assert printed(26, columns, row)[1].startswith("acme/judge-  20 one two")
     assert printed(25, columns, row)[1].split() == ["judge", "acme/judge-one"]
+
+
+def test_a_name_is_broken_between_its_parts_and_a_number_keeps_its_sign() -> None:
+    columns = ["judge", "n", "told"]
+    assert printed(26, columns, ("acme/judge-one", 20, "gender_bias -.12")) == [
+        "judge         n told",
+        "acme/judge-  20 gender_",
+        "one             bias -.12",
+    ]
 
 
 def test_a_long_head_is_broken_after_an_underline() -> None:
