@@ -27,6 +27,7 @@ from tasks.inference.power_analysis import (
     smallest_effect,
 )
 from tasks.kit.defaults import ALPHA
+from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
 from tasks.prompts import Prompt, prompt_of
 from tasks.reporting.wording import count
@@ -175,7 +176,8 @@ def left_out_line(samples: dict[str, int], perturbed: DataFrame[PerturbedAnswers
     for name in empty:
         failures = perturbed.filter(pl.col("perturbation") == name)["failure"].drop_nulls()
         frequent = failures.mode().sort().to_list() or ["the dataset has no answers"]
-        reasons.append(f"{name} ({frequent[0]})")
+        needs = perturbation_named(name).needs if frequent[0] == NOT_MADE else ""
+        reasons.append(f"{name} ({f'the template needs {needs}' if needs else frequent[0]})")
     return f"Left out because they have no samples: {', '.join(reasons)}."
 
 

@@ -43,6 +43,8 @@ class Perturbation:
     summary: str
     second_sham: Sham | None = None
     """A sham of another kind, so that a preference about one kind is not mistaken for a bias."""
+    needs: str = ""
+    """What the template needs of an answer, if it does not change each one."""
 
 
 def perturbation(
@@ -54,6 +56,7 @@ def perturbation(
     sham: Sham | None,
     second_sham: Sham | None = None,
     recipe: int = 1,
+    needs: str = "",
 ) -> Callable[[Recipe], Perturbation]:
     """Declare a perturbation; raise ``recipe`` whenever its output changes."""
 
@@ -61,7 +64,7 @@ def perturbation(
         summary = (make.__doc__ or "").strip().split("\n")[0]
         name = getattr(make, "__name__", "")
         return Perturbation(
-            name, kind, bias, source, recipe, make, sham, check, summary, second_sham
+            name, kind, bias, source, recipe, make, sham, check, summary, second_sham, needs
         )
 
     return declare

@@ -17,6 +17,7 @@ FEWEST_WORDS = 4
     source="arXiv 2306.05685, verbosity bias (there a repetitive list)",
     check=additive,
     sham=None,  # the length is the treatment
+    needs="an answer of two or more sentences, as it repeats some and at most doubles the length",
 )
 def padding(item: Item, seed: int) -> str | None:
     """Repeat own sentences under varied lead-ins, to at most twice the characters."""

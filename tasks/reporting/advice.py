@@ -50,8 +50,8 @@ REASONS_SHOWN = 3
 ALL_REASONS = "mart.recommendations"
 WAYS = {
     ABSENT["agreement"]: "The gate agreement compares a judge with how far people agree among "
-    "themselves, so it needs votes of two people or more (`voirdire booth STUDY`); agreement with "
-    "one person is no gate, and has a table of its own (`measure` of a log, `voirdire calibrate "
+    "themselves, so it needs two people or more (`voirdire booth STUDY`); agreement with one "
+    "person is no gate, and has a table of its own (`measure` of a log, `voirdire calibrate "
     "STUDY`)",
     ABSENT["drift"]: "Drift compares audits with `--wave LABEL`; one without a label "
     "is compared with none, so name the first one too",

@@ -211,7 +211,7 @@ FIGURES = ("estimate", "p", "p adj.")
 NARROWEST = {"name": 12, "text": 10}
 WIDEST = 14
 MOST_LINES = 6
-"""Minimum width of a column (for a longer word: the most that it gets) and maximum height of a cell.
+"""Minimum width of a column (at most WIDEST for its longest word) and maximum height of a cell.
 
 Beyond them rows become lists."""
 

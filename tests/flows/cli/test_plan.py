@@ -257,3 +257,10 @@ def test_a_perturbation_without_samples_is_named_and_left_out(
     # Two judges by the two perturbations that have samples.
     assert "adjusted over the study's 4 cells" in said
     assert "The study has no samples" not in said
+    # TEXT is one sentence.
+    padded = Study(
+        name="own", dataset=str(path), judges=judges, perturbations=["padding", "rich_content"]
+    )
+    show_plan(padded, tmp_path / "none.duckdb")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "padding (the template needs an answer of two or more sentences" in said

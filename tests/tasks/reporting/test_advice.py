@@ -82,7 +82,7 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     assert not_measured(people) == (
         "Gates not measured: biases, agreement with people. The gate agreement compares a judge "
-        "with how far people agree among themselves, so it needs votes of two people or more "
+        "with how far people agree among themselves, so it needs two people or more "
         "(`voirdire booth STUDY`); agreement with one person is no gate, and has a table of its "
         "own (`measure` of a log, `voirdire calibrate STUDY`)."
     )
