@@ -285,8 +285,8 @@ def _show(
     study: Study, path: Path, results: Shown, notes: Sequence[str], *, gaps: bool = False
 ) -> None:
     """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
-    from flows.cli.printing.last_lines import next_step, show_places
-    from flows.cli.printing.terminal import legend, lost_lines, result_table, show_advice
+    from flows.cli.printing.answer import next_step, show_advice, show_places
+    from flows.cli.printing.terminal import legend, lost_lines, result_table
     from flows.publishing.pages import report_path
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
+from flows.cli.printing.answer import show_advice
 from flows.cli.printing.terminal import (
     ASKED,
     fits,
@@ -17,7 +18,6 @@ from flows.cli.printing.terminal import (
     print_line,
     print_rows,
     result_table,
-    show_advice,
 )
 from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD

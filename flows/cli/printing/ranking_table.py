@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import (
     OF_RATINGS,
@@ -15,7 +16,6 @@ from flows.cli.printing.terminal import (
     plain_table,
     print_line,
     say,
-    show_advice,
 )
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line

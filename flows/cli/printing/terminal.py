@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
-import polars as pl
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -15,11 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
-from tasks.kit.defaults import Thresholds
 from tasks.kit.printable import printable
 from tasks.reporting import wording
-from tasks.reporting.advice import advice, not_measured, policy
-from tasks.reporting.summary import MARK, detected, favoured
+from tasks.reporting.summary import detected, favoured
 from tasks.reporting.wording import PLAIN, listing, p_value
 
 COLOURS = {
@@ -436,28 +433,6 @@ def echo_data(text: str) -> None:
     """Print data; on a terminal, replace control characters, which could control it."""
     # Click strips colour codes when writing to a file, which would change the data.
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
-
-
-def show_advice(
-    console: Console, recommended: pl.DataFrame, wave: str, thresholds: Thresholds
-) -> None:
-    """Print whether to use each judge, and the policy that says so."""
-    lines = advice(recommended, wave)
-    if not lines:
-        return
-    table = Table.grid(padding=(0, 1))
-    for line in lines:
-        mark = f" {MARK}" if line.simulated else ""
-        words = Text.assemble(
-            f"{line.judge}{mark}: ", (line.recommendation, "bold"), f". {line.why}."
-        )
-        table.add_row(line.mark, words)
-    console.print(Text("Which judge to use", style="italic"))
-    console.print(table)
-    for sentence in (not_measured(recommended), policy(thresholds)):
-        if sentence:
-            print_line(console, sentence, style="dim")
-    print_line(console, "")
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:

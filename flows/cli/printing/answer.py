@@ -1,19 +1,47 @@
-"""The last three lines of an audit: report, warehouse, and what to do next."""
+"""The answer: which judge to use; and the last lines: where everything is, what to do next."""
 
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from flows.cli.printing.terminal import print_line
 from tasks.conclusions.position_bias import POSITION
+from tasks.kit.defaults import Thresholds
 from tasks.kit.printable import printable
+from tasks.reporting.advice import advice, not_measured, policy
+from tasks.reporting.summary import MARK
 from warehouse.peek import default_path
 
 SURPRISING = ("biased", "overlooks", "rewards", "mixed")
 """Findings whose evidence is worth a look, the most surprising first."""
+
+
+def show_advice(
+    console: Console, recommended: pl.DataFrame, wave: str, thresholds: Thresholds
+) -> None:
+    """Print whether to use each judge, and the policy that says so."""
+    lines = advice(recommended, wave)
+    if not lines:
+        return
+    table = Table.grid(padding=(0, 1))
+    for line in lines:
+        mark = f" {MARK}" if line.simulated else ""
+        words = Text.assemble(
+            f"{line.judge}{mark}: ", (line.recommendation, "bold"), f". {line.why}."
+        )
+        table.add_row(line.mark, words)
+    console.print(Text("Which judge to use", style="italic"))
+    console.print(table)
+    for sentence in (not_measured(recommended), policy(thresholds)):
+        if sentence:
+            print_line(console, sentence, style="dim")
+    print_line(console, "")
 
 
 def next_step(study: str, rows: Sequence[dict[str, Any]], warehouse: Path) -> str:
