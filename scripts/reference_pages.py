@@ -39,6 +39,7 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, Provider
 from tasks.readers.formats import FORMATS
 from tasks.statistics import STATISTICS, Statistic
+from warehouse.file_export import picked_columns
 from warehouse.store import Warehouse
 
 REPO = Path(__file__).resolve().parents[1]
@@ -472,14 +473,6 @@ def _grouped(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, list[tuple
     return groups
 
 
-PICKED = re.compile(
-    r"max\((\w+)\)\s+filter \(\s*(?:where )?statistic = '(\w+)'[^)]*\) as (\w+)", re.IGNORECASE
-)
-"""How a mart picks one number of one statistic as a column of its own."""
-
-PIVOTED = re.compile(r"'(\w+)' as (\w+)")
-"""How a mart that pivots names the columns of a statistic: its estimate, `_low` and `_high`."""
-
 MART_COLUMNS: dict[str, dict[str, str]] = tomllib.loads(
     (REPO / "warehouse" / "marts" / "columns.toml").read_text(encoding="utf-8")
 )
@@ -488,23 +481,12 @@ ENDS = {"_low": "lower", "_high": "upper"}
 
 def _picked(mart: str) -> dict[str, str]:
     """Return what the columns are that a mart picks from the rows of statistics."""
-    texts = [file.read_text(encoding="utf-8") for file in _mart_files() if file.stem == mart]
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
-    text = "\n".join(texts)
-    pivoted = [
-        (number, row, column + end)
-        for row, column in PIVOTED.findall(text)
-        for number, end in (("estimate", ""), ("low", "_low"), ("high", "_high"))
-    ]
     return {
         column: f"`{number}` of [`{row}`](statistics.md#{makers[row]})"
-        for number, row, column in (*PICKED.findall(text), *pivoted)
+        for column, (number, row) in picked_columns(mart).items()
         if row in makers
     }
-
-
-def _mart_files() -> list[Path]:
-    return [*(REPO / "warehouse" / "marts").glob("*.sql"), *(REPO / "schemas").glob("*.sql")]
 
 
 def _meaning(column: str, known: Mapping[str, str]) -> str:

@@ -16,12 +16,17 @@ from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.kit.catalogue import Catalogue, UnknownNameError, unknown
+from tasks.kit.defaults import DEFAULTS
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 from tasks.readers.formats import FORMATS
+from tasks.reporting import wording
+from tasks.reporting.summary import glossary
+from tasks.reporting.wording import count
 from tasks.statistics import STATISTICS, Row, Statistic
+from warehouse.file_export import column_meanings, marts, picked_columns
 
 HEADINGS = {
     "n": (
@@ -84,8 +89,32 @@ CALIBRATE_ROWS = {
     "well as the person left out",
     "ceiling": "agreement of people with each other",
 }
-"""Row or column of calibrate's tables -> its meaning."""
+TABLE_WORDS = {
+    "calibrate": CALIBRATE_ROWS,
+    "plan": {
+        "cast": "votes that are already in the warehouse",
+        "calls": "votes still to be asked for",
+        "at most": "US dollars that a budget reserves",
+        "with sham": "samples whose sham has the size of the perturbed text",
+        "dropped": "texts that failed a validity check, or that no template could change",
+        "smallest": "the smallest shift that the samples detect with 80 % power (raw p below .05)",
+        "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
+    },
+    "measure": {
+        "estimate": "the number that a statistic gives, with its 95 % interval beside it",
+        "p adj.": "the p-value, adjusted over the family of tests",
+        "value": "what the gate compares with its limit (`tolerance`), with its interval",
+        "why": "number of the footnote that gives the reason",
+        "rated by": "a judge, or a person",
+    },
+}
+"""Command -> word of its tables -> its meaning."""
 
+ENDS = {"_low": "lower end", "_high": "upper end", "_p": "p-value", "_reason": "why there is none"}
+"""End of the name of a column -> what it is of the column without this end."""
+
+PLACES = 3
+"""At most so many tables and marts are named for the meaning of a column."""
 
 LONG = 72
 """Texts of more characters are printed below the name of their setting."""
@@ -139,7 +168,11 @@ def known_names() -> set[str]:
     """Return every name that :func:`explain` knows."""
     listings = _listings()
     entries = {name for listing in listings.values() for name in listing.about}
-    return {*_rows(), *HEADINGS, *CALIBRATE_ROWS, *listings, *PROVIDERS, *entries}
+    words = {word for told in TABLE_WORDS.values() for word in told}
+    columns = column_meanings()
+    told = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS)}
+    picked = {column for mart in marts() for column in picked_columns(mart)}
+    return {*told, *picked, *listings, *PROVIDERS, *entries}
 
 
 def explain(name: str) -> None:
@@ -156,9 +189,13 @@ def explain(name: str) -> None:
         show_catalogues(title)
         return
     meanings = [*_statistics(name), *_catalogue_entries(name, listings), *_provider(name)]
+    meanings += [*_words(name)]
     if not meanings:
         near = str(unknown("name", name, sorted(known_names()))).partition(" Known: ")[0]
-        raise UnknownNameError(f"{near} `voirdire list` shows all names.")
+        raise UnknownNameError(
+            f"{near} `voirdire list` shows all names; the page of each mart is in "
+            "docs/reference/marts.md."
+        )
     say("\n\n".join(meanings))
 
 
@@ -166,8 +203,6 @@ def _statistics(name: str) -> Iterator[str]:
     """Explain a derived column, a column of a table, a statistic, or a row that one computes."""
     if derived := DERIVED.get(name):
         yield f"{name}: {derived.about}\n\n{_rendered(derived.made_by)}"
-    if meaning := CALIBRATE_ROWS.get(name.removeprefix("corrected, ")):
-        yield f"{name} (in the tables of `voirdire calibrate`): {meaning}."
     about, row = HEADINGS.get(name, ("", name))
     if about:
         yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
@@ -178,6 +213,26 @@ def _statistics(name: str) -> Iterator[str]:
             + "\n"
             + f"{_rendered(entry.measure)}"
         )
+
+
+def _words(name: str) -> Iterator[str]:
+    """Explain a word of a table, a finding, or a column of tables and marts."""
+    for command, words in TABLE_WORDS.items():
+        if meaning := words.get(name.removeprefix("corrected, ")):
+            yield f"{name} (in the tables of `voirdire {command}`): {meaning}."
+    if meaning := glossary(DEFAULTS).get(name):
+        yield f"{name} (finding): {meaning}"
+    columns = column_meanings()
+    for meaning, places in columns.get(name, {}).items():
+        more = [count(len(places) - PLACES, "other")] if len(places) > PLACES else []
+        yield f"{name} (column of {wording.listing([*places[:PLACES], *more])}): {meaning}."
+    picked = {mart: known[name] for mart in marts() if name in (known := picked_columns(mart))}
+    for mart, (number, row) in picked.items():
+        yield f"{name} (column of mart.{mart}): `{number}` of `{row}`; see `voirdire list {row}`."
+    for end, about in ENDS.items():
+        base = name.removesuffix(end)
+        if base != name and not picked and name not in columns and base in known_names():
+            yield f"{name} (column): {about} of `{base}`; see `voirdire list {base}`."
 
 
 def _rendered(documented: object) -> str:

@@ -17,6 +17,7 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
 from tasks.reporting.agreement_rows import NAMES
 from tasks.statistics import STATISTICS
+from warehouse.store import Warehouse
 
 
 def test_everything_is_listed() -> None:
@@ -155,3 +156,32 @@ def test_an_explained_name_has_its_origin(tmp_path: Path, monkeypatch: pytest.Mo
         result = CliRunner().invoke(main, ["list", "terse"])
     PROMPTS.read_own()
     assert f"terse (judge prompt): mine (your file {file})" in result.output
+
+
+def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    warehouse.save([], run="r1", study="s")
+    columns = warehouse.query(
+        "select distinct column_name from duckdb_columns() where database_name = current_database()"
+        " and (schema_name = 'mart' or comment is not null)"
+    )["column_name"]
+    assert {"wave", "more_questions", "position_consistency_low"} <= {*columns}
+    assert [name for name in columns if not explained(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("more_questions", "(column of judge_recommendations): further questions that would"),
+        ("detects some", "(finding): A detract perturbation made the answer worse: the judge"),
+        ("calls", "(in the tables of `voirdire plan`): votes still to be asked for."),
+        ("up_low", "(column of mart.flips): `low` of `flips_up`; see `voirdire list flips_up`."),
+    ],
+)
+def test_words_of_tables_are_explained(name: str, told: str) -> None:
+    assert f"{name} {told}" in explained(name)
+
+
+def explained(name: str) -> str:
+    """Return what ``voirdire list NAME`` prints; empty if it knows no such name."""
+    return CliRunner().invoke(main, ["list", name]).stdout
