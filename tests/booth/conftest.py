@@ -219,6 +219,17 @@ class Served:
         return self.process.returncode, said
 
 
+@pytest.fixture(scope="module")
+def shared(build: Make, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve one booth to tests that do not end it; each is a voter of its own."""
+    path = tmp_path_factory.mktemp("shared") / "v.duckdb"
+    build(4, {}, path)
+    voters = [f"--voter={voter}" for voter in ("reload", "wrong", "http", "desk")]
+    booth = Served(Warehouse(path), *voters, "--limit", "6")
+    yield booth
+    booth.stop()
+
+
 @pytest.fixture
 def served() -> Iterator[Callable[..., Served]]:
     """Return what starts booths; all end with the test."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import BrowserContext, BrowserType, Page, expect
 
 from warehouse.store import Warehouse
@@ -60,11 +59,8 @@ def test_two_voters_at_once_cast_all_their_votes(
     assert booth.errors.read_text() == ""
 
 
-def test_a_reload_and_another_day_go_on_where_one_was(
-    audited: Audited, served: Serve, enter: Enter
-) -> None:
-    booth = served(audited(), "--voter", "ann", "--limit", "6")
-    page = enter(booth.links["ann"])
+def test_a_reload_and_another_day_go_on_where_one_was(shared: Any, enter: Enter) -> None:
+    page = enter(shared.links["reload"])
     page.get_by_role("button", name="Tie").click()
     expect(page.get_by_role("status")).to_have_text("2 of 6")
     question = page.get_by_label("Question").inner_text()
@@ -73,7 +69,7 @@ def test_a_reload_and_another_day_go_on_where_one_was(
     context = page.context
     page.close()
     later = context.new_page()
-    later.goto(booth.links["ann"])
+    later.goto(shared.links["reload"])
     assert (place(later), later.get_by_label("Question").inner_text()) == ("2 of 6", question)
 
 
@@ -119,10 +115,9 @@ def test_a_killed_booth_has_lost_nothing(audited: Audited, served: Serve, enter:
 
 
 def test_a_wrong_and_a_reused_link_open_nothing_and_look_alike(
-    audited: Audited, served: Serve, enter: Enter, person: Callable[..., BrowserContext]
+    shared: Any, enter: Enter, person: Callable[..., BrowserContext]
 ) -> None:
-    booth = served(audited(), "--voter", "ann", "--limit", "6")
-    link = booth.links["ann"]
+    link = shared.links["wrong"]
     mine = enter(link)
     stranger = person().new_page()
     pages = []
@@ -140,11 +135,10 @@ def test_a_wrong_and_a_reused_link_open_nothing_and_look_alike(
 
 
 def test_by_http_from_elsewhere_the_origin_of_our_own_forms_is_ours(
-    audited: Audited, served: Serve, person: Callable[..., BrowserContext]
+    shared: Any, person: Callable[..., BrowserContext]
 ) -> None:
-    booth = served(audited(), "--voter", "ann", "--limit", "6")
     page = person().new_page()
-    address = booth.links["ann"].replace("127.0.0.1", "vote.example")
+    address = shared.links["http"].replace("127.0.0.1", "vote.example")
     page.goto(address)
     with page.expect_request(lambda request: request.method == "POST") as begun:
         page.get_by_role("button", name="Begin").click()
@@ -238,13 +232,16 @@ def test_a_form_that_is_sent_again_changes_nothing(
     assert [row[1] for row in warehouse.query(VOTES).rows()] == ["Answer 1"]
 
 
-@pytest.mark.parametrize("width", [390, 320])
-def test_a_phone(audited: Audited, served: Serve, enter: Enter, width: int) -> None:
+def test_a_phone(audited: Audited, served: Serve, enter: Enter) -> None:
     wide = "W" * 400 + "\n\n```\n" + "x = 1; " * 60 + "\n```\n\n" + "| a " * 30 + "|\n" + "|--" * 30
-    booth = served(audited(1, {0: wide}), "--voter", "ann", "--arms", "control", "--limit", "1")
-    page = enter(
-        booth.links["ann"], viewport={"width": width, "height": 800}, has_touch=True, is_mobile=True
-    )
+    voters = ("--voter", "390", "--voter", "320")
+    booth = served(audited(1, {0: wide}), *voters, "--arms", "control", "--limit", "1")
+    for width, link in booth.links.items():
+        size = {"width": int(width), "height": 800}
+        _vote_by_touch(enter(link, viewport=size, has_touch=True, is_mobile=True), int(width))
+
+
+def _vote_by_touch(page: Page, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == width
     one, two = (box.bounding_box() for box in page.get_by_role("article").all())
     assert one
@@ -260,11 +257,8 @@ def test_a_phone(audited: Audited, served: Serve, enter: Enter, width: int) -> N
     expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
 
 
-def test_a_desk_shows_the_answers_side_by_side(
-    audited: Audited, served: Serve, enter: Enter
-) -> None:
-    booth = served(audited(), "--voter", "ann", "--limit", "6")
-    page = enter(booth.links["ann"], viewport={"width": 1280, "height": 800})
+def test_a_desk_shows_the_answers_side_by_side(shared: Any, enter: Enter) -> None:
+    page = enter(shared.links["desk"], viewport={"width": 1280, "height": 800})
     one, two = (box.bounding_box() for box in page.get_by_role("article").all())
     assert one
     assert two

@@ -2,9 +2,7 @@
 
 import json
 import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from waiting import wait_for
 
 from schemas.judging import Votes
 from tasks.reporting.wording import number
@@ -67,12 +64,13 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     small = ("audit", "--limit", "3", "--judge", "offline/honest")
-    assert voirdire_process(*small).returncode == 0
-    first = warehouse.read(Votes)
     trap = tmp_path / "trap" / "litellm"
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise SystemExit('litellm was imported')")
     path = os.pathsep.join([str(trap.parent), environment["PYTHONPATH"]])
+    # A simulated judge needs no litellm either.
+    assert voirdire_process(*small, PYTHONPATH=path).returncode == 0
+    first = warehouse.read(Votes)
     report = tmp_path / "reports" / "quick.html"
     report.unlink()
     done = voirdire_process(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
@@ -107,9 +105,6 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
         "select study, cached, needed from mart.validity where perturbation is null order by study"
     )
     assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
-    # A new wave must ask, and a simulated judge needs no litellm either.
-    assert voirdire_process(*small, "--wave", "2", PYTHONPATH=path).returncode == 0
-    assert warehouse.query("select count(*) from votes").item() == 108
     # The trap works: for another judge the worker process dies of the import each time.
     folder = tmp_path / "desk"
     folder.mkdir()
@@ -119,42 +114,7 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     )
     assert failed.returncode == 1
     assert "litellm was imported. It was restarted 3 times" in failed.stderr
-    assert warehouse.query("select count(*) from votes").item() == 108
-
-
-@pytest.mark.slow
-def test_killed_run_goes_on_where_it_stopped(
-    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
-) -> None:
-    # So many that the run is not over when a busy machine comes to look.
-    words = ("audit", "--judge", "offline/honest", "--votes", "32")
-    run = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    _wait_for_votes(warehouse)
-    run.send_signal(signal.SIGKILL)
-    run.wait()
-    before = warehouse.read(Votes)
-    planned = 60 * 9 * 32
-    assert 0 < before.height < planned
-    done = voirdire(*words)
-    assert done.returncode == 0, done.stderr
-    killed, completed = warehouse.query("select state, asked from runs order by started_at").rows()
-    # What had been replied and not yet saved was in the journal, so it is not asked again.
-    state, kept = killed
-    assert state == "killed"
-    assert before.height <= kept < planned
-    rest = planned - kept
-    assert completed == ("completed", rest)
-    assert f"{planned} ballots: {kept} from the warehouse, {rest} cast" in done.stdout
-    assert not list(tmp_path.glob("**/*.jsonl"))
-    after = warehouse.read(Votes)
-    assert after.height == planned
-    assert after.join(before, on="ballot_id", how="semi").equals(before)
+    assert warehouse.query("select count(*) from votes").item() == 54
 
 
 @pytest.mark.slow
@@ -341,8 +301,6 @@ def test_study_of_people_and_models_runs_through_the_same_command(
         "flag",
         "--judge",
         "offline/honest",
-        "--judge",
-        "offline/random",
         "--name",
         "public",
     )
@@ -358,19 +316,14 @@ def test_study_of_people_and_models_runs_through_the_same_command(
         ("gender_bias", 142),
         ("rich_content", 142),
     ]
-    # two judges, each with four perturbations and its position
-    assert warehouse.query("select count(*) from mart.bias").item() == 10
+    # four perturbations and the position
+    assert warehouse.query("select count(*) from mart.bias").item() == 5
 
 
 def _own(folder: Path) -> Path:
     path = folder / "own.jsonl"
     path.write_text('{"question_id": "1", "question": "Why?", "anchor": "So.", "target": "Thus."}')
     return path
-
-
-def _wait_for_votes(warehouse: Warehouse) -> None:
-    saved = "select count(*) from votes"
-    wait_for(lambda: warehouse.path.exists() and warehouse.query(saved).item(), "no vote was saved")
 
 
 def test_what_a_data_file_knows_of_its_pairs_reaches_the_statistics(

@@ -13,9 +13,9 @@ from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
-# two questions, three arms, two orders
-BALLOTS = 12
-SMALL = ("audit", "local", "--limit", "2")
+# one question, three arms, two orders
+BALLOTS = 6
+SMALL = ("audit", "local", "--limit", "1")
 
 
 def test_the_study_asks_one_real_model() -> None:
@@ -29,7 +29,7 @@ def test_the_study_asks_one_real_model() -> None:
     reason="no model on this machine: run `make setup-local`",
 )
 def test_a_real_models_position_bias_is_seen(
-    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
+    voirdire: Voirdire, voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     done = voirdire_process(*SMALL)
     assert done.returncode == 0, done.stderr
@@ -43,8 +43,8 @@ def test_a_real_models_position_bias_is_seen(
     assert votes["prompt_tokens"].min() > 100
     simulated = warehouse.query("select distinct simulated from vote_log").rows()
     assert simulated == [(False,)]
-    # measured: it names the first answer every time
-    assert (votes["choice"] == "first").mean() > 0.75
+    # measured: it names the first answer every time, which six tosses of a coin do in 1 of 64
+    assert votes["choice"].to_list() == ["first"] * BALLOTS
     bias = warehouse.query(
         "select position_consistency, primacy from mart.position_bias where perturbation is null"
     ).row(0)
@@ -52,7 +52,7 @@ def test_a_real_models_position_bias_is_seen(
     page = (tmp_path / "reports" / "local.html").read_text(encoding="utf-8")
     assert "local/smollm2-135m" in page
     assert "imulated" not in page
-    again = voirdire_process(*SMALL)
+    again = voirdire(*SMALL)
     assert f"{BALLOTS} ballots: {BALLOTS} from the warehouse, 0 cast" in again.stdout
     assert warehouse.read(Votes).equals(votes)
 

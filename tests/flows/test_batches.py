@@ -48,12 +48,16 @@ def test_a_batch_brings_the_votes_that_single_calls_bring(
     voirdire: Voirdire, warehouse: Warehouse, batched: Any
 ) -> None:
     batched.behave(batch_seconds=1)
-    done = voirdire(*SMALL)
+    # beside it a judge that is asked live
+    done = voirdire(*SMALL, "--judge", "emu/two")
     assert done.returncode == 0, done.stderr
-    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    assert f"{2 * BALLOTS} cast, 0 without a reply" in done.stdout
     told = batched.stats()
-    assert (told["batches"], told["lines"], told["requests"]) == (1, BALLOTS, 0)
-    votes = warehouse.read(Votes)
+    assert (told["batches"], told["lines"], told["requests"]) == (1, BALLOTS, BALLOTS)
+    by_model = warehouse.read(Votes).group_by("model").len()
+    assert by_model["len"].to_list() == [BALLOTS] * 2
+    of_one = "select ballot_id from ballots where judge = 'emu/one'"
+    votes = warehouse.read(Votes).join(warehouse.query(of_one), on="ballot_id")
     assert votes["seconds"].min() >= 1
     (batch,) = warehouse.query("from batches").to_dicts()
     assert batch["state"] == "completed"
@@ -66,14 +70,15 @@ def test_a_batch_brings_the_votes_that_single_calls_bring(
     batched.provider()
     again = voirdire(*SMALL)
     assert f"{BALLOTS} from the warehouse, 0 cast" in again.stdout
-    assert batched.stats()["requests"] == 0
+    assert batched.stats()["requests"] == BALLOTS
     # asked anew, a single call sends and brings the same
     live = voirdire(*SMALL, "--wave", "live")
     assert live.returncode == 0, live.stderr
     told = batched.stats()
-    assert (told["requests"], told["prompts"]) == (BALLOTS, BALLOTS)
+    assert told["requests"] == 2 * BALLOTS
     both = (
         "select wave, pair_id, shown_first, repeat, v.* from votes v join ballots using (ballot_id)"
+        " where judge = 'emu/one'"
     )
     rows = warehouse.query(both).drop("ballot_id", "run", "saved_at", "cast_at", "seconds")
     # litellm puts the route before the model that vLLM reports for a single call
@@ -111,6 +116,12 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
+def _restore(files: dict[Path, bytes]) -> None:
+    """Make files what they were."""
+    for file, content in files.items():
+        file.write_bytes(content)
+
+
 def _change(warehouse: Warehouse, *statements: str) -> None:
     with duckdb.connect(str(warehouse.path)) as connection:
         for statement in statements:
@@ -118,49 +129,31 @@ def _change(warehouse: Warehouse, *statements: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("written_down", [True, False])
-def test_a_killed_run_goes_on_with_the_same_batch(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin, written_down: bool
+def test_the_batch_of_a_killed_run_is_found_again_unless_it_is_gone(
+    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
 ) -> None:
     _kill(begin())
-    if not written_down:
-        # as if it had died before it could keep the provider's id
-        _change(warehouse, "update batches set state = 'intended', provider_batch = null")
     batched.behave(batch_seconds=1)
-    done = voirdire(*SMALL)
-    assert done.returncode == 0, done.stderr
-    assert f"{BALLOTS} from the warehouse, 0 cast, 0 without a reply" in done.stdout
-    told = batched.stats()
-    assert (told["batches"], told["lines"], told["replies"]) == (1, BALLOTS, BALLOTS)
-    assert warehouse.read(Votes).height == BALLOTS
-    runs = warehouse.query("select state, asked, cost_usd from runs order by started_at").rows()
-    cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
-    # who sent the batch paid for it
-    assert runs == [("killed", BALLOTS, pytest.approx(cost)), ("completed", 0, 0)]
-    assert _states(warehouse) == ["completed"]
-
-
-@pytest.mark.slow
-def test_a_run_that_died_before_it_sent_its_batch_left_nothing(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
-) -> None:
-    _kill(begin())
-    _change(
-        warehouse,
-        "update batches set state = 'intended', provider_batch = null, batch = 'other'",
-        "update batched_ballots set batch = 'other'",
-    )
-    batched.behave(batch_seconds=0)
-    done = voirdire(*SMALL)
-    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
-    assert _states(warehouse) == ["never sent", "completed"]
-
-
-@pytest.mark.slow
-def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any, begin: Begin
-) -> None:
-    _kill(begin())
+    kept = [file for file in warehouse.path.parent.glob("voirdire.duckdb*") if file.is_file()]
+    left = {file: file.read_bytes() for file in kept}
+    not_written_down = "update batches set state = 'intended', provider_batch = null"
+    # first as it was killed; then as if it had died before it could keep the provider's id
+    for change in ((), (not_written_down,)):
+        _restore(left)
+        _change(warehouse, *change)
+        done = voirdire(*SMALL)
+        assert done.returncode == 0, done.stderr
+        assert f"{BALLOTS} from the warehouse, 0 cast, 0 without a reply" in done.stdout
+        told = batched.stats()
+        assert (told["batches"], told["lines"], told["replies"]) == (1, BALLOTS, BALLOTS)
+        assert warehouse.read(Votes).height == BALLOTS
+        runs = warehouse.query("select state, asked, cost_usd from runs order by started_at").rows()
+        cost = (told["prompt_tokens"] + 2 * told["completion_tokens"]) / 1e6
+        # who sent the batch paid for it
+        assert runs == [("killed", BALLOTS, pytest.approx(cost)), ("completed", 0, 0)]
+        assert _states(warehouse) == ["completed"]
+    # one that cannot be read is not asked again until it is surely gone
+    _restore(left)
     batched.behave(batch_seconds=0)
     _change(warehouse, "update batches set provider_batch = 'batch_9'")
     done = voirdire(*SMALL)
@@ -173,6 +166,13 @@ def test_a_batch_that_cannot_be_read_is_not_asked_again_until_it_is_surely_gone(
     done = voirdire(*SMALL)
     assert _states(warehouse) == ["lost", "completed"]
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    # a run that died before it sent its batch left nothing
+    _restore(left)
+    never_sent = f"{not_written_down}, batch = 'other'"
+    _change(warehouse, never_sent, "update batched_ballots set batch = 'other'")
+    done = voirdire(*SMALL)
+    assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
+    assert _states(warehouse) == ["never sent", "completed"]
 
 
 @pytest.mark.slow
@@ -323,17 +323,3 @@ def test_a_judge_that_cannot_be_asked_in_batches_is_refused_at_once(
     assert done.returncode == 2
     assert "emu/one has mode 'batch', but batches cannot be sent to 'cohere'" in _said(done)
     assert emulated.stats()["requests"] == 0
-
-
-@pytest.mark.slow
-def test_two_kinds_of_judges_at_once(
-    voirdire: Voirdire, warehouse: Warehouse, batched: Any
-) -> None:
-    batched.behave(batch_seconds=1)
-    done = voirdire(*SMALL, "--judge", "emu/two")
-    assert done.returncode == 0, done.stderr
-    told = batched.stats()
-    assert (told["lines"], told["requests"]) == (BALLOTS, BALLOTS)
-    by_model = warehouse.read(Votes).group_by("model").len()
-    assert by_model["len"].to_list() == [BALLOTS] * 2
-    assert _states(warehouse) == ["completed"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, wait_for
 
 from schemas.judging import Votes
 from warehouse.store import Warehouse
@@ -192,13 +192,11 @@ def test_a_server_that_is_not_there_is_told_at_once_and_left_alone_soon(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_every_reply_that_came(
     begin: Callable[..., "subprocess.Popen[bytes]"],
     warehouse: Warehouse,
     emulated: Any,
     tmp_path: Path,
-    stop: signal.Signals,
 ) -> None:
     emulated.provider(timeout_seconds=900)
     emulated.behave(latency=1)
@@ -211,8 +209,8 @@ def test_a_signal_keeps_every_reply_that_came(
     while (replies := emulated.stats()["replies"]) != settled:
         settled = replies
         time.sleep(1.5)
-    process.send_signal(stop)
-    assert process.wait(timeout=PATIENCE_SECONDS) == 128 + stop
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=PATIENCE_SECONDS) == 128 + signal.SIGTERM
     line = said(tmp_path).read_text().splitlines()[-1]
     assert line == "voirdire: stopped. All saved votes are kept. Run the command again to continue."
     assert warehouse.query("select state from runs").item() == "cancelled"
@@ -252,22 +250,44 @@ def test_a_signal_waits_for_no_file_that_is_busy_and_no_server(
 
 
 @pytest.mark.slow
-def test_the_server_learns_from_the_next_run_that_one_was_killed(
+def test_killed_run_goes_on_where_it_stopped(
     begin: Callable[..., "subprocess.Popen[bytes]"],
     voirdire: Voirdire,
     warehouse: Warehouse,
+    emulated: Any,
     ask_server: Callable[..., Any],
 ) -> None:
+    emulated.provider(timeout_seconds=900)
+    emulated.behave(latency=1)
     process = begin(*SMALL)
+    # what is asked from now on is not answered, so the run cannot end before it is killed
+    emulated.behave(latency=600)
+    wait_for(lambda: warehouse.query("select count(*) from votes").item(), "no vote was saved")
     process.kill()
     process.wait()
-    (run,) = warehouse.query("select run from runs")["run"]
+    emulated.behave(latency=0)
+    before = warehouse.read(Votes)
+    assert 0 < before.height < BALLOTS
+    run = warehouse.query("select run from runs").item()
     assert ask_server(f"/flow_runs/{run}")["state_type"] == "RUNNING"
-    again = voirdire(*SMALL)
-    assert again.returncode == 0, again.stderr
+    done = voirdire(*SMALL)
+    assert done.returncode == 0, done.stderr
+    # The server learns from the next run that one was killed.
     assert ask_server(f"/flow_runs/{run}")["state_type"] == "CRASHED"
     ended = warehouse.query("select run from runs where state = 'completed'").item()
     assert ask_server(f"/flow_runs/{ended}")["state_type"] == "COMPLETED"
+    killed, completed = warehouse.query("select state, asked from runs order by started_at").rows()
+    # What had been replied and not yet saved was in the journal, so it is not asked again.
+    state, kept = killed
+    assert state == "killed"
+    assert before.height <= kept < BALLOTS
+    assert completed == ("completed", BALLOTS - kept)
+    assert f"{BALLOTS} ballots: {kept} from the warehouse, {BALLOTS - kept} cast" in done.stdout
+    assert emulated.stats()["replies"] == BALLOTS
+    assert not list(warehouse.path.parent.glob("**/*.jsonl"))
+    after = warehouse.read(Votes)
+    assert after.height == BALLOTS
+    assert after.join(before, on="ballot_id", how="semi").equals(before)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.served, pytest.mark.slow]
 
 STEADY = {"omega": 1.5, "nu": 0.5, "seed": 1}
 CHANGED = {**STEADY, "kappa": 6}
-"""From the fifth wave on it takes the first slot nearly always."""
+"""From the third wave on it takes the first slot nearly always."""
 
 FAILS = "Wrong. [[fail]]"
-WAVES = [f"2026-11-{day}" for day in range(20, 27)]
+WAVES = [f"2026-11-{day}" for day in range(20, 25)]
 WORDS = (
     "audit",
     "--judge",
@@ -33,7 +33,7 @@ WORDS = (
 )
 
 
-def test_seven_waves_with_a_judge_that_changes_on_the_fifth(
+def test_five_waves_with_a_judge_that_changes_on_the_third(
     voirdire: Voirdire,
     warehouse: Warehouse,
     emulated: Any,
@@ -44,7 +44,7 @@ def test_seven_waves_with_a_judge_that_changes_on_the_fifth(
     two = {**STEADY, "seed": 2}
     for place, wave in enumerate(WAVES, 1):
         # Each wave's votes are drawn anew, as at a temperature above 0: the other judge varies too.
-        emulated.behave(traits={"one": CHANGED if place >= 5 else STEADY, "two": two}, vary=True)
+        emulated.behave(traits={"one": CHANGED if place >= 3 else STEADY, "two": two}, vary=True)
         done = voirdire(*WORDS, "--wave", wave)
         assert done.returncode == 0, done.stderr
         # control, experimental and sham of 20 questions, two votes, two judges
@@ -73,8 +73,8 @@ def _has_one_alert(warehouse: Warehouse) -> None:
     alerts = warehouse.query(
         "select distinct judge, wave from drifts where study = 'waves' and state = 'alert'"
     ).rows()
-    # Suspected in the fifth wave, the sixth confirms it; what follows has a new baseline.
-    assert alerts == [("emu/one", WAVES[5])]
+    # Suspected in the third wave, the fourth confirms it; what follows has a new baseline.
+    assert alerts == [("emu/one", WAVES[3])]
 
 
 def _is_one_verdict(voirdire: Voirdire, word: str) -> None:

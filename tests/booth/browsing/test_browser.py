@@ -2,28 +2,31 @@
 
 import signal
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
-import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from warehouse.store import Warehouse
 
 Serve = Callable[..., Any]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
 def test_a_flipped_pair_by_keys_alone(
-    browsed: Warehouse,
-    served: Serve,
-    person: Callable[..., BrowserContext],
-    width: int,
-    scheme: str,
+    browsed: Warehouse, served: Serve, person: Callable[..., BrowserContext]
 ) -> None:
     site = served(browsed, "--judge", "offline/honest", command="browse")
     link = site.said.splitlines()[0]
-    page = person(viewport={"width": width, "height": 800}, color_scheme=scheme).new_page()
+    for width, scheme in product((1280, 390), ("light", "dark")):
+        context = person(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        _go_by_keys(context.new_page(), link, width)
+    # The browsers keep their connections open, and it ends without a word.
+    assert site.stop(signal.SIGINT) == (0, "")
+    assert site.errors.read_text() == ""
+
+
+def _go_by_keys(page: Page, link: str, width: int) -> None:
+    """Find a flipped pair by keys alone."""
     errors: list[str] = []
     asked: list[str] = []
     page.on("console", lambda message: errors.append(message.text))
@@ -60,14 +63,13 @@ def test_a_flipped_pair_by_keys_alone(
     assert [address for address in asked if not address.startswith(base)] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_without_a_word(
-    browsed: Warehouse, served: Serve, person: Callable[..., BrowserContext], number: int
+    browsed: Warehouse, served: Serve, person: Callable[..., BrowserContext]
 ) -> None:
     site = served(browsed, "--pair", "demo/0/a2", command="browse")
     page = person().new_page()
     # A browser keeps its connection open.
     page.goto(site.said.splitlines()[0])
     expect(page.get_by_role("status")).to_have_text("1 of 2")
-    assert site.stop(number) == (0, "")
+    assert site.stop(signal.SIGTERM) == (0, "")
     assert site.errors.read_text() == ""

@@ -94,27 +94,32 @@ def test_all_commands_stand_in_four_sections() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_names(shell: str, tmp_path: Path) -> None:
+def test_shells_complete_names(shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = CliRunner().invoke(main, ["completion", shell]).stdout
     assert "_VOIRDIRE_COMPLETE" in script
+    monkeypatch.chdir(tmp_path)
 
-    def completed(*words: str) -> set[str]:
-        environment = {
-            **os.environ,
+    def asked(*words: str) -> dict[str, str]:
+        return {
             "_VOIRDIRE_COMPLETE": f"{shell}_complete",
             "COMP_WORDS": shlex.join(["voirdire", *words]),
             "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
         }
-        done = subprocess.run(
-            [Path(sys.executable).with_name("voirdire")],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=tmp_path,
-            check=True,
-        )
+
+    def completed(*words: str) -> set[str]:
+        done = CliRunner().invoke(main, [], prog_name="voirdire", env=asked(*words))
+        assert done.exit_code == 0, done.output
         return {re.split(r"[,\t]", line)[-1] for line in done.stdout.split()}
 
+    # As the shell asks, and then in this process.
+    done = subprocess.run(
+        [Path(sys.executable).with_name("voirdire")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **asked("audit", "--judge", "offline/d")},
+        check=True,
+    )
+    assert "offline/dazzled" in re.split(r"[,\s]", done.stdout)
     assert "offline/dazzled" in completed("audit", "--judge", "offline/d")
     assert "quick" in completed("report", "qui")
     assert "fake_reference" in completed("show", "--perturbation", "fake")

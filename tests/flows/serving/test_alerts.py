@@ -27,15 +27,14 @@ from flows.studies import STUDIES
 from schemas.results import Drifts
 from warehouse.store import Saving, Warehouse
 
-state, step, named = sys.argv[1:]
 DRIFT = {
     "dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "w2", "mode": "balanced",
     "measure": "mps_drift", "epoch": 1, "base": "w1", "estimate": 0.3, "level": 0.05,
     "minimum": 0.05,
-    "n": 30, "clusters": 30, "state": state, "simulated": True, "perturbation": "boast",
+    "n": 30, "clusters": 30, "simulated": True, "perturbation": "boast",
 }
 
-async def main():
+async def end(state, step, named):
     warehouse = Warehouse(f"{named}.duckdb" if named else None)
     made = [KeptDeployment.of(audit, n, "", [], STUDIES[n]) for n in ("watch", "deep")]
     async with get_client() as client:
@@ -48,7 +47,7 @@ async def main():
         study = STUDIES["watch"].study.model_copy(update={"wave": "w2"})
         row = first_row("audit", str(run.id), study, datetime.now(UTC))
         warehouse.start_run({**row, "state": "completed"})
-        drifts = Drifts.of(Drifts.draft(pl.DataFrame([DRIFT])))
+        drifts = Drifts.of(Drifts.draft(pl.DataFrame([{**DRIFT, "state": state}])))
         warehouse.save([Saving(Drifts, drifts)], run=str(run.id), study="watch")
         for hook in audit.on_completion_hooks * 2:
             await hook(audit, run, Completed())
@@ -61,6 +60,11 @@ async def main():
         for each in made:
             await client.delete_deployment(each.registered.id)
 
+async def main():
+    for case in json.loads(sys.argv[1]):
+        await end(*case)
+        print("end of a case", file=sys.stderr, flush=True)
+
 asyncio.run(main())
 """
 WATCH = 'about = "x"\non_alert = "deep"\n[study]\njudges = ["offline/random"]\nwave = "{date}"\n'
@@ -68,21 +72,25 @@ DEEP = 'about = "x"\ncron = "0 0 1 1 *"\n[study]\njudges = ["ada/one"]\n'
 ADA = "[provider]\nkey_variable = 'ADA_API_KEY'\n[judges.one]\nmodel = 'openai/one'\n"
 
 
+End = tuple[str, str, str]
+"""The state of the drift, whether the other study is switched on, the name of the warehouse."""
+
+
 @pytest.fixture
-def watched(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[list[str], str]]:
-    """Return what was started, and what was said, when ``watch`` ends with drift in a state."""
+def watched(
+    environment: dict[str, str], tmp_path: Path
+) -> Callable[..., list[tuple[list[str], str]]]:
+    """Return what was started, and what was said, at each of several ends of ``watch``."""
     studies, providers = tmp_path / "voirdire" / "studies", tmp_path / "providers"
     studies.mkdir(parents=True)
     providers.mkdir()
     (studies / "watch.toml").write_text(WATCH)
     (providers / "ada.toml").write_text(ADA)
 
-    def end(
-        state: str, step: str, deep: str = "budget_usd = 3", named: str = ""
-    ) -> tuple[list[str], str]:
+    def end(*ends: End, deep: str) -> list[tuple[list[str], str]]:
         (studies / "deep.toml").write_text(f"{DEEP}{deep}\n")
         done: Any = subprocess.run(
-            [sys.executable, "-c", SCRIPT, state, step, named],
+            [sys.executable, "-c", SCRIPT, json.dumps(ends)],
             cwd=tmp_path,
             env={
                 **environment,
@@ -95,31 +103,31 @@ def watched(environment: dict[str, str], tmp_path: Path) -> Callable[..., tuple[
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
+        started = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "["]
+        said = done.stderr.split("end of a case\n")[:-1]
+        return list(zip(started, said, strict=True))
 
     return end
 
 
-# The first is the served warehouse; the other is beside it, which a form names in this way.
-@pytest.mark.parametrize("named", ["", "other"])
-def test_an_alert_starts_the_other_study_once(watched: Any, named: str, tmp_path: Path) -> None:
-    started, said = watched("alert", "on", named=named)
-    assert started == ["deep"]
-    assert "Drift was found: started deep" in said
+def test_an_alert_starts_the_other_study_once(watched: Any, tmp_path: Path) -> None:
+    # The first is the served warehouse; the other is beside it, which a form names in this way.
+    served, beside, off, suspect = watched(
+        ("alert", "on", ""),
+        ("alert", "on", "other"),
+        ("alert", "off", ""),
+        ("suspect", "on", ""),
+        deep="budget_usd = 3",
+    )
+    for started, said in (served, beside):
+        assert started == ["deep"]
+        assert "Drift was found: started deep" in said
     assert not (tmp_path / "other").exists()
+    assert off[0] == suspect[0] == []
+    assert "`voirdire schedules --on deep`" in off[1]
 
 
-@pytest.mark.parametrize(
-    ("state", "step", "deep", "part"),
-    [
-        ("alert", "off", "budget_usd = 3", "`voirdire schedules --on deep`"),
-        ("alert", "on", "", "it can spend money and has no budget_usd"),
-        ("suspect", "on", "budget_usd = 3", ""),
-    ],
-)
-def test_what_may_not_spend_is_not_started(
-    watched: Any, state: str, step: str, deep: str, part: str
-) -> None:
-    started, said = watched(state, step, deep)
+def test_what_may_not_spend_is_not_started(watched: Any) -> None:
+    ((started, said),) = watched(("alert", "on", ""), deep="")
     assert started == []
-    assert part in said
+    assert "it can spend money and has no budget_usd" in said
