@@ -20,36 +20,6 @@ SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
 pytestmark = pytest.mark.served
 
 
-@pytest.mark.slow
-def test_planted_biases_come_back(voirdire: Voirdire, warehouse: Warehouse) -> None:
-    done = voirdire(
-        "audit",
-        "--judge",
-        "offline/honest",
-        "--judge",
-        "offline/gullible",
-        "--votes",
-        "6",
-        "--perturbation",
-        "fake_reference",
-        "--perturbation",
-        "factual_error",
-    )
-    assert done.returncode == 0, done.stderr
-    rows = warehouse.query("select judge, perturbation, shift, finding, simulated from mart.bias")
-    found = {(r["judge"], r["perturbation"]): r for r in rows.to_dicts()}
-    # gullible gives references one logit, honest minds errors by two and a half (offline.toml)
-    assert found["offline/gullible", "fake_reference"]["finding"] == "biased"
-    assert found["offline/gullible", "fake_reference"]["shift"] > 0.05
-    assert abs(found["offline/honest", "fake_reference"]["shift"]) < 0.1
-    assert found["offline/honest", "factual_error"]["finding"] == "detects"
-    assert all(rows["simulated"])
-    for text in ("offline/gullible", "(simulated)", "fake_reference", "biased", "warehouse:"):
-        assert text in done.stdout
-    # 60 questions: a control, two experimental and two sham pairs, 6 votes, 2 judges
-    assert "3600 ballots: 0 from the warehouse, 3600 cast, 0 without a reply" in done.stdout
-
-
 DESK = """
 [provider]
 api_base = "http://127.0.0.1:9/v1"

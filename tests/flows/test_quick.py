@@ -65,6 +65,14 @@ def test_quick_says_what_is_planted(audited: tuple[Callable[..., Any], Any, Path
     assert {(judge, name): word for judge, name, word in cells} == {
         (judge, name): word for judge, own in PLANTED.items() for name, word in own.items()
     }
+    shifts = dict(
+        warehouse.query(
+            "select replace(judge, 'offline/', ''), shift from mart.bias "
+            "where perturbation = 'fake_reference'"
+        ).rows()
+    )
+    assert shifts["dazzled"] > 0.05
+    assert abs(shifts["fair"]) < 0.1
     # The queries of the README give what stands there.
     queries = QUERIES.findall(README.read_text(encoding="utf-8"))
     assert len(queries) == 3

@@ -63,8 +63,9 @@ class Serving:
             "PREFECT_HOME": str(folder / "prefect"),
             "PYTHONPATH": str(ROOT),
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
-            # An audit tries less often, which commands in this process would take over.
+            # Of audits they are less, which commands in this process would take over.
             "PREFECT_CLIENT_MAX_RETRIES": "5",
+            "PREFECT_API_REQUEST_TIMEOUT": "60",
             "COLUMNS": "200",
             "NO_COLOR": "1",
         }
@@ -96,19 +97,37 @@ class Serving:
         wait_for(lambda: not self._answers(), "the server did not end")
         return code, self.log.read_text()[before:]
 
-    def run(
-        self, *words: str, folder: Path | None = None, **more: str
-    ) -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
         """Run another command of the same user, in this process."""
-        done: subprocess.CompletedProcess[str] = self._voirdire_in(
-            folder or self.folder, self.environment
-        )(*words, **more)
+        # Here Prefect has read its settings before the command finds the server.
+        own = {"PREFECT_API_URL": self.api, "PREFECT_API_AUTH_STRING": self.auth}
+        named = {**self.environment, **(own if words[0] == "schedules" else {})}
+        done: subprocess.CompletedProcess[str] = self._voirdire_in(self.folder, named)(
+            *words, **more
+        )
         return done
+
+    def run_apart(self, *words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+        """Run a command in a process of its own."""
+        return subprocess.run(
+            [sys.executable, "-m", "flows.cli", *words],
+            cwd=folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
 
     def _answers(self) -> bool:
         with socket.socket() as one:
             one.settimeout(1)
             return one.connect_ex(("127.0.0.1", self.port)) == 0
+
+    @property
+    def api(self) -> str:
+        """The address of its server."""
+        return f"http://127.0.0.1:{self.port}/api"
 
     @property
     def auth(self) -> str:
@@ -209,15 +228,8 @@ def serving(
 def joined(serving: Any) -> "subprocess.CompletedProcess[str]":
     """Audit, in a process that ends, while it serves."""
     words = ("audit", "--limit", "2", "--judge", "offline/random", "--name", "joined")
-    return subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words],
-        cwd=serving.folder,
-        env=serving.environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    done: subprocess.CompletedProcess[str] = serving.run_apart(*words, folder=serving.folder)
+    return done
 
 
 def test_it_tells_what_is_served_and_how_to_switch_it_on(serving: Any) -> None:
@@ -342,10 +354,10 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
 def test_schedules_of_studies_elsewhere_are_shown_too(serving: Any, tmp_path: Path) -> None:
     there = serving.run("schedules")
     assert "minutely" in there.stdout, there.stderr
-    elsewhere = serving.run("schedules", folder=tmp_path)
+    elsewhere = serving.run_apart("schedules", folder=tmp_path)
     assert sorted(elsewhere.stdout.splitlines()) == sorted(there.stdout.splitlines())
     # From now on each minute would take a process of its own.
-    switched = serving.run("schedules", "--off", "minutely", folder=tmp_path)
+    switched = serving.run_apart("schedules", "--off", "minutely", folder=tmp_path)
     assert switched.returncode == 0, switched.stderr
     assert not serving.deployment("minutely")["schedules"][0]["active"]
 
@@ -420,7 +432,7 @@ def test_a_study_added_while_serving_hides_no_schedule(serving: Any) -> None:
 
 def test_an_audit_joins_the_users_own_server(serving: Any, joined: Any) -> None:
     assert joined.returncode == 0, joined.stderr
-    assert f"http://127.0.0.1:{serving.port}/api" in joined.stdout
+    assert serving.api in joined.stdout
     assert serving.auth not in joined.stdout + joined.stderr
     query = {"flow_runs": {"name": {"like_": "joined "}}}
     [run] = serving.ask("POST", "/flow_runs/filter", query)[1]
@@ -436,9 +448,8 @@ def test_a_second_one_says_that_the_first_runs(serving: Any) -> None:
     assert other.returncode == 2
     assert f"port {serving.port} of 127.0.0.1 cannot be used" in other.stderr
     # Somebody's server is not attached to because it answers, nor without its string.
-    url = f"http://127.0.0.1:{serving.port}/api"
     home = {"PREFECT_HOME": str(serving.folder), "VOIRDIRE_PROVIDERS": ""}
-    named = serving.run("audit", "--limit", "2", "--server", url, **home)
+    named = serving.run("audit", "--limit", "2", "--server", serving.api, **home)
     assert named.returncode == 2
     assert "asks for authentication: set PREFECT_API_AUTH_STRING" in named.stderr
 
