@@ -57,13 +57,31 @@ def sides(contests: pl.DataFrame) -> pl.DataFrame:
     only) and ``human`` in [0, 1]; ``longer`` and ``marked``, the excess length and markup of its
     answer. In a pair, ``own`` is the model that comes first by name.
     """
-    ordered = contests.with_columns(pl.col("anchor_author", "target_author").cast(pl.String)).sort(
-        Contests.place().key
-    )
+    ordered = contests.sort(Contests.place().key)
+    # As codes: texts of millions of rows take several times as long.
+    cluster = pl.Series("cluster", numbered(ordered["cluster"])[0])
+    ordered = ordered.with_columns(cluster, *_authors(ordered))
     both = pl.concat([_seen(ordered, "target", "anchor"), _seen(ordered, "anchor", "target")])
-    pairs = both.filter(pl.col("own") < pl.col("other"))
-    named = pairs.with_columns(subgroup=pl.concat_str("own", "other", separator=VERSUS))
-    return pl.concat([both.with_columns(subgroup=pl.col("own")), named])
+    named = both.filter(pl.col("own") < pl.col("other")).with_columns(subgroup=pl.col("pair"))
+    return pl.concat([both.with_columns(subgroup=pl.col("own")), named]).drop("pair")
+
+
+def _authors(contests: pl.DataFrame) -> list[pl.Series]:
+    """Return the authors and their ``pair`` as ``pl.Enum`` of all names, in order."""
+    anchor, target = (contests[side].cast(pl.String) for side in ("anchor_author", "target_author"))
+    models = sorted({*anchor.unique(), *target.unique()})
+    codes = [
+        side.cast(pl.Enum(models)).to_physical().cast(pl.Int64).to_numpy()
+        for side in (anchor, target)
+    ]
+    present, which = combined(
+        [(np.minimum(*codes), len(models)), (np.maximum(*codes), len(models))]
+    )[::-1]
+    pairs = [
+        f"{models[at // len(models)]}{VERSUS}{models[at % len(models)]}" for at in present.tolist()
+    ]
+    names = pl.Enum(sorted({*models, *pairs}))
+    return [anchor.cast(names), target.cast(names), pl.Series("pair", pairs, names)[which]]
 
 
 def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
@@ -74,6 +92,7 @@ def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
     length, others = (pl.col(f"{side}_length") for side in (own, other))
     return contests.select(
         *TEXTS,
+        "pair",
         "votes",
         "simulated",
         "label_chance",
@@ -154,7 +173,7 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
     alike = first["label_chance"] == second["label_chance"]
     own, models = numbered(means["own"])
     which, pair = combined([(own[one], models), (own[other], models)])
-    names = means["own"].cast(pl.String).unique().sort()
+    names = cast("pl.Enum", means["own"].dtype).categories
     texts = [f"{names[at // models]}{VERSUS}{names[at % models]}" for at in pair.tolist()]
     return first.select(
         *place,

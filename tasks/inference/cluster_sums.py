@@ -73,7 +73,9 @@ class Groups(NamedTuple):
         if starts[-1] <= SUMS_AT_ONCE:
             yield self, slice(None)
             return
-        order = np.argsort(self.cell, kind="stable")
+        # NumPy sorts integers of 16 bits several times as fast.
+        narrow = np.uint16 if count <= 2**16 else np.int64
+        order = np.argsort(self.cell.astype(narrow), kind="stable")
         bounds = np.searchsorted(self.cell[order], np.arange(count + 1))
         first = 0
         while first < count:
@@ -181,6 +183,8 @@ def numbered(column: pl.Series) -> tuple[Numbers, int]:
             return _all_zero(len(column)), 1
         order = column.to_physical().cast(pl.Int64)
         return ((order.fill_null(-1) + 1) if nulls else order).to_numpy(), values + nulls
+    if column.dtype.is_integer():  # codes already
+        return column.to_numpy(), int(column.max() or 0) + 1  # type: ignore[arg-type]
     if column.dtype != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():

@@ -57,16 +57,17 @@ def self_score_error(contests: DataFrame[Contests]) -> Rows:
     others' means sum to .75, so the error is 1.5 / .75 - 1 = 1.
     """
     judge = pl.col("judge").cast(pl.String)
+    author = pl.col("own").cast(pl.String)
     authors = pl.col("anchor_author", "target_author").cast(pl.String)
     if contests.filter(pl.any_horizontal(authors == judge)).is_empty():
         return []
     rows = sides(contests).filter(pl.col("subgroup") == pl.col("own"))
     others = (
-        rows.filter(pl.col("judge") != pl.col("own"), ~pl.col("simulated").fill_null(value=False))
+        rows.filter(judge != author, ~pl.col("simulated").fill_null(value=False))
         .group_by(ITEM, maintain_order=True)
         .agg(others=pl.col("score").mean())
     )
-    own = rows.filter(pl.col("judge") == pl.col("own")).join(others, on=ITEM, how="left")
+    own = rows.filter(judge == author).join(others, on=ITEM, how="left")
     if own.is_empty():
         return []
     known = pl.col("score").is_not_null() & pl.col("others").is_not_null()
