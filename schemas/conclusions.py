@@ -208,13 +208,13 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         isin=RECOMMENDATIONS, description="what its gates say together, by the study's policy"
     )
     reasons: str = name(
-        "what forbids or limits its use, failed or undecided, the gravest first, each with its "
+        "what forbids or limits its use, failed or inconclusive, the gravest first, each with its "
         "interval and limit or the questions that it lacks; null if nothing does",
         nullable=True,
     )
     undecided: str = name(
-        "position or validity that is not decided, which makes the data not enough, and drift that "
-        "is not decided and limits nothing; null if there is none",
+        "position or validity that is inconclusive, which makes the data not enough, and drift "
+        "that is inconclusive and limits nothing; null if there is none",
         nullable=True,
     )
     more_questions: int = optional(

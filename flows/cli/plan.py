@@ -143,7 +143,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
 
 
 def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
-    """Say what the study's results leave undecided, if it was measured, as recommendations do."""
+    """Say what the study's results leave inconclusive, if it was measured, as recommendations do."""
     path = Path(warehouse or default_path())
     if not path.is_file():
         return
@@ -152,8 +152,9 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         yield f"Questions that study {study.name} lacks, if its estimates stay as they are:"
         yield from lines
         yield (
-            "The recommendations name the same numbers of questions for undecided gates. The "
-            "tables below show which shift a new study of this design detects."
+            "The recommendations name the same numbers of questions. How many labels of people "
+            f"agreement needs is told by `voirdire calibrate {study.name}`. The tables below show "
+            "which shift a new study of this design detects."
         )
 
 

@@ -148,7 +148,11 @@ def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
     for row in with_who(of_wave(recommendations, wave)).sort("who").iter_rows(named=True):
         reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
         open_ = [reason for reason in reasons if IS_INCONCLUSIVE in reason]
-        lines.append(clean(f"- {row['who']}: {'; '.join(open_) or 'no gate is inconclusive'}"))
+        lines.append(
+            clean(
+                f"- {row['who']}: {'; '.join(open_) or 'no gate that more questions would decide'}"
+            )
+        )
     return lines
 
 

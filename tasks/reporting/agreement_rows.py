@@ -236,6 +236,9 @@ def _items(whole: dict[str, Row]) -> str:
     return f"{count(row['n'], 'item')} compared{apart}"
 
 
+QUESTIONS = "`voirdire plan STUDY` counts the questions that other gates need"
+
+
 def _labels(whole: dict[str, Row]) -> str:
     needed = {
         n: whole[n]["estimate"] for n in ("labels_for_agreement", "labels_for_bias") if n in whole
@@ -250,7 +253,7 @@ def _labels(whole: dict[str, Row]) -> str:
         in_sds = f"{number(limits.minimum_grade_bias)} SD"
         least = number(limits.minimum_rate_bias) if bias["kind"] == "pass_fail" else in_sds
         parts.append(f"{count(int(many), 'labelled item')} would detect a bias of {least}")
-    return f"{'; '.join(parts)}." if parts else ""
+    return f"{'; '.join(parts)} ({QUESTIONS})." if parts else ""
 
 
 def _matrix(confusion: pl.DataFrame) -> Matrix | None:

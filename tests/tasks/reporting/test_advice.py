@@ -59,7 +59,7 @@ def test_open_questions_are_those_of_the_recommendations() -> None:
         {"judge": "ada"},
     )
     assert open_questions(rows) == [
-        "- ada: no gate is inconclusive",
+        "- ada: no gate that more questions would decide",
         "- bo: drift is inconclusive (.00 [-.12, .12], limit .05)",
         "- cy: position is inconclusive (about 1 more question); boast is inconclusive: the sham",
     ]
