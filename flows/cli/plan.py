@@ -143,7 +143,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
 
 
 def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
-    """Say what the study's results leave inconclusive, if it was measured, as recommendations do."""
+    """Say what the results of a study leave inconclusive, as its recommendations do."""
     path = Path(warehouse or default_path())
     if not path.is_file():
         return
