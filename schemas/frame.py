@@ -10,6 +10,8 @@ from pandera.typing.polars import DataFrame
 
 SHOWN = 3
 MANY = 100_000
+MISSING, KEPT, CAST = "missing", "kept", "cast"
+"""What a draft does with a column."""
 
 
 class Place(NamedTuple):
@@ -92,21 +94,27 @@ class Frame(pa.DataFrameModel):
         Validation takes milliseconds even for few rows: concatenate drafts and validate once,
         with ``of``.
         """
-        return cls.coded(frame.cast({pl.Enum: pl.String}))
+        return cls._drafted(frame, coded=False)
 
     @classmethod
     def coded(cls, frame: pl.DataFrame) -> DataFrame[Self]:
         """Project, cast and sort ``frame`` like ``draft``, but keep texts that are ``pl.Enum``."""
+        return cls._drafted(frame, coded=True)
+
+    @classmethod
+    def _drafted(cls, frame: pl.DataFrame, *, coded: bool) -> DataFrame[Self]:
         there = frame.schema
-        drafted = frame.select(
-            pl.lit(None, dtype).alias(name)
+        steps = tuple(
+            MISSING
             if name not in there
-            else pl.col(name)
-            if there[name] == dtype or (dtype == pl.String and there[name] == pl.Enum)
-            else pl.col(name).cast(dtype)
-            for name, dtype in cls.dtypes().items()
+            else KEPT
+            if there[name] == dtype or (coded and dtype == pl.String and there[name] == pl.Enum)
+            else CAST
+            for name, dtype in _dtypes(cls).items()
         )
-        return cast("DataFrame[Self]", _sorted(drafted, cls._place.key))
+        if len(there) > len(steps) or {*steps} != {KEPT} or [*there] != [*_dtypes(cls)]:
+            frame = frame.select(_projection(cls, steps))
+        return cast("DataFrame[Self]", _sorted(frame, cls._place.key))
 
     @classmethod
     def empty(cls) -> DataFrame[Self]:
@@ -177,11 +185,27 @@ def _dtypes(model: type[Frame]) -> dict[str, Any]:
 
 
 @cache
+def _projection(model: type[Frame], steps: tuple[str, ...]) -> list[pl.Expr]:
+    """Return the columns of a draft; making expressions takes as long as running them."""
+    columns = zip(_dtypes(model).items(), steps, strict=True)
+    return [
+        pl.lit(None, dtype).alias(name)
+        if step == MISSING
+        else pl.col(name).cast(dtype)
+        if step == CAST
+        else pl.col(name)
+        for (name, dtype), step in columns
+    ]
+
+
+@cache
 def _empty(model: type[Frame]) -> pl.DataFrame:
     return pl.DataFrame(schema=_dtypes(model))
 
 
 def _sorted(frame: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    if frame.height < 2:
+        return frame
     if frame.height > MANY:
         # Sorting millions of rows takes half a second per column.
         key = tuple(name for name in key if not _is_constant(frame[name])) or key[:1]

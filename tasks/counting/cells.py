@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.inference import intervals
-from tasks.inference.bootstrap import bounds
+from tasks.inference.bootstrap import boot_ends, bounds
 from tasks.inference.cluster_sums import PART, Groups, grouped, most_common
 from tasks.inference.intervals import LEVEL, PARTS, moments
 
@@ -138,7 +138,7 @@ def _estimates(
     if items.is_empty():
         return Estimates.empty()
     cells = reduced(items, groups, bounded=True)
-    found = pl.concat([cells, solve(cells)], how="horizontal")
+    found = cells.hstack(solve(cells))
     return Estimates.draft(
         found.with_columns(
             statistic=pl.lit(name),
@@ -158,33 +158,29 @@ def reduced(
     ``counted`` where it equals ``den``.
     """
     parts = [part for part in (*PARTS, "counted") if part in items.columns]
-    columns = items.select("num", "den", *parts, "dropped")
-    return pl.concat(
-        _reduced(some, columns[at], bounded=bounded)
+    found = [
+        _reduced(
+            some,
+            items if isinstance(at, slice) else items.select("num", "den", *parts, "dropped")[at],
+            bounded=bounded,
+        )
         for some, at in (groups or grouped(items)).chunks()
-    )
+    ]
+    return found[0] if len(found) == 1 else pl.concat(found)
 
 
 def _reduced(groups: Groups, columns: pl.DataFrame, *, bounded: bool) -> pl.DataFrame:
     sums = {
-        name: groups.by_cluster(columns[name])
-        for name in ("num", "den", *PARTS)
-        if name in columns.columns
+        name: groups.by_cluster(columns[name]) for name in ("num", "den", *PARTS) if name in columns
     }
     sums["counted"] = groups.by_cluster(columns["counted"]) if "counted" in columns else sums["den"]
     counts = {
         "counted": groups.of_cells(sums["counted"]),
         "dropped": groups.by_cell(columns["dropped"]),
     }
-    ends = bounds(groups, sums["num"], sums["den"], sums["counted"]) if bounded else ()
-    return groups.cells.with_columns(
-        *moments(sums, groups.starts),
-        *(pl.Series(name, values.astype(np.int64)) for name, values in counts.items()),
-        *(
-            pl.Series(name, values).fill_nan(None)
-            for name, values in zip(("boot_low", "boot_high"), ends, strict=False)
-        ),
-    )
+    ends = boot_ends(bounds(groups, sums["num"], sums["den"], sums["counted"])) if bounded else []
+    totals = [pl.Series(name, values.astype(np.int64)) for name, values in counts.items()]
+    return groups.cells.hstack([*moments(sums, groups.starts), *totals, *ends])
 
 
 def planned(arm: str) -> pl.Expr:

@@ -1,13 +1,12 @@
 """Question order fixed independently of the votes, for sequential tests."""
 
 import math
+from hashlib import md5
 from typing import NamedTuple
 
-import duckdb
 import numpy as np
 import polars as pl
 
-from schemas.arrow import fetch, lend
 from schemas.keys import CELL
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.cluster_sums import combined, first_of, grouped, numbered
@@ -15,6 +14,8 @@ from tasks.inference.cluster_sums import combined, first_of, grouped, numbered
 SEED = 0
 LARGEST = 300 * math.log(10)
 """Largest log e-value; larger ones are cut off to prevent overflow."""
+
+PLACES = {"cluster": pl.String, "place": pl.Int64}
 
 
 class Turns(NamedTuple):
@@ -87,11 +88,9 @@ def own_columns() -> dict[str, pl.Expr]:
 
 def places(clusters: pl.Series, seed: int = SEED) -> pl.DataFrame:
     """Rank names by their MD5 digest, as Polars' own hash may change between versions."""
-    names = clusters.unique().cast(pl.String).to_frame("cluster")
-    with duckdb.connect() as connection:
-        lend(connection, "names", names)
-        query = "select cluster, row_number() over (order by md5(? || cluster)) as place from names"
-        return fetch(connection, query, [f"{seed}/"])
+    names = clusters.unique().cast(pl.String).to_list()
+    names.sort(key=lambda name: md5(f"{seed}/{name}".encode(), usedforsecurity=False).hexdigest())
+    return pl.DataFrame({"cluster": names, "place": range(1, len(names) + 1)}, PLACES)
 
 
 def evidence(clusters: pl.DataFrame) -> pl.DataFrame:

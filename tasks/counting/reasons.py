@@ -1,6 +1,7 @@
 """Reasons why an estimate or its interval is missing."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import polars as pl
 
@@ -244,19 +245,24 @@ NO_INTERVAL: Mapping[str, str] = {
 """Statistic -> why it never has an interval."""
 
 
-def explained(rows: pl.DataFrame) -> pl.DataFrame:
+def explained(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     """Give the reason for an empty denominator or a missing interval in each row.
 
-    ``too_few`` says why a row has too few clusters for a conclusion; null if it has enough.
+    ``too_few`` says why a row has too few clusters for a conclusion; null if it has enough. Further
+    columns are made in the same query.
     """
+    return rows.with_columns(reason=_reason(), too_few=why_not_enough(), **columns)
+
+
+@cache
+def _reason() -> pl.Expr:
     name = pl.col("statistic").cast(pl.String)
     reasons = {statistic: f"{START}: {why}" for statistic, why in MISSING.items()}
     lacking = name.replace_strict(reasons, default=EMPTY, return_dtype=pl.String)
     no_interval = name.replace_strict(NO_INTERVAL, default=None, return_dtype=pl.String)
     unbounded = pl.col("estimate").is_not_null() & pl.col("low").is_null()
-    return rows.with_columns(
-        reason=pl.when(pl.col("reason") == EMPTY)
+    return (
+        pl.when(pl.col("reason") == EMPTY)
         .then(lacking)
-        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(no_interval))),
-        too_few=why_not_enough(),
+        .otherwise(pl.coalesce("reason", pl.when(unbounded).then(no_interval)))
     )

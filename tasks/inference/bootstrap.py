@@ -231,7 +231,7 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
 def boot_ends(ends: Sums) -> list[pl.Series]:
     """Return intervals, shape (2, cells), as the bootstrap columns of estimates."""
     return [
-        pl.Series(name, values, pl.Float64).fill_nan(None)
+        pl.Series(name, values, pl.Float64, nan_to_null=True)
         for name, values in zip(BOOT, ends, strict=True)
     ]
 

@@ -164,7 +164,7 @@ def _intervals(cells: pl.DataFrame, linear: Linear) -> list[pl.Series]:
 
 
 def _float(name: str, known: NDArray[np.bool_], values: Sums) -> pl.Series:
-    return pl.Series(name, np.where(known, values, np.nan)).fill_nan(None)
+    return pl.Series(name, np.where(known, values, np.nan), nan_to_null=True)
 
 
 def ratio_limits(top: tuple[Sums, Sums, Sums], below: tuple[Sums, Sums, Sums]) -> tuple[Sums, Sums]:

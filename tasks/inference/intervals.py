@@ -273,15 +273,12 @@ def _columns(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:
 
 
 def _frame(**columns: NDArray[Any]) -> pl.DataFrame:
-    frame = pl.DataFrame(columns).select(
-        pl.col(c).fill_nan(None)
-        if c in columns and columns[c].dtype.kind == "f"
-        else pl.col(c)
-        if c in columns
-        else pl.lit(None, dtype=pl.Float64).alias(c)
-        for c in FOUND
+    unknown = np.full(len(columns["reason"]), np.nan)
+    found: dict[str, Any] = {name: columns.get(name, unknown) for name in FOUND}
+    found["reason"] = pl.Series(
+        [why or None for why in columns["reason"].tolist()], dtype=pl.String
     )
-    return frame.with_columns(pl.when(pl.col("reason") != "").then(pl.col("reason")))
+    return pl.DataFrame(found, nan_to_null=True)
 
 
 LABELS = {"wilson": "Wilson", "clopper_pearson": "Clopper-Pearson", "jeffreys": "Jeffreys"}

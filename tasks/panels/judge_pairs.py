@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -178,15 +178,17 @@ def names_of(duel: Duel) -> dict[str, pl.Series]:
 
     The other is named with its prompt if that is not the same.
     """
-    panel, (first, second) = duel.panel, duel.pairs
-    judges, prompts = pl.Series(panel.judges), pl.Series(panel.prompts)
-    own = prompts.gather(first)
-    named = pl.select(
-        pl.when(own == prompts.gather(second))
-        .then(judges.gather(second))
-        .otherwise(pl.concat_str(judges.gather(second), prompts.gather(second), separator=BETWEEN))
-    ).to_series()
-    return {"judge": judges.gather(first), "prompt": own, "subgroup": named}
+    units, (first, second) = duel.panel.units, duel.pairs
+    pairs = [(units[one], units[two]) for one, two in zip(first, second, strict=True)]
+    columns: dict[str, Any] = {
+        "judge": [judge for (judge, _), _ in pairs],
+        "prompt": [prompt for (_, prompt), _ in pairs],
+        "subgroup": [
+            other if own == prompt else f"{other}{BETWEEN}{prompt}"
+            for (_, own), (other, prompt) in pairs
+        ],
+    }
+    return {name: pl.Series(name, texts, pl.String) for name, texts in columns.items()}
 
 
 def part_of(

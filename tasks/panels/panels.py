@@ -15,7 +15,13 @@ from schemas.keys import PANEL
 from tasks.counting.cells import stopped_early
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
-from tasks.inference.cluster_sums import Numbers, combined, first_of, most_common, numbered
+from tasks.inference.cluster_sums import (
+    Numbers,
+    all_numbered,
+    combined,
+    first_of,
+    most_common,
+)
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import limits
 
@@ -138,7 +144,7 @@ class _Plan(NamedTuple):
     def filled(self, values: pl.Series) -> Floats:
         """Arrange the values of the frame's rows in a table of shape (samples, judges)."""
         table = np.full(self.samples * len(self.judges), np.nan)
-        table[self.place] = values.gather(self.at).to_numpy()
+        table[self.place] = values.to_numpy()[self.at]
         return table.reshape(self.samples, len(self.judges))
 
 
@@ -230,7 +236,7 @@ def _plans(
     shifts: pl.DataFrame, by: Sequence[str] = PANEL, cell: Sequence[str] = PANEL
 ) -> list[_Plan]:
     names = {*by, "judge", "prompt", "sample", "cluster"}
-    numbers = {name: numbered(shifts[name]) for name in names}
+    numbers = all_numbered(shifts, names)
     group, present = combined([numbers[name] for name in by])
     # The base of the endpoint is known if panels are parted by it.
     base = [name for name in by if name == "over_sham"]

@@ -7,7 +7,7 @@ annotations, ratings``.
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
@@ -104,24 +104,29 @@ class Statistic:
         Floors that depend on other rows of the cell are left open (:func:`with_floors`).
         """
         from tasks.counting.reasons import explained
-        from tasks.inference.bootstrap import seed_of_bounds
 
         # Only pointwise studies, and logs of ratings, have any.
         known = {"ratings": Ratings.empty(), **frames}
         measured = self.measure(**{frame: known[frame] for frame in self.reads})
         several = [measured] if isinstance(measured, pl.DataFrame) else measured
-        drafts = pl.concat([Estimates.empty(), *map(Estimates.draft, several)])
-        if drafts.is_empty():
-            return cast("DataFrame[Estimates]", drafts)
-        rows = explained(drafts)
-        declared = {
+        some = [Estimates.draft(rows) for rows in several if rows.height]
+        if not some:
+            return Estimates.empty()
+        drafts = some[0] if len(some) == 1 else pl.concat(some)
+        return cast("DataFrame[Estimates]", explained(drafts, **self._declared))
+
+    @cached_property
+    def _declared(self) -> dict[str, pl.Expr]:
+        """Columns of the rows that the catalogue knows."""
+        from tasks.inference.bootstrap import seed_of_bounds
+
+        return {
             "family": self._each("family", pl.String),
             "unit": pl.coalesce("unit", self._each("unit", pl.String)),
             "null_value": self._each("null", pl.Float64),
             "floor": pl.coalesce("floor", self._each("floor", pl.String)),
             "seed": pl.coalesce("seed", seed_of_bounds()),
         }
-        return cast("DataFrame[Estimates]", rows.with_columns(**declared))
 
     def _each(self, what: Literal["family", "unit", "null", "floor"], kind: Any) -> pl.Expr:
         values = {name: row.get(what) for name, row in self.rows.items()}

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import ranked
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.cells import planned
@@ -136,8 +137,8 @@ def jury_of(
     ]
     if not juries:
         return Estimates.empty()
-    derived = pl.concat(_derived(panel, chosen, name) for panel, chosen in juries)
-    whole = derived.filter(pl.col("subgroup").cast(pl.String) == "")
+    derived = ranked(pl.concat(_derived(panel, chosen, name) for panel, chosen in juries))
+    whole = derived.filter(subgroup="")
     evaluated = (*((each, derived) for each in EVALUATED), (net_flips, whole))
     found = [
         evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
@@ -178,13 +179,13 @@ def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
     )
     # Rounding: means of scores that amount to a tie may differ from 1/2 in the last digits.
     lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9).sign() for arm in ARMS}
-    clusters = pl.Series([f"{n:09}" for n in range(panel.clusters)], dtype=pl.Categorical)
+    clusters = pl.Series([f"{n:09}" for n in range(panel.clusters)], dtype=pl.String)
     places = np.tile(np.repeat(np.arange(panel.clusters), size), len(juries))
     return frame.with_columns(
-        **{key: pl.lit(value, dtype=pl.Categorical) for key, value in panel.cell.items()},
+        **{key: pl.lit(value, dtype=pl.String) for key, value in panel.cell.items()},
         cluster=clusters.gather(places),
-        judge=pl.lit(name, dtype=pl.Categorical),
-        subgroup=pl.Series(left_out, dtype=pl.Categorical).gather(each),
+        judge=pl.lit(name),
+        subgroup=pl.Series(left_out, dtype=pl.String).gather(each),
         simulated=simulated.gather(each),
         **{
             name: pl.Series([int(of[jury].sum()) for jury in juries]).gather(each)

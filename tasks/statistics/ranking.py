@@ -213,8 +213,10 @@ def _compared(panel: Panel, measured: Known, judges: NDArray[np.intp]) -> _Compa
     # Round outward to possible ranks: there is no rank 2.01.
     low = np.quantile(drawn, (1 - LEVEL) / 2, axis=0, method="lower")
     high = np.quantile(drawn, (1 + LEVEL) / 2, axis=0, method="higher")
-    _, alike, count = np.unique(bad, axis=1, return_inverse=True, return_counts=True)
-    return _Compared(own, rank, df, dropped, np.stack([low, high]), count[alike.ravel()] > 1)
+    # Adding 0 makes -0 and 0 alike.
+    columns = [column.tobytes() for column in bad.T + 0.0]
+    twins = np.array([columns.count(column) > 1 for column in columns])
+    return _Compared(own, rank, df, dropped, np.stack([low, high]), twins)
 
 
 def _rows(panel: Panel, people: set[Judge], nothing: str = EMPTY) -> list[dict[str, Any]]:
