@@ -21,6 +21,7 @@ from flows.serving.allowed_paths import admit, is_from_form
 from flows.serving.prefect_reporting import Messages, outcomes, report_killed_runs
 from flows.serving.run_labels import due, run_name, tag_run
 from flows.studies import Study
+from schemas.calibration import Ratings
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
@@ -149,8 +150,12 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
             categories=categories,
             known=known,
         )
-        ratings = rate_votes(
-            pairs, alone, judges, votes, waiting=new, categories=categories, known=known
+        ratings = (
+            Ratings.empty()
+            if alone.is_empty()
+            else rate_votes(
+                pairs, alone, judges, votes, waiting=new, categories=categories, known=known
+            )
         )
         vote_log = with_people(vote_log, pairs, study, place)
         counts.count_gaps(vote_log, place, votes_on(pairs, alone, votes))

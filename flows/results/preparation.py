@@ -23,12 +23,12 @@ def prepare_results() -> None:
         catalogue = getattr(import_module(module), name)
         for entry in catalogue:
             catalogue[entry]
-    from flows.results.stages import RESULTS, log_votes
+    from flows.results.stages import conclude_findings, count_votes, log_votes, measure
     from tasks.report import TEMPLATE
     from tasks.reporting.page import environment
 
     for template in (TEMPLATE, *PARTS):
         environment().get_template(template)
-    stages: list[Any] = [log_votes, *RESULTS]
+    stages: tuple[Any, ...] = (log_votes, count_votes, measure, conclude_findings)
     for stage in stages:
         reachable_digest(stage.fn.__module__)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from prefect import Task
+
 from tasks import aggregate, conclude, report, results
-from tasks import annotate as annotating
 from tasks.agreement import compare as comparing
 from tasks.calibration import agreement as agreeing
 from tasks.calibration import calibrate
@@ -14,24 +15,21 @@ from tasks.kit.stage import cached_function, stage, uncached_task
 log_votes = stage(aggregate.log_votes)
 rate_votes = stage(rated_votes.rate_votes)
 count_votes = stage(aggregate.count_votes)
-tally_votes = stage(aggregate.tally_votes)
-match_groups = stage(aggregate.match_groups)
-annotate = stage(annotating.annotate)
-match_models = stage(aggregate.match_models)
 measure = stage(aggregate.measure_all)
 # Not a task: a study with many waves would run many of them each night.
 measure_wave = cached_function(alerts.measure_wave)
 conclude_findings = stage(conclude.conclude)
-RESULTS = results.Steps(
-    count_votes, tally_votes, match_groups, match_models, annotate, measure, conclude_findings
-)
+# The other steps take less time than a task.
+RESULTS = results.PLAIN._replace(count=count_votes, measure=measure, conclude=conclude_findings)
 
 
 def as_tasks(steps: results.Steps) -> results.Steps:
-    """Make uncached tasks of steps, named like those of an audit: a run's page shows them."""
-    plain: list[Any] = [*steps]
-    names = [getattr(step, "name", None) for step in RESULTS]
-    return results.Steps(*(uncached_task(*each) for each in zip(plain, names, strict=True)))
+    """Make uncached tasks of the steps that are tasks of an audit: a run's page shows them."""
+    made: list[Any] = [
+        uncached_task(step, like.name) if isinstance(like, Task) else step
+        for step, like in zip(steps, RESULTS, strict=True)
+    ]
+    return results.Steps(*made)
 
 
 # Not cached: a report names its run, so no other run could use it, and it is stored as a file.
