@@ -123,7 +123,8 @@ def _frame(reach: float) -> list[Spec]:
     corners = [
         mark(
             "area",
-            [{"x": 0, "y": side, "y0": 0}, {"x": reach, "y": side, "y0": side}],
+            # Verdicts that agree favour no slot.
+            [{"x": 1 - reach, "y": side, "y0": side}, {"x": 1, "y": side, "y0": 0}],
             x=x,
             y=y,
             y2="y0",

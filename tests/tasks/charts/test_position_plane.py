@@ -55,6 +55,22 @@ def test_the_first_slot_is_above_as_in_the_position_gap(make_estimates: Make) ->
     assert row["y"] == 0.4
 
 
+@pytest.mark.parametrize(("fairness", "reach"), [(-0.9, 0.95), (0.1, 0.3)])
+def test_impossible_is_a_slot_that_wins_more_often_than_verdicts_differ(
+    make_estimates: Make, fairness: float, reach: float
+) -> None:
+    (panel,) = position_plane(estimates=make_estimates(judge("a", 0.05, fairness)))
+    corners = [
+        [(row["x"], row["y0"]) for row in layer["data"]["values"]]
+        for layer in panel["layer"]
+        if layer["mark"]["type"] == "area"
+    ]
+    # |first - second| <= 1 - consistency
+    assert [[at for point in c for at in point] for c in corners] == [
+        pytest.approx([1 - reach, side, 1, 0]) for side in (reach, -reach)
+    ]
+
+
 def test_a_judge_that_cannot_be_placed_is_named_below(make_estimates: Make) -> None:
     rows = [*judge("a", None, None), *judge("b", 0.9, 0.0), *judge("c", 0.9, None)]
     (panel,) = position_plane(estimates=make_estimates(rows))
