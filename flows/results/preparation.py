@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from schemas.frame import Frame
 from tasks.kit.code_digest import reachable_digest
 
 MODULES = (
@@ -15,14 +16,21 @@ PARTS = ("page.html.j2", "parts.html.j2")
 CATALOGUES = (("tasks.statistics", "STATISTICS"), ("tasks.charts", "CHARTS"))
 
 
+SCHEMAS = ("schemas.judging", "schemas.results")
+
+
 def prepare_results() -> None:
-    """Import modules, load catalogues, compile templates, digest the code."""
+    """Import modules, load catalogues, build schemas, compile templates, digest the code."""
     for module in MODULES:
         import_module(module)
     for module, name in CATALOGUES:
         catalogue = getattr(import_module(module), name)
         for entry in catalogue:
             catalogue[entry]
+    for module in SCHEMAS:
+        for model in vars(import_module(module)).values():
+            if isinstance(model, type) and issubclass(model, Frame):
+                model.prepare()
     from flows.results.stages import conclude_findings, count_votes, log_votes, measure
     from tasks.report import TEMPLATE
     from tasks.reporting.page import environment

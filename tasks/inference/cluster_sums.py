@@ -184,15 +184,16 @@ def numbered(column: pl.Series, physical: pl.Series | None = None) -> tuple[Numb
     ``Enum``, whose categories are in order, the rank is the code, and all categories count:
     ranking a column costs three times as much, 0.2 CPU seconds per million votes.
     """
-    if isinstance(column.dtype, pl.Enum):
-        values, nulls = len(column.dtype.categories), column.null_count() > 0
+    kind = column.dtype
+    if isinstance(kind, pl.Enum):
+        values, nulls = len(kind.categories), column.null_count() > 0
         if values == 1 and not nulls:
             return _all_zero(len(column)), 1
         order = (column.to_physical() if physical is None else physical).cast(pl.Int64)
         return ((order.fill_null(-1) + 1) if nulls else order).to_numpy(), values + nulls
-    if column.dtype.is_integer():  # codes already
+    if kind.is_integer():  # codes already
         return column.to_numpy(), int(column.max() or 0) + 1  # type: ignore[arg-type]
-    if column.dtype != pl.Categorical:
+    if kind != pl.Categorical:
         column = column.cast(pl.String)
         if column.null_count() == 0 and column.min() == column.max():
             return _all_zero(len(column)), 1
