@@ -152,7 +152,7 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         yield f"Questions that study {study.name} lacks, if its estimates stay as they are:"
         yield from lines
         yield (
-            "The recommendations name the same numbers of questions. How many labels of people "
+            "`mart.recommendations` has the same numbers of questions. How many labels of people "
             f"agreement needs is told by `voirdire calibrate {study.name}`. The tables below show "
             "which shift a new study of this design detects."
         )

@@ -45,8 +45,8 @@ FOUND = {
     "detects some": "detects only some of {}",
 }
 """Finding about a perturbation that limits the use of a judge -> its reason."""
-IS_INCONCLUSIVE = " is inconclusive"
-"""In each reason about a gate that the data do not decide."""
+IS_OPEN = (" is inconclusive", " more question")
+"""Texts of which one is in each reason about a gate that the data do not decide."""
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
 ESSENTIAL = ("position", "validity")
@@ -103,7 +103,7 @@ def recommend(
             open=(standing == UNDECIDED).any() | ~(pl.col("gate").is_in(CORE) & measured).any(),
             passed=(pl.col("verdict") == "pass").sum(),
             failed=(pl.col("verdict") == "fail").sum(),
-            inconclusive=inconclusive.sum(),
+            inconclusive=(inconclusive & measured).sum(),
             reasons=pl.col("reason_text").filter(limiting).str.join("; "),
             undecided=pl.col("reason_text")
             .filter(standing.is_in([UNDECIDED, STATED]))
@@ -158,11 +158,15 @@ def _by_mode(gates: pl.DataFrame) -> pl.DataFrame:
 def _with_questions(
     gates: pl.DataFrame, findings: pl.DataFrame, estimates: pl.DataFrame, drifts: pl.DataFrame
 ) -> pl.DataFrame:
-    """Add the finding that a gate follows, and the number of questions that it rests on."""
-    sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", "clusters")
+    """Add the finding that a gate follows, the questions that it rests on and its standard error.
+
+    The standard error is null where no question differs from another.
+    """
+    rest = ("clusters", "standard_error")
+    sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
     about = pl.when(pl.col("kind") == "position").then(pl.lit("position")).otherwise(pl.lit("bias"))
     found = findings.join(sizes, on=[*CELL, "statistic"], how="left", nulls_equal=True).select(
-        *JUDGE, "perturbation", "kind", "finding", "clusters", gate=about
+        *JUDGE, "perturbation", "kind", "finding", *rest, gate=about
     )
     flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE).agg(pl.col("clusters").max())
     whole = sizes.filter(pl.col("perturbation").is_null())
@@ -173,16 +177,18 @@ def _with_questions(
         .with_columns(gate=pl.lit(gate))
         for gate, statistic in (("validity", "invalid_rate"), ("agreement", "ceiling_ratio"))
     ]
-    tested = drifts.filter(pl.col("minimum") > 0, pl.col("p_value").is_not_null())
-    compared = tested.group_by(JUDGE).agg(pl.col("clusters").max())
-    named = {"discernment": flawed, "drift": compared}
-    lone += [counted.with_columns(gate=pl.lit(gate)) for gate, counted in named.items()]
-    others = pl.concat(lone)
-    everything = pl.concat([found, others], how="diagonal_relaxed").unique(
-        [*JUDGE, "gate", "perturbation"], maintain_order=True
-    )
+    lone.append(flawed.with_columns(gate=pl.lit("discernment")))
     key = [*JUDGE, "gate", "perturbation"]
-    return gates.join(everything, on=key, how="left", nulls_equal=True)
+    everything = pl.concat([found, *lone], how="diagonal_relaxed").unique(key, maintain_order=True)
+    # The gate shows the change whose interval reaches farthest.
+    of_drift = [*JUDGE, "gate", "high"]
+    tested = drifts.filter(pl.col("minimum") > 0, pl.col("p_value").is_not_null())
+    changes = tested.with_columns(gate=pl.lit("drift")).group_by(of_drift).agg(pl.col(rest).max())
+    rows = gates.join(everything, on=key, how="left", nulls_equal=True)
+    rows = rows.join(changes, on=of_drift, how="left", suffix="_drift")
+    return rows.with_columns(pl.coalesce(name, f"{name}_drift").alias(name) for name in rest).drop(
+        f"{name}_drift" for name in rest
+    )
 
 
 def _standing() -> pl.Expr:
@@ -220,37 +226,46 @@ def _weight() -> pl.Expr:
 def _more_questions() -> pl.Expr:
     """Project the questions that an inconclusive gate lacks if its estimate stays as it is.
 
-    The half-width of an interval falls with the root of the number of questions. The interval of a
-    bias must exclude 0, or its 90 % interval must lie within the limit; other intervals must
-    exclude the limit, so of these the end that lies beyond it counts.
+    The half-width of an interval falls with the root of the number n of questions; where no
+    question differs from another, as if no reply is invalid, it is z^2 / (n + z^2). The interval of
+    a bias must exclude 0, or its 90 % interval must lie within the limit; other intervals must
+    exclude the limit, so of these the end that lies beyond it counts. A flaw of which the share
+    between the limits of *overlooks* and *detects* is detected stays between them.
     """
+    value, size = pl.col("value"), pl.col("value").abs()
+    questions = pl.col("clusters")
     effect = pl.col("gate").is_in(["bias", "position"]) & (
         pl.col("kind").is_in(["promote", "position"])
     )
-    below = pl.col("value").abs() < pl.col("tolerance")
-    beyond = pl.when(pl.col("value") < pl.col("tolerance")).then(pl.col("high") - pl.col("value"))
-    half = (
-        pl.when(effect | (pl.col("gate") == "drift"))
-        .then((pl.col("high") - pl.col("low")) / 2)
-        .otherwise(beyond.otherwise(pl.col("value") - pl.col("low")))
-    )
+    flaw = (pl.col("gate") == "bias") & (pl.col("kind") == "detract")
+    overlooked = flaw & (value < limits().overlooks_below)
+    limit = pl.when(overlooked).then(limits().overlooks_below).otherwise("tolerance")
+    beyond = pl.when(value < limit).then(pl.col("high") - value).otherwise(value - pl.col("low"))
+    symmetric = effect | (pl.col("gate") == "drift")
+    half = pl.when(symmetric).then((pl.col("high") - pl.col("low")) / 2).otherwise(beyond)
+    distance = (pl.when(symmetric).then(size).otherwise(value) - limit).abs()
+    within = effect & (size < limit)
+    distance = pl.when(effect & ~within).then(size).otherwise(distance)
     narrower = float(normal_quantile(0.95) / normal_quantile(0.975))
-    size = pl.col("value").abs()
+    narrowed = pl.when(within).then(narrower**2).otherwise(1.0)
+    constant = pl.col("standard_error").is_null() & value.is_in([0.0, 1.0])
     needed = (
-        pl.when(effect & below)
-        .then((pl.col("tolerance") - size) / narrower)
-        .when(effect)
-        .then(size)
-        .when(pl.col("gate") == "drift")
-        .then((size - pl.col("tolerance")).abs())
-        .otherwise((pl.col("value") - pl.col("tolerance")).abs())
+        pl.when(constant & (half < 1))
+        .then(questions * narrowed * _odds(half) / _odds(distance))
+        .otherwise(questions * narrowed * (half / distance) ** 2)
+        .ceil()
     )
-    by_width = (pl.col("clusters") * (half / needed) ** 2).ceil()
-    fewest = pl.when(pl.col("clusters") < limits().fewest_questions).then(limits().fewest_questions)
-    more = pl.max_horizontal(by_width, fewest) - pl.col("clusters")
-    # What was found stays: more questions do not remove a bias that differs between questions.
-    decides = (more > 0) & (more <= MOST_QUESTIONS) & ~_found()
+    fewest = pl.when(questions < limits().fewest_questions).then(limits().fewest_questions)
+    more = pl.max_horizontal(needed, fewest) - questions
+    between = flaw & ~overlooked & (value < limit)
+    # More questions do not remove a bias that differs between questions.
+    stays = between | (_found() & (pl.col("finding") != "detects some"))
+    decides = (more > 0) & (more <= MOST_QUESTIONS) & ~stays
     return pl.when(decides).then(more).cast(pl.Int64)
+
+
+def _odds(share: pl.Expr) -> pl.Expr:
+    return share / (1 - share)
 
 
 def _found() -> pl.Expr:
@@ -271,9 +286,17 @@ def _reason() -> pl.Expr:
     for finding, text in FOUND.items():
         about = (pl.col("gate") == "bias") & (pl.col("finding") == finding)
         found = pl.when(about).then(pl.format(text, subject)).otherwise(found)
+    flaw = (pl.col("kind") == "detract") & (pl.col("finding") != "rewards")
+    two = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
+    limit = pl.coalesce(pl.when(flaw).then(two), pl.format("limit {}", written("tolerance")))
+    plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
+    missing = pl.format("about {} more question{}", "more", plural)
     numbers = pl.format(
-        " ({} [{}, {}], limit {})",
-        *(written(name) for name in ("value", "low", "high", "tolerance")),
+        " ({} [{}, {}], {}{})",
+        *(written(name) for name in ("value", "low", "high")),
+        limit,
+        # A flaw may be detected for certain once more questions are asked.
+        pl.when(_found()).then(pl.lit(", ") + missing).fill_null(""),
     ).fill_null("")
     # A mixed bias rests on the spread of the shifts, not on their mean.
     spread = pl.col("reason").str.extract(f"((?:{'|'.join(MIXED_WHY)})[^;]*)")
@@ -282,10 +305,9 @@ def _reason() -> pl.Expr:
     decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace_all("; ", ", ")
-    plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
-    undecided = subject + pl.lit(IS_INCONCLUSIVE)
+    undecided = subject + pl.lit(IS_OPEN[0])
     undecided = pl.coalesce(
-        undecided + pl.format(" (about {} more question{})", "more", plural),
+        undecided + pl.format(" ({})", missing),
         undecided + pl.format(" ({})", why),
         undecided + numbers,
     )

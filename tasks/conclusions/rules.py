@@ -78,9 +78,10 @@ def shown(name: str) -> pl.Expr:
     return pl.format("{} [{}, {}]", *(written(f"{name}_{e}") for e in ("estimate", "low", "high")))
 
 
-def written(column: str) -> pl.Expr:
-    """Format a number as ``tasks.reporting.wording.number`` does, in ASCII."""
-    cents = (pl.col(column) * 100).round(mode="half_away_from_zero").cast(pl.Int64)
+def written(number: str | float) -> pl.Expr:
+    """Format a column or a number as ``tasks.reporting.wording.number`` does, in ASCII."""
+    value = pl.col(number) if isinstance(number, str) else pl.lit(number)
+    cents = (value * 100).round(mode="half_away_from_zero").cast(pl.Int64)
     whole = cents.abs() // 100
     return pl.concat_str(
         pl.when(cents < 0).then(pl.lit("-")).otherwise(pl.lit("")),

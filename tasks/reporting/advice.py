@@ -12,7 +12,7 @@ from tasks.conclusions.recommendations import (
     ABSENT,
     CORE,
     DO_NOT_USE,
-    IS_INCONCLUSIVE,
+    IS_OPEN,
     NOT_ENOUGH,
     USE,
     of_wave,
@@ -147,7 +147,7 @@ def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
     lines = []
     for row in with_who(of_wave(recommendations, wave)).sort("who").iter_rows(named=True):
         reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
-        open_ = [reason for reason in reasons if IS_INCONCLUSIVE in reason]
+        open_ = [reason for reason in reasons if any(text in reason for text in IS_OPEN)]
         lines.append(
             clean(
                 f"- {row['who']}: {'; '.join(open_) or 'no gate that more questions would decide'}"

@@ -47,7 +47,7 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
         sized = [
             {**{k: row[k] for k in (*ADA, "mode", "perturbation", "kind", "statistic")}}
             | {"kind": None if row["kind"] == "position" else row["kind"]}
-            | {"clusters": clusters, "subgroup": ""}
+            | {"clusters": clusters, "standard_error": 0.1, "subgroup": ""}
             for row in said
         ]
         sized.append(
@@ -111,7 +111,8 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     verdict = "inconclusive" if partly else "fail"
     [row] = recommended(gate("bias", verdict), findings=[finding(word, kind=kind)])
     assert row["recommendation"] == ("use with care" if partly else "do not use")
-    assert row["reasons"] == f"{reason} (.01 [-.01, .03], limit .05)"
+    limit = "limit .05" if word in {"biased", "rewards", "mixed"} else "limits .20 and .05"
+    assert row["reasons"] == f"{reason} (.01 [-.01, .03], {limit})"
 
 
 def test_a_mixed_bias_names_the_spread_that_it_rests_on(recommended: Any) -> None:
@@ -194,7 +195,9 @@ def test_so_many_questions_decide_and_fewer_do_not(
 ) -> None:
     """Second implementation: the interval at the projected number of questions."""
     kind = "detract" if share else "promote"
-    numbers = {"value": value, "low": value - half, "high": value + half}
+    value = value + 0.4 if share else value
+    limits = {"tolerance": 0.5} if share else {}
+    numbers = {"value": value, "low": value - half, "high": value + half, **limits}
     [row] = recommended(
         gate("bias", "inconclusive", **numbers),
         findings=[finding("inconclusive", kind=kind)],
@@ -205,7 +208,8 @@ def test_so_many_questions_decide_and_fewer_do_not(
     def decided(questions: int) -> bool:
         width = half * sqrt(clusters / questions)
         if share:
-            return abs(value - 0.05) >= width - 1e-12
+            below, above = 0.2 - value >= width - 1e-12, value - 0.5 >= width - 1e-12
+            return below or above
         if abs(value) < 0.05:
             return abs(value) + NARROWER * width <= 0.05 + 1e-12
         return abs(value) >= width - 1e-12
@@ -217,9 +221,7 @@ def test_so_many_questions_decide_and_fewer_do_not(
         assert more == 1 or not decided(clusters + more - 2)
 
 
-@pytest.mark.parametrize(
-    ("word", "kind"), [("mixed", "promote"), ("detects some", "detract"), ("overlooks", "detract")]
-)
+@pytest.mark.parametrize(("word", "kind"), [("mixed", "promote"), ("overlooks", "detract")])
 def test_more_questions_do_not_take_a_finding_away(recommended: Any, word: str, kind: str) -> None:
     wide = gate("bias", "inconclusive", low=-0.2, high=0.22)
     [open_] = recommended(wide, findings=[finding("inconclusive", kind=kind)])
@@ -228,21 +230,52 @@ def test_more_questions_do_not_take_a_finding_away(recommended: Any, word: str, 
     assert found["more_questions"] is None
 
 
+@pytest.mark.parametrize("word", ["inconclusive", "detects some"])
+def test_a_flaw_lacks_questions_unless_its_share_lies_between_both_limits(
+    recommended: Any, word: str
+) -> None:
+    flaw = {"findings": [finding(word, kind="detract")]}
+    between = gate("bias", "inconclusive", value=0.35, low=0.1, high=0.6, tolerance=0.5)
+    [row] = recommended(between, **flaw)
+    assert row["more_questions"] is None
+    assert row["reasons"].endswith("(.35 [.10, .60], limits .20 and .50)")
+    # The lower end .40 must rise to .50: 40 * (.20 / .10)^2 = 160
+    above = gate("bias", "inconclusive", value=0.6, low=0.4, high=0.8, tolerance=0.5)
+    [row] = recommended(above, **flaw)
+    assert row["more_questions"] == 120
+    if word == "inconclusive":
+        assert row["reasons"] == "boast is inconclusive (about 120 more questions)"
+    else:
+        numbers = "(.60 [.40, .80], limits .20 and .50, about 120 more questions)"
+        assert row["reasons"] == f"detects only some of boast {numbers}"
+
+
 def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
     recommended: Any,
 ) -> None:
-    # Of 0 unreadable replies the upper end .14 must fall to .10: 40 * (.14 / .10)^2 = 78.4
+    # Of 0 unreadable replies the upper end is z^2 / (n + z^2), .14, and must fall to .10:
+    # 40 * (.14 / .86) / (.10 / .90) = 58.6
     unread = gate("validity", "inconclusive", value=0.0, low=0.0, high=0.14, tolerance=0.1)
     wide = gate("bias", "inconclusive", value=0.0, low=-0.5, high=0.5)
     [row] = recommended(unread, wide)
     assert row["recommendation"] == "not enough data"
     # Not those of the bias, which do not make the judge undecided.
-    assert row["more_questions"] == 39
-    assert row["undecided"] == "validity is inconclusive (about 39 more questions)"
+    assert row["more_questions"] == 19
+    assert row["undecided"] == "validity is inconclusive (about 19 more questions)"
 
 
-def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) -> None:
-    # The half-width .12 must fall to .05: 60 * (.12 / .05)^2 = 345.6
+@pytest.mark.parametrize(
+    ("error", "more"),
+    [
+        # The half-width .12 must fall to .05: 60 * (.12 / .05)^2 = 345.6
+        (0.06, 286),
+        # No question changed: 60 * (.12 / .88) / (.05 / .95) = 155.5
+        (None, 96),
+    ],
+)
+def test_drift_without_an_alert_limits_no_use_but_is_stated(
+    recommended: Any, error: float | None, more: int
+) -> None:
     wide = gate("drift", "inconclusive", value=0.0, low=-0.12, high=0.12)
     compared = {"mode": "balanced", "perturbation": "boast", "measure": "mps_drift", "epoch": 1}
     numbers = {
@@ -252,12 +285,16 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(recommended: Any) ->
         "clusters": 60,
         "p_value": 1.0,
         "level": 0.01,
+        "estimate": 0.0,
+        "low": -0.12,
+        "high": 0.12,
+        "standard_error": error,
     }
     row = {**ADA, **compared, **numbers, "state": "quiet", "simulated": False}
     changed = Drifts.of(pl.DataFrame([row]))
     [found] = recommended(gate("bias"), gate("validity"), wide, drifts=changed)
     assert (found["recommendation"], found["reasons"]) == ("use", None)
-    assert found["undecided"] == "drift is inconclusive (about 286 more questions)"
+    assert found["undecided"] == f"drift is inconclusive (about {more} more questions)"
     # A change that the next wave must confirm does limit it.
     suspect = wide | {"reason": "suspect: the next wave must confirm it"}
     [limited] = recommended(gate("bias"), gate("validity"), suspect, drifts=changed)
@@ -281,6 +318,7 @@ def test_nothing_is_recommended_of_what_was_not_measured(recommended: Any) -> No
     )
     assert row["recommendation"] == "not enough data"
     assert row["not_measured"] == "detection of flaws, biases, agreement with people, drift"
+    assert row["inconclusive"] == 0
     assert row["undecided"] is None
     [enough] = recommended(
         gate("validity"), gate("bias"), gate("discernment", "inconclusive", **empty)
