@@ -299,7 +299,8 @@ def _show(
         given = STUDIES[study.name].study if study.name in STUDIES else None
         known = given and study == given.model_copy(update={"wave": study.wave})
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
-        hint = f" Inconclusive findings: {plan} says which of them more questions would decide, and how many."
+        what = "says which of them more questions would decide, and how many."
+        hint = f" Inconclusive findings: {plan} {what}"
     CONSOLE.print(legend(rows) + hint, style="dim", markup=False, highlight=False)
     columns = filled_columns(results.filled)
     # Votes on pairs; a study of single answers has ratings.
