@@ -60,7 +60,7 @@ def show_comparison(
             _show_parts(console, "slice", view.kind, view.slices, "")
         _show_disagreements(console, view, saved=saved, more=more)
         if view.labels:
-            click.echo(_plain(view.labels))
+            print_line(console, _plain(view.labels))
     if len(views) > MOST_VIEWS:
         click.echo(
             f"All intervals, corrected means, confusion matrices and disagreements of these "
