@@ -297,7 +297,7 @@ def _show(
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):
         given = STUDIES[study.name].study if study.name in STUDIES else None
-        known = given and study == given.model_copy(update={"wave": study.wave})
+        known = given is None or study == given.model_copy(update={"wave": study.wave})
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         what = "says which of them more questions would decide, and how many."
         hint = f" Inconclusive findings: {plan} {what}"

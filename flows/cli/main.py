@@ -89,11 +89,11 @@ def audit(
 @clear_errors
 def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
-    from flows.cli.plan import show_plan
+    from flows.cli.plan import saved_study, show_plan
     from flows.studies import make_study
     from tasks.kit.defaults import limited_by
 
-    planned = make_study(study, _given(options))
+    planned = make_study(study, _given(options), base=saved_study(study, warehouse))
     with limited_by(planned.thresholds):
         show_plan(planned, warehouse, effect)
 

@@ -29,7 +29,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import RECOMMENDED
 from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
-from flows.studies import Study
+from flows.studies import STUDIES, Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
@@ -93,6 +93,20 @@ class Cost(NamedTuple):
     def expected_usd(self) -> float | None:
         """The estimate if it is based on earlier votes, else the maximum."""
         return self.usd if self.from_history else self.most_usd
+
+
+def saved_study(name: str, warehouse: Path | None) -> Study | None:
+    """Return a study that an audit saved under a name of its own (``--name``), if there is one."""
+    from flows.publishing.pages import run_of_results, study_of
+
+    path = Path(warehouse or default_path())
+    if name in STUDIES or not path.is_file():
+        return None
+    try:
+        run = run_of_results(Warehouse(path), name)
+    except ValueError:  # the catalogue's error names the studies that can be planned
+        return None
+    return None if run["flow"] == "measure" else study_of(run)
 
 
 def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:

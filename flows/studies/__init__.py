@@ -70,8 +70,8 @@ def problems_in(error: ValidationError) -> str:
     return "; ".join(problems) + "."
 
 
-def make_study(name: str, changes: dict[str, Any]) -> Study:
-    """Return a study of the catalogue with ``changes``, checked.
+def make_study(name: str, changes: dict[str, Any], *, base: Study | None = None) -> Study:
+    """Return a study of the catalogue, or ``base``, with ``changes``, checked.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def make_study(name: str, changes: dict[str, Any]) -> Study:
     ValueError
         For a value that is not allowed, in one line per problem.
     """
-    known = STUDIES[name].study.model_dump()
+    known = (base or STUDIES[name].study).model_dump()
     changes = with_prompts(changes)
     strange = set(changes) - set(known)
     if strange:

@@ -154,6 +154,9 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
 ) -> None:
     done = voirdire("audit", "--limit", "6", "--name", "looked_at")
     assert done.returncode == 0, done.stderr
+    planned = voirdire("plan", "looked_at")
+    assert planned.returncode == 0, planned.stderr
+    assert "Questions that study looked_at lacks" in planned.stdout
     run = warehouse.query("select run from runs").item()
     assert errors_of(run) == []
     tables = (
