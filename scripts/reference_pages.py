@@ -39,7 +39,7 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, Provider
 from tasks.readers.formats import FORMATS
 from tasks.statistics import STATISTICS, Statistic
-from warehouse.file_export import picked_columns
+from warehouse.descriptions import picked_columns
 from warehouse.store import Warehouse
 
 REPO = Path(__file__).resolve().parents[1]

@@ -26,7 +26,7 @@ from tasks.reporting import wording
 from tasks.reporting.summary import glossary
 from tasks.reporting.wording import count
 from tasks.statistics import STATISTICS, Row, Statistic
-from warehouse.file_export import column_meanings, marts, picked_columns
+from warehouse.descriptions import column_meanings, marts, picked_columns
 
 HEADINGS = {
     "n": (
@@ -168,11 +168,11 @@ def known_names() -> set[str]:
     """Return every name that :func:`explain` knows."""
     listings = _listings()
     entries = {name for listing in listings.values() for name in listing.about}
-    words = {word for told in TABLE_WORDS.values() for word in told}
+    words = {word for meanings in TABLE_WORDS.values() for word in meanings}
     columns = column_meanings()
-    told = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS)}
+    explained = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS)}
     picked = {column for mart in marts() for column in picked_columns(mart)}
-    return {*told, *picked, *listings, *PROVIDERS, *entries}
+    return {*explained, *picked, *listings, *PROVIDERS, *entries}
 
 
 def explain(name: str) -> None:

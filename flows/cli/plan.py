@@ -54,7 +54,7 @@ from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import open_questions
-from warehouse.peek import default_path
+from warehouse.peek import default_path, studies_in
 from warehouse.store import Warehouse
 
 FRAMES = 2 * FRAME_TOKENS
@@ -100,12 +100,9 @@ def saved_study(name: str, warehouse: Path | None) -> Study | None:
     from flows.publishing.pages import run_of_results, study_of
 
     path = Path(warehouse or default_path())
-    if name in STUDIES or not path.is_file():
+    if name in STUDIES or name not in studies_in(path):
         return None
-    try:
-        run = run_of_results(Warehouse(path), name)
-    except ValueError:  # the catalogue's error names the studies that can be planned
-        return None
+    run = run_of_results(Warehouse(path), name)
     return None if run["flow"] == "measure" else study_of(run)
 
 
@@ -166,9 +163,9 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         yield f"Questions that study {study.name} lacks, if its estimates stay as they are:"
         yield from lines
         yield (
-            "`mart.recommendations` has the same numbers of questions. How many labels of people "
-            f"agreement needs is told by `voirdire calibrate {study.name}`. The tables below show "
-            "which shift a new study of this design detects."
+            "`mart.recommendations` has the same numbers of questions. "
+            f"`voirdire calibrate {study.name}` says how many labels of people agreement needs. "
+            "The tables below show which shift a new study of this design detects."
         )
 
 

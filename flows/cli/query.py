@@ -29,7 +29,7 @@ from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.reporting.wording import count
-from warehouse.file_export import grains
+from warehouse.descriptions import grains
 from warehouse.peek import default_path, require_file
 from warehouse.private import write_private
 from warehouse.store import Warehouse, WarehouseError

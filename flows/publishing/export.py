@@ -7,7 +7,8 @@ import click
 
 from schemas.frame import Result
 from schemas.runs import Runs
-from warehouse.file_export import FRAMES, Copy, marts
+from warehouse.descriptions import FRAMES, marts
+from warehouse.file_export import Copy
 from warehouse.peek import default_path, require_file
 from warehouse.store import Warehouse
 

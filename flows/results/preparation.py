@@ -14,9 +14,8 @@ PARTS = ("page.html.j2", "parts.html.j2")
 """Templates that the report's own template uses."""
 
 CATALOGUES = (("tasks.statistics", "STATISTICS"), ("tasks.charts", "CHARTS"))
-
-
 SCHEMAS = ("schemas.judging", "schemas.results")
+"""Modules of the frames that results are made of."""
 
 
 def prepare_results() -> None:

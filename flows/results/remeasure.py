@@ -23,8 +23,8 @@ from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.progress import step
 from tasks.results import Conclusions, Steps, counted_votes
+from warehouse.evidence.people import pairs_of
 from warehouse.peek import default_path, require_file
-from warehouse.people import pairs_of
 from warehouse.store import Saving, Warehouse
 
 LAST = """

@@ -11,7 +11,7 @@ from schemas.conclusions import Voters
 from schemas.judging import Ballots, Pairs, VoteLog, Votes
 from schemas.keys import PEOPLE
 from tasks.judging.people import log_people, voters
-from warehouse.people import pairs_of, people_of
+from warehouse.evidence.people import pairs_of, people_of
 from warehouse.store import Warehouse
 
 VOTERS = """

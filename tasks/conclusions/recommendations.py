@@ -160,7 +160,7 @@ def _with_questions(
 ) -> pl.DataFrame:
     """Add the finding that a gate follows, the questions that it rests on and its standard error.
 
-    The standard error is null where no question differs from another.
+    The standard error is null for shares, and where no question differs from another.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)

@@ -1,5 +1,6 @@
 """Contests between models, from the point of view of each model."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
 from tasks.counting.verdicts import one_order_of_a_person, ratio
-from tasks.inference.cluster_sums import PART, combined, numbered
+from tasks.inference.cluster_sums import PART, Numbers, combined, numbered
 from tasks.kit.defaults import LEAST_EXCESS
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
@@ -74,14 +75,16 @@ def _authors(contests: pl.DataFrame) -> list[pl.Series]:
         side.cast(pl.Enum(models)).to_physical().cast(pl.Int64).to_numpy()
         for side in (anchor, target)
     ]
-    present, which = combined(
-        [(np.minimum(*codes), len(models)), (np.maximum(*codes), len(models))]
-    )[::-1]
-    pairs = [
-        f"{models[at // len(models)]}{VERSUS}{models[at % len(models)]}" for at in present.tolist()
-    ]
+    pairs, which = _versus(models, np.minimum(*codes), np.maximum(*codes))
     names = pl.Enum(sorted({*models, *pairs}))
     return [anchor.cast(names), target.cast(names), pl.Series("pair", pairs, names)[which]]
+
+
+def _versus(models: Sequence[str], one: Numbers, other: Numbers) -> tuple[list[str], Numbers]:
+    """Name the pairs of models that occur, given by index; return the index of each row's pair."""
+    which, pairs = combined([(one, len(models)), (other, len(models))])
+    first, second = np.divmod(pairs, len(models))
+    return [f"{models[a]}{VERSUS}{models[b]}" for a, b in zip(first, second, strict=True)], which
 
 
 def _seen(contests: pl.DataFrame, own: str, other: str) -> pl.DataFrame:
@@ -171,10 +174,8 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
     means = means.with_columns(pl.col(pl.String).cast(pl.Categorical))
     first, second = means[one], means.select("own", "score", "human", "label_chance")[other]
     alike = first["label_chance"] == second["label_chance"]
-    own, models = numbered(means["own"])
-    which, pair = combined([(own[one], models), (own[other], models)])
-    names = cast("pl.Enum", means["own"].dtype).categories
-    texts = [f"{names[at // models]}{VERSUS}{names[at % models]}" for at in pair.tolist()]
+    own, names = means["own"].to_physical().to_numpy(), cast("pl.Enum", means["own"].dtype)
+    texts, which = _versus(names.categories.to_list(), own[one], own[other])
     return first.select(
         *place,
         "votes",

@@ -238,23 +238,19 @@ def test_a_phone(audited: Audited, served: Serve, enter: Enter) -> None:
     booth = served(audited(1, {0: wide}), *voters, "--arms", "control", "--limit", "1")
     for width, link in booth.links.items():
         size = {"width": int(width), "height": 800}
-        _vote_by_touch(enter(link, viewport=size, has_touch=True, is_mobile=True), int(width))
-
-
-def _vote_by_touch(page: Page, width: int) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    one, two = (box.bounding_box() for box in page.get_by_role("article").all())
-    assert one
-    assert two
-    assert one["y"] + one["height"] <= two["y"]
-    for label in LABELS:
-        button = page.get_by_role("button", name=label, exact=True)
-        box = button.bounding_box()
-        assert box
-        assert box["height"] >= 44
-        assert box["y"] + box["height"] <= 800  # within reach, wherever one has scrolled to
-    page.get_by_role("button", name="Tie").tap()
-    expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
+        page = enter(link, viewport=size, has_touch=True, is_mobile=True)
+        assert page.evaluate("document.documentElement.scrollWidth") == int(width)
+        one, two = (box.bounding_box() for box in page.get_by_role("article").all())
+        assert one
+        assert two
+        assert one["y"] + one["height"] <= two["y"]
+        for label in LABELS:
+            box = page.get_by_role("button", name=label, exact=True).bounding_box()
+            assert box
+            assert box["height"] >= 44
+            assert box["y"] + box["height"] <= 800  # within reach, wherever one has scrolled to
+        page.get_by_role("button", name="Tie").tap()
+        expect(page.get_by_role("heading", name="That was the last one")).to_be_visible()
 
 
 def test_a_desk_shows_the_answers_side_by_side(shared: Any, enter: Enter) -> None:

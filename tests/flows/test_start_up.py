@@ -45,7 +45,7 @@ def test_results_are_imported_while_judges_are_asked() -> None:
 
 
 @pytest.mark.slow
-def test_preparation_leaves_no_template_and_no_code_to_read() -> None:
+def test_preparation_leaves_no_template_no_code_and_no_schema() -> None:
     code = (
         "import flows.audit\n"
         "from flows.results.preparation import prepare_results; prepare_results()\n"
@@ -58,6 +58,12 @@ def test_preparation_leaves_no_template_and_no_code_to_read() -> None:
         "    reachable_digest(getattr(stages, name).fn.__module__)\n"
         "assert reachable_digest.cache_info().misses == read\n"
         "compiled = set(environment().cache.keys())\n"
-        "assert TEMPLATE in {name for _, name in compiled}"
+        "assert TEMPLATE in {name for _, name in compiled}\n"
+        "import pandera.polars as pa\n"
+        "from schemas.judging import Shifts, Tallies\n"
+        "from schemas.results import Drifts, Estimates, Findings, Gates\n"
+        "pa.DataFrameModel.build_schema_ = None\n"
+        "for frame in (Tallies, Shifts, Estimates, Findings, Drifts, Gates):\n"
+        "    frame.to_schema()"
     )
     assert _loaded(code, "tasks.report") == {"tasks.report"}

@@ -1,1 +1,1 @@
-"""Queries for what lies behind results."""
+"""Queries for what lies behind results: comparisons, and the pairs and votes of people."""

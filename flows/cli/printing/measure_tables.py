@@ -79,8 +79,8 @@ def show_summary(
     else:
         columns = _print_fitting(console, partial(_judges, estimates, effects), title)
         shown = {name for name, _ in OF_JUDGES.values()}
-        told = (text for column, text in JUDGES_LEGEND.items() if column in columns)
-        explanation = " ".join(["Brackets: 95 % confidence intervals.", *told])
+        explained = (text for column, text in JUDGES_LEGEND.items() if column in columns)
+        explanation = " ".join(["Brackets: 95 % confidence intervals.", *explained])
     print_line(console, explanation, style="dim")
     for line in lost_lines(effects):
         print_line(console, line)

@@ -8,7 +8,7 @@ import pytest
 from schemas.curation import Answers, PerturbedAnswers, Questions
 from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, VoteLog, Votes
-from warehouse.people import pairs_of, parameters_of, people_of
+from warehouse.evidence.people import pairs_of, parameters_of, people_of
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
