@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple
 MOST_WORDS = 4000
 """Longer changed passages are not compared word by word, which takes quadratic time."""
 
-WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+WORDS = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
+"""Words with the white space before them, as to compare each space with each takes most time."""
+PIECES = re.compile(r"\s+|\w+|[^\w\s]")
 Change = Literal["same", "removed", "added"]
 
 
@@ -34,15 +36,26 @@ def _parts(old: list[str], new: list[str]) -> Iterator[Part]:
     inner = old[head : len(old) - tail], new[head : len(new) - tail]
     yield Part("same", "".join(old[:head]))
     if max(map(len, inner)) > MOST_WORDS:
-        yield from (Part("removed", "".join(inner[0])), Part("added", "".join(inner[1])))
+        yield from _replaced("".join(inner[0]), "".join(inner[1]))
     else:
-        for kind, i, j, k, m in SequenceMatcher(None, *inner, autojunk=False).get_opcodes():
-            gone, come = "".join(inner[0][i:j]), "".join(inner[1][k:m])
-            if kind == "equal":
+        for same, gone, come in _compared(*inner):
+            if same:
                 yield Part("same", gone)
             else:
-                yield from (Part("removed", gone), Part("added", come))
+                # White space and marks around a word may be the same.
+                for alike, less, more in _compared(PIECES.findall(gone), PIECES.findall(come)):
+                    yield from [Part("same", less)] if alike else _replaced(less, more)
     yield Part("same", "".join(old[len(old) - tail :]))
+
+
+def _compared(old: list[str], new: list[str]) -> Iterator[tuple[bool, str, str]]:
+    """Yield passages of both lists in order, and whether they are the same."""
+    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        yield kind == "equal", "".join(old[i:j]), "".join(new[k:m])
+
+
+def _replaced(gone: str, come: str) -> tuple[Part, Part]:
+    return Part("removed", gone), Part("added", come)
 
 
 def _alike(one: list[str], other: list[str]) -> int:
