@@ -61,7 +61,7 @@ TONES = {"alert": "bad", "suspect": "good"}
         "next wave confirmed. Dash: not measured. All cells of this study share a budget "
         "of false alerts, by default one in 90 waves; each study has its own. An alert "
         "starts a new baseline (vertical line). The number on the right is the change "
-        "from the baseline to the last wave."
+        "from the baseline to the last wave, with its 95 % interval."
     ),
 )
 def drift_strip(drifts: DataFrame[Drifts]) -> list[Spec]:
@@ -145,8 +145,7 @@ def _row(marks: Sequence[Row], last_wave: str) -> Row:
     row = {**marks[-1], "name": name, "who": name.whole}
     if row["label"] != last_wave:
         return values_of(row, "", "not asked", tone="open")
-    change = row["estimate"]
-    text = "none" if change is None else number(change)
+    text = measured("", row["estimate"], row["low"], row["high"]).strip() or "none"
     return values_of(row, text, row["state"], *_said(row), tone=TONES.get(row["state"], "open"))
 
 

@@ -14,6 +14,8 @@ PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
 
 NEWEST = re.compile(r"the newest in ([a-z_.]+)")
 """Default of a study: of the studies in this mart, the one that ran last."""
+ALL = "all studies"
+"""Default of a study where the rows of every study are shown; no study can have this name."""
 
 
 class Question(NamedTuple):
@@ -65,7 +67,7 @@ def with_study(warehouse: Warehouse, parameters: Mapping[str, str]) -> dict[str,
         If there is no study of the name that was given.
     """
     study = parameters.get("study")
-    if study is None:
+    if study in (None, ALL):
         return {**parameters}
     if newest := NEWEST.fullmatch(study):
         ran = f"select study from runs where study in (select study from {newest[1]})"

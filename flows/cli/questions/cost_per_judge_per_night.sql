@@ -1,7 +1,9 @@
 -- What does a night cost? US dollars by judge and study, and of all in the night (UTC day); null where a price is unknown (mart.cost has tokens).
+-- study: name of the study [all studies]
 -- days: how many days back [30]
 with nights as (
-    select *, (first_vote at time zone 'UTC')::date as night from mart.cost where first_vote >= now() - to_days($days::integer)
+    select *, (first_vote at time zone 'UTC')::date as night from mart.cost
+    where first_vote >= now() - to_days($days::integer) and $study in (study, 'all studies')
 )
 select
     night, study, judge, wave, votes, cost_usd,

@@ -1,4 +1,5 @@
 -- What has changed since the baseline? Alerts and suspicions of the waves of the last days; of other judges, the verdict of the gate and the change that it rests on.
+-- study: name of the study [all studies]
 -- days: how many days back [7]
 with waves as (select judge, prompt, count(*) as waves, max(first_vote) as newest from mart.replies where wave <> '' group by all),
 recent as (
@@ -29,7 +30,7 @@ select
         else 'no two waves with verdicts on the same questions'
     end as reason,
     s.perturbation, s.minimum, s.wave, s.base, j.prompt, s.first_vote,
-from (select distinct study, judge, prompt, simulated from mart.recommendations) as j
+from (select distinct study, judge, prompt, simulated from mart.recommendations where $study in (study, 'all studies')) as j
 left join waves as w using (judge, prompt)
 left join shown as s using (study, judge, prompt)
 order by

@@ -266,3 +266,24 @@ def test_the_gravest_reasons_come_first(tmp_path: Path, word: str, first: str) -
     words = ["sql", "--ask", "which_judge", "--format", "json", "--warehouse", str(path)]
     [answer] = json.loads(CliRunner().invoke(main, words).stdout)
     assert answer["reasons"].startswith(f"{first}; ")
+
+
+def test_a_question_about_all_studies_can_be_asked_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    warehouse = Warehouse(path)
+    now = datetime.now(UTC)
+    row = {"dataset": "demo", "prompt": "plain", "wave": "", "mode": "any", "passed": 1}
+    row |= {"recommendation": "use", "failed": 0, "inconclusive": 0}
+    for study, judge in (("mine", "ada"), ("yours", "bob")):
+        run = first_row("audit", study, make_study("quick", {}), now)
+        warehouse.start_run({**run, "study": study, "state": "completed", "ended_at": now})
+        advised = Recommendations.draft(pl.DataFrame([row | {"judge": judge}]))
+        warehouse.save([Saving(Recommendations, advised)], run=study, study=study)
+
+    def judges(*words: str) -> list[str]:
+        asked = ["sql", "--ask", "what_drifted", *words, "--format", "json", "--warehouse", path]
+        done = CliRunner().invoke(main, [*map(str, asked)])
+        return [found["judge"] for found in json.loads(done.stdout)]
+
+    assert judges() == ["ada", "bob"]
+    assert judges("--set", "study=yours") == ["bob"]
