@@ -135,7 +135,9 @@ def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list
     control = by_arm["control"]
     sides = [_side("Question", "", control["question"])]
     parts = _parts(control, by_arm.get("experimental"))
-    if control["anchor"]:
+    # A judge of single answers saw no anchor, though the dataset may have one.
+    beside = bool(control["anchor"]) and row.get("rating_kind") is None
+    if beside:
         sides.append(_side("Anchor", "never changed", control["anchor"]))
         note = f"with {plain(row['perturbation'])}" if "experimental" in by_arm else "control"
         sides.append(Side("Target", note, parts))
@@ -145,7 +147,7 @@ def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list
             changed = [p for p in parts if p.change != "removed"]
             sides.append(Side("Answer", f"with {plain(row['perturbation'])}", changed))
     shams = [text for text in texts if text["arm"] == "sham"]
-    name = "Target" if control["anchor"] else "Answer"
+    name = "Target" if beside else "Answer"
     sides += [
         Side(name, "sham: an edit without meaning", _parts(control, sham), is_aside=True)
         for sham in shams

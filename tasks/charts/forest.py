@@ -71,13 +71,13 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
     order=1,
     title="How far each perturbation moves each judge",
     reading=(
-        "Each row is a judge. The dot is its mean preference shift (MPS, over the sham "
-        "where there is one), the line its 95 % interval; shifts in the band "
-        "are too small to matter. The hollow square and the thin line below it show the "
-        "shift over the control: where they differ, the sham moves it. "
-        "For a promote perturbation, a fair judge lies in the band; for a detract one, "
-        "which makes the answer worse, a good judge lies left of it. Shifts of ratings are in "
-        "standard deviations of the judge's control ratings, or in pass rate."
+        "Each row is a judge. The dot is its shift (over the sham where there is one), the line "
+        "its 95 % interval; shifts in the band are too small to matter. The hollow square and the "
+        "thin line below it show the shift over the control: where they differ, the sham moves "
+        "it. For a promote perturbation, a fair judge lies in the band; for a detract one, which "
+        "makes the answer worse, a good judge lies left of it. The shift of judges of pairs is "
+        "the mean preference shift (MPS); shifts of ratings are in standard deviations of the "
+        "judge's control ratings, or in pass rate."
     ),
 )
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:

@@ -65,7 +65,10 @@ class Contrasted(NamedTuple):
 def contrast_groups(
     found: DataFrame[Contrasts], estimates: DataFrame[Estimates]
 ) -> list[Contrasted]:
-    """Return the pairs of judges, or of prompts, by perturbation, those that differ first."""
+    """Return the pairs of judges, or of prompts, by perturbation, those that differ first.
+
+    Differences of LOS and ASR, and the McNemar test, exist for judges of pairs only.
+    """
     simulated = formulas(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other", "other_prompt"]
@@ -93,12 +96,13 @@ def contrast_groups(
         nulls_last=True,
     )
     groups = ordered.partition_by("perturbation", maintain_order=True, as_dict=True)
+    shown = () if ordered["statistic"].is_in([*RATED]).all() else BESIDE
     return [
         Contrasted(
             str(name),
             _count_findings(rows["finding"].to_list()),
             [
-                _row(row, [beside.get((s, *(row[c] for c in cell))) for s in BESIDE], simulated)
+                _row(row, [beside.get((s, *(row[c] for c in cell))) for s in shown], simulated)
                 for row in rows.to_dicts()
             ],
         )
@@ -122,18 +126,24 @@ def _count_findings(findings: Sequence[str | None]) -> str:
 
 
 def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> Pair:
-    los, asr, test = beside
     one = Judged(row["who"], row["judge"] in simulated, [])
     other = Judged(_other(row), row["other"] in simulated, [])
     texts = [
         _difference(row),
         Text(p_value(row["p_holm"]), _raw(row)),
-        Text("not measured") if los is None else _difference(los, with_words=True),
-        Text("not measured") if asr is None else _difference(asr, with_words=True),
-        Text("none") if test is None else Text(p_value(test["p_holm"]), _raw(test)),
+        *map(_beside, beside),
         _sizes(row),
     ]
     return Pair(one, other, texts, _finding(row, simulated))
+
+
+def _beside(row: Row | None) -> Text:
+    """Write a further comparison of two judges: a difference, or the p-value of a test."""
+    if row is None:
+        return Text("not measured")
+    if row["statistic"] == "mcnemar":
+        return Text(p_value(row["p_holm"]), _raw(row))
+    return _difference(row, with_words=True)
 
 
 def _other(row: Row) -> str:

@@ -123,6 +123,13 @@ def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> No
     assert "<dd><bdi>a column of the data of study pass_fail</bdi></dd>" in told
     unlabelled = voirdire("audit", "quick", "--prompt", "binary_v1", "--limit", "6")
     assert unlabelled.returncode == 0, unlabelled.stderr
+    # Pairs of answers are in the data, but these judges saw one answer at a time.
+    told = (reports / "quick.html").read_text("utf-8")
+    assert "<h4>Target</h4>" in told
+    assert "Which judges differ" in told
+    of_pairs = ("<h4>Anchor</h4>", ">MPS<", "Shrunk MPS", "LOS, difference", "their two orders")
+    assert [words for words in of_pairs if words in told] == []
+    assert "anchor:" not in voirdire("show", "quick", "--flipped").stdout
     without = voirdire("calibrate", "quick")
     assert without.returncode == 2
     assert "have no labels of people. Add a column human_label" in " ".join(without.stderr.split())

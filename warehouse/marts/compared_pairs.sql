@@ -1,5 +1,5 @@
 -- One row per study, judge, prompt, wave, mode, perturbation and sample: its verdicts, texts and replies, control beside experimental.
--- Texts and replies are null for the votes of a measured file. A judge of single answers has a row per criterion and repeat.
+-- Texts and replies are null for the votes of a measured file. A judge of single answers has no anchor, and a row per criterion and repeat.
 with texts as (
     select
         study, dataset, sample, arm, perturbation, any_value(question) as question, any_value(anchor) as anchor,
@@ -9,7 +9,8 @@ with texts as (
     group by all
 )
 select
-    p.*, q.category, c.question, c.anchor, c.target, e.target as perturbed, r.control_replies, r.experimental_replies,
+    p.*, q.category, c.question, if(p.rating_kind is null, c.anchor, null) as anchor, c.target, e.target as perturbed,
+    r.control_replies, r.experimental_replies,
 from (from mart.comparisons where perturbation is not null) as p
 left join texts as c on c.arm = 'control' and c.study = p.study and c.dataset = p.dataset and c.sample = p.sample
 left join texts as e
