@@ -8,7 +8,7 @@ from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import MIXED_WHY, written
 from tasks.inference.quantiles import normal_quantile
-from tasks.kit.defaults import limits
+from tasks.kit.defaults import ALPHA, limits
 
 USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
 MOST_QUESTIONS = 1_000_000
@@ -160,13 +160,14 @@ def _with_questions(
 ) -> pl.DataFrame:
     """Add the finding that a gate follows, the questions that it rests on and its standard error.
 
-    The standard error is null for shares, and where no question differs from another.
+    The standard error is null for shares, and where no question differs from another. ``wider`` is
+    how many times as wide an interval is whose level is that of the adjusted p-value.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
     about = pl.when(pl.col("kind") == "position").then(pl.lit("position")).otherwise(pl.lit("bias"))
     found = findings.join(sizes, on=[*CELL, "statistic"], how="left", nulls_equal=True).select(
-        *JUDGE, "perturbation", "kind", "finding", *rest, gate=about
+        *JUDGE, "perturbation", "kind", "finding", "p_value", "p_adjusted", *rest, gate=about
     )
     flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE).agg(pl.col("clusters").max())
     whole = sizes.filter(pl.col("perturbation").is_null())
@@ -186,9 +187,12 @@ def _with_questions(
     changes = tested.with_columns(gate=pl.lit("drift")).group_by(of_drift).agg(pl.col(rest).max())
     rows = gates.join(everything, on=key, how="left", nulls_equal=True)
     rows = rows.join(changes, on=of_drift, how="left", suffix="_drift")
-    return rows.with_columns(pl.coalesce(name, f"{name}_drift").alias(name) for name in rest).drop(
-        f"{name}_drift" for name in rest
-    )
+    adjusted = pl.when(pl.col("p_adjusted") > 0).then(pl.col("p_value") / pl.col("p_adjusted"))
+    level = ALPHA * rows.select(adjusted.fill_null(1.0)).to_series().to_numpy()
+    wider = normal_quantile(1 - level / 2) / normal_quantile(1 - ALPHA / 2)
+    return rows.with_columns(
+        *(pl.coalesce(name, f"{name}_drift").alias(name) for name in rest), wider=wider
+    ).drop("p_value", "p_adjusted", *(f"{name}_drift" for name in rest))
 
 
 def _standing() -> pl.Expr:
@@ -228,9 +232,10 @@ def _more_questions() -> pl.Expr:
 
     The half-width of an interval falls with the root of the number n of questions; where no
     question differs from another, as if no reply is invalid, it is z^2 / (n + z^2). The interval of
-    a bias must exclude 0, or its 90 % interval must lie within the limit; other intervals must
-    exclude the limit, so of these the end that lies beyond it counts. A flaw of which the share
-    between the limits of *overlooks* and *detects* is detected stays between them.
+    a bias, at the level of its adjusted p-value, must exclude 0, or its 90 % interval must lie
+    within the limit; other intervals must exclude the limit, so of these the end that lies beyond
+    it counts. A flaw of which the share between the limits of *overlooks* and *detects* is detected
+    stays between them.
     """
     value, size = pl.col("value"), pl.col("value").abs()
     questions = pl.col("clusters")
@@ -247,12 +252,12 @@ def _more_questions() -> pl.Expr:
     within = effect & (size < limit)
     distance = pl.when(effect & ~within).then(size).otherwise(distance)
     narrower = float(normal_quantile(0.95) / normal_quantile(0.975))
-    narrowed = pl.when(within).then(narrower**2).otherwise(1.0)
+    width = pl.when(within).then(narrower).when(effect).then("wider").otherwise(1.0)
     constant = pl.col("standard_error").is_null() & value.is_in([0.0, 1.0])
     needed = (
         pl.when(constant & (half < 1))
-        .then(questions * narrowed * _odds(half) / _odds(distance))
-        .otherwise(questions * narrowed * (half / distance) ** 2)
+        .then(questions * width**2 * _odds(half) / _odds(distance))
+        .otherwise(questions * (width * half / distance) ** 2)
         .ceil()
     )
     fewest = pl.when(questions < limits().fewest_questions).then(limits().fewest_questions)

@@ -184,6 +184,19 @@ def test_it_says_how_many_questions_are_missing(
     assert core["undecided"] == "position is inconclusive (.01 [-.01, .03], limit .05)"
 
 
+def test_an_adjusted_p_value_asks_for_more_questions(recommended: Any) -> None:
+    """The interval excludes 0, but at the level .05 * .02 / .08 = .0125 it does not.
+
+    z is 2.4977 there and 1.9600 at .05: 40 * (2.4977 / 1.9600 * .07 / .08)^2 = 49.7.
+    """
+    outside = gate("bias", "inconclusive", value=0.08, low=0.01, high=0.15)
+    known = finding("inconclusive", p_value=0.02, p_adjusted=0.08)
+    [row] = recommended(outside, findings=[known])
+    assert row["more_questions"] == 10
+    [row] = recommended(outside, findings=[known | {"p_adjusted": 0.02}])
+    assert row["more_questions"] is None
+
+
 @given(
     value=st.floats(-0.3, 0.3),
     half=st.floats(0.01, 0.5),
