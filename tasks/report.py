@@ -135,7 +135,8 @@ def report(
     left_out = without(concluded.exclusions, concluded.kept_findings)
     # With votes alone, the report is about position bias.
     rested = cells if cells.height else findings
-    primary = _primary(rested, estimates)
+    cell = ["statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"]
+    primary = estimates.join(rested.select(cell), on=cell, how="semi", nulls_equal=True)
     positions = position_table(
         Findings.of(findings.filter(about_position)), estimates, facts.persons
     )
@@ -313,11 +314,6 @@ def _simulated(
     known = {*estimates["judge"], *findings["judge"]} - {*GROUPS}
     judges = {judge for judge in known if not is_person(judge, persons)}
     return simulated_sentence(judges, formulas(estimates) | formulas(findings))
-
-
-def _primary(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    cell = ["statistic", "dataset", "judge", "prompt", "wave", "mode", "perturbation"]
-    return estimates.join(findings.select(cell), on=cell, how="semi", nulls_equal=True)
 
 
 def _provenance(

@@ -44,10 +44,6 @@ SECONDS_AFTER_AN_INTERRUPT = 0.2
 """How long the server may take to stop: all results are in the warehouse and the journal."""
 
 CONSOLE = Printer(highlight=False)
-RESULTS = """
-    select * from mart.bias where study = ?
-    order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation
-"""
 
 
 def audit_here(
@@ -271,11 +267,12 @@ class Shown(NamedTuple):
 
 def _results_of(study: Study, path: Path) -> Shown:
     """Read what is printed, in one visit of the warehouse; import what prints it."""
-    from flows.cli.printing.ranking_table import RECOMMENDED
+    from flows.cli.printing.ranking_table import BIAS, RECOMMENDED
     from warehouse.store import Warehouse
 
     found, recommended, filled, error = Warehouse(path).query_all(
-        *((query, [study.name]) for query in (RESULTS, RECOMMENDED, FILLED, LAST_ERROR))
+        (BIAS, {"study": study.name}),
+        *((query, [study.name]) for query in (RECOMMENDED, FILLED, LAST_ERROR)),
     )
     missing = None if error.is_empty() else error.item()
     return Shown(found.to_dicts(), recommended, filled, missing)

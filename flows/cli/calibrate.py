@@ -18,7 +18,7 @@ from flows.results.calibration import (
 )
 from flows.studies.calibration import Calibration, make_calibration
 from tasks.logs.reading import is_log, read_log
-from tasks.logs.recognised import limits_of, recognised_line
+from tasks.logs.recognised import recognised_lines
 from tasks.progress import current_status, step
 from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.label_table import is_label_table
@@ -46,7 +46,7 @@ def show_calibration(
     if source and is_log(source) and not (humans or judges) and (log := read_log(Path(source))):
         humans = judges = Path(source)
         source = None
-        for line in (f"Recognised: {recognised_line(log)}.", *map("- {}".format, limits_of(log))):
+        for line in recognised_lines(log):
             current_status().tell(line)
     elif source and is_log(source) and source.lower().endswith(".json"):
         raise ValueError(f"{Path(source).name}: {NO_FORMAT}.")

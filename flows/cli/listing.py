@@ -5,11 +5,11 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from flows.cli.printing.answer import near
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import plain_table, say
 from flows.studies import STUDIES
@@ -143,12 +143,7 @@ class Listing(NamedTuple):
     def with_origin(self, name: str, text: str) -> str:
         """Add to a text about a name the file that it is from, if it is the user's own."""
         own = self.catalogue.own if self.catalogue else {}
-        return f"{text} (your file {_short(own[name])})".strip() if name in own else text
-
-
-def _short(file: Path) -> str:
-    """Return the path from the current folder, if the file is inside it."""
-    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+        return f"{text} (your file {near(own[name])})".strip() if name in own else text
 
 
 def show_catalogues(only: str | None = None) -> None:
@@ -188,12 +183,11 @@ def explain(name: str) -> None:
     if title in listings:
         show_catalogues(title)
         return
-    meanings = [*_statistics(name), *_catalogue_entries(name, listings), *_provider(name)]
-    meanings += [*_words(name)]
-    if not meanings:
-        near = str(unknown("name", name, sorted(known_names()))).partition(" Known: ")[0]
+    entries = (*_statistics(name), *_catalogue_entries(name, listings), *_provider(name))
+    if not (meanings := [*entries, *_words(name)]):
+        no_such = str(unknown("name", name, sorted(known_names()))).partition(" Known: ")[0]
         raise UnknownNameError(
-            f"{near} `voirdire list` shows all names; the page of each mart is in "
+            f"{no_such} `voirdire list` shows all names; the page of each mart is in "
             "docs/reference/marts.md."
         )
     say("\n\n".join(meanings))
@@ -207,11 +201,10 @@ def _statistics(name: str) -> Iterator[str]:
     if about:
         yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
     if entry := {**_rows(), **STATISTICS}.get(row):
+        declared = "".join(f"  {name}: {_declared(each)}\n" for name, each in entry.rows.items())
         yield (
             f"{entry.name}: computes {', '.join(entry.gives)}; source: {entry.source}\n"
-            + "".join(f"  {name}: {_declared(each)}\n" for name, each in entry.rows.items())
-            + "\n"
-            + f"{_rendered(entry.measure)}"
+            f"{declared}\n{_rendered(entry.measure)}"
         )
 
 
@@ -259,7 +252,7 @@ def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[s
     for title, listing in listings.items():
         if name in listing.about and title not in ("statistics", "derived columns"):
             text = listing.text(name) if listing.text else ""
-            about, _, rest = text.partition("\n")
+            about, rest = text.partition("\n")[::2]
             about = listing.with_origin(name, about or listing.about[name])
             yield f"{name} ({listing.kind}): {about}\n{rest}".rstrip()
 
@@ -362,9 +355,6 @@ def _listings() -> dict[str, Listing]:
             FORMATS,
         ),
         "studies": Listing(
-            "study",
-            {n: file.about for n, file in STUDIES.items()},
-            _study,
-            STUDIES,
+            "study", {n: file.about for n, file in STUDIES.items()}, _study, STUDIES
         ),
     }

@@ -8,14 +8,12 @@ from typing import Any
 import click
 
 from flows.cli.options import (
-    INTERVALS,
-    KINDS,
     MODES,
     PATH,
-    TESTS,
     complete_from,
     complete_studies,
     format_option,
+    interval_option,
     label_table_options,
     log_options,
     pictures_option,
@@ -120,13 +118,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     multiple=True,
     help="Show only this statistic (repeatable), or `scorecard`.",
 )
-@click.option(
-    "--interval",
-    type=INTERVALS,
-    default="wilson",
-    show_default=True,
-    help="Compute this confidence interval for proportions (cluster-adjusted).",
-)
+@interval_option
 @click.option(
     "--warehouse",
     type=PATH,
@@ -153,10 +145,7 @@ def measure(
 
 @main.command(
     section="Results",
-    examples=(
-        "voirdire doctor results.json",
-        "voirdire doctor logs --people 'expert_*'",
-    ),
+    examples=("voirdire doctor results.json", "voirdire doctor logs --people 'expert_*'"),
 )
 @click.argument("log", type=PATH)
 @log_options
@@ -214,7 +203,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @click.option(
     "--epsilon-kind",
     "kind",
-    type=KINDS,
+    type=click.Choice(["additive", "multiplicative"]),
     default="additive",
     show_default=True,
     help="Subtract the margin from a person's advantage probability (additive), or the margin "
@@ -222,7 +211,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @click.option(
     "--test",
-    type=TESTS,
+    type=click.Choice(["auto", "score", "t"]),
     default="auto",
     show_default=True,
     help="Use this test. auto: the score test for few instances, else the t test.",
@@ -272,11 +261,7 @@ def calibrate(
 
 
 @main.command(
-    section="Results",
-    examples=(
-        "voirdire remeasure quick",
-        "voirdire remeasure quick --formulas",
-    ),
+    section="Results", examples=("voirdire remeasure quick", "voirdire remeasure quick --formulas")
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
 @click.option(
@@ -327,13 +312,7 @@ def booth(context: click.Context) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
 
 
-@main.command(
-    section="Audit",
-    examples=(
-        "voirdire init",
-        "VOIRDIRE_HOME=~/judges voirdire init",
-    ),
-)
+@main.command(section="Audit", examples=("voirdire init", "VOIRDIRE_HOME=~/judges voirdire init"))
 @clear_errors
 def init() -> None:
     """Write a commented example of each kind of entry to your own folder.
@@ -369,10 +348,7 @@ def list_(name: str | None) -> None:
 
 @main.command(
     section="Operate",
-    examples=(
-        "voirdire serve",
-        "voirdire serve --port 4300 --warehouse team.duckdb",
-    ),
+    examples=("voirdire serve", "voirdire serve --port 4300 --warehouse team.duckdb"),
 )
 @port_option(4200, "Run the Prefect server on this port.")
 @click.option(
@@ -391,13 +367,7 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     serve_studies(warehouse, port=port, server=server, auth=not no_auth)
 
 
-@main.command(
-    section="Operate",
-    examples=(
-        "voirdire schedules",
-        "voirdire schedules --on canary",
-    ),
-)
+@main.command(section="Operate", examples=("voirdire schedules", "voirdire schedules --on canary"))
 @click.option(
     "--on",
     multiple=True,

@@ -2,10 +2,10 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -19,6 +19,7 @@ from flows.cli.printing.measure_tables import (
     show_rows,
     show_summary,
 )
+from flows.cli.printing.ranking_table import BIAS
 from flows.cli.printing.terminal import echo_data, interval, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
@@ -34,7 +35,13 @@ from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
-from tasks.logs.recognised import counts_of, limits_of, recognised_line, with_intervals
+from tasks.logs.recognised import (
+    counts_of,
+    limits_of,
+    recognised_line,
+    recognised_lines,
+    with_intervals,
+)
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
@@ -60,6 +67,9 @@ ADDED = (
     "code_version",
 )
 """Columns of ``mart.numbers`` that a row of JSON or CSV has besides those of an estimate."""
+NUMBERS = """
+    select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers where study = $study
+"""
 MOST_COUNTS = 30
 """Maximum number of judges and people in the table of ratings."""
 
@@ -87,9 +97,8 @@ def show_measures(
     step("reading votes")
     other = read_log(votes, people, mapping)
     log = other.votes if other else _votes_in(votes, people)
-    if other:
-        for line in _recognised(other):
-            current_status().tell(line)
+    for line in recognised_lines(other) if other else ():
+        current_status().tell(line)
     if warehouse:
         _require_votes(votes, other)
         require_free(votes, warehouse)
@@ -110,18 +119,20 @@ def show_measures(
         view.close()
         _show(concluded.gates, form, show_gates)
         return
-    rows_with_derived = estimates.join(
-        _numbers(concluded), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+    numbers = _query_temporary(concluded, NUMBERS).with_columns(code_version=pl.lit(CODE_VERSION))
+    chosen = estimates.join(
+        numbers.select(*KEY, *ADDED), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
+    if only:
+        chosen = chosen.filter(pl.col("statistic").is_in(rows))
     view.close()
-    chosen = (
-        rows_with_derived.filter(pl.col("statistic").is_in(rows)) if only else rows_with_derived
-    )
     persons = people_in(other) if other else {*log.filter("human")["judge"].unique()}
     _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
     present = set(chosen["statistic"])
-    for name, statistic in _asked(only):
+    makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
+    for name in only:
         if present.isdisjoint(_rows_of([name])):
+            statistic = name if name in STATISTICS else makers[name]
             why = "; ".join(limits_of(other)) if other else missing(log, statistic)
             say(f"{name}: no rows, because {why}.", err=True)
 
@@ -137,7 +148,8 @@ def _show_all(
     interval: str,
 ) -> None:
     """Print recommendations, tables and, if there are both, how judges agree with people."""
-    bias, agreement = _bias(concluded), _agreement(log, other, interval)
+    bias = _query_temporary(concluded, BIAS)
+    agreement = _agreement(log, other, interval)
     view.close()
     console = Printer(highlight=False)
     if other:
@@ -205,7 +217,8 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
             f"{row['judge']}{' (person)' if row['human'] else ''}",
             row["ratings"],
             row["invalid"],
-            f"{number(row['mean'])} {_ends(row)}".strip(),
+            number(row["mean"])
+            + ("" if row.get("low") is None else f" {interval(row['low'], row['high'])}"),
             row["labels"] or "",
         ]
         for row in counts.head(MOST_COUNTS).to_dicts()
@@ -217,11 +230,6 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     if "low" in counts.columns:
         line += " Brackets: 95 % intervals; the ratings of an item that is repeated count as one."
     print_line(console, line, "dim")
-
-
-def _ends(row: dict[str, Any]) -> str:
-    low, high = row.get("low"), row.get("high")
-    return "" if low is None else interval(low, high)
 
 
 def _agreement(
@@ -249,12 +257,6 @@ def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
         return ""
     ratings = verdicts.rename({"label": "rated", "correct": "label"})
     return lacking_line(filled_columns(votes, ratings))
-
-
-def _recognised(log: Log) -> Iterator[str]:
-    yield f"Recognised: {recognised_line(log)}."
-    for line in limits_of(log):
-        yield f"- {line}"
 
 
 def _require_votes(path: Path, log: Log | None) -> None:
@@ -294,33 +296,10 @@ def _rows_of(names: Sequence[str]) -> list[str]:
     return [row for name in names for row in {*known[name], *single.get(name, ())}]
 
 
-def _asked(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each name with the statistic that computes it."""
-    makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
-    return [(name, name if name in STATISTICS else makers[name]) for name in names]
-
-
-def _bias(concluded: Conclusions) -> pl.DataFrame:
-    """Return what an audit ends with: the rows of ``mart.bias``."""
-    return _query_temporary(
-        concluded,
-        "select * from mart.bias "
-        "order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation",
-    )
-
-
-def _numbers(concluded: Conclusions) -> pl.DataFrame:
-    """Return what ``mart.numbers`` adds to each estimate."""
-    found = _query_temporary(
-        concluded, "select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers"
-    )
-    return found.with_columns(code_version=pl.lit(CODE_VERSION)).select(*KEY, *ADDED)
-
-
 def _query_temporary(concluded: Conclusions, query: str) -> pl.DataFrame:
-    """Query results in a temporary warehouse."""
+    """Query results in a temporary warehouse, where they are those of ``$study``."""
     frames = [Saving(*each) for each in concluded.tables()]
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "measure.duckdb")
         warehouse.save(frames, run="measure", study="measure")
-        return warehouse.query(query)
+        return warehouse.query(query, {"study": "measure"})

@@ -10,22 +10,13 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 from tasks.kit.command_line import Finite, Place
 
-FORMATS = click.Choice(["table", "json", "csv"])
-FILES = click.Choice(["table", "json", "csv", "parquet"])
-COPIES = click.Choice(["parquet", "csv"])
-CHECKS = click.Choice(["drop", "flag"])
 MODES = click.Choice(["balanced", "paper"])
-INTERVALS = click.Choice(["wilson", "clopper_pearson", "jeffreys"])
-KINDS = click.Choice(["additive", "multiplicative"])
-TESTS = click.Choice(["auto", "score", "t"])
 PATH = Place()
 FILE = Place(dir_okay=False)
-FOLDER = Place(file_okay=False)
-SHAMS = click.Choice(["first", "second", "both", "none"])
-STOPS = click.Choice(["none", "lossless", "pair"])
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
 """Where the next column of --map begins."""
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+Decorator = Callable[..., Any]
 
 
 def complete_from(module: str, catalogue: str) -> Complete:
@@ -92,19 +83,33 @@ class Bash(BashComplete):
 add_completion_class(Bash)
 
 
-def map_option(name: str, metavar: str, told: str) -> Callable[..., Any]:
+CATALOGUES = {
+    "--dataset": ("tasks.datasets", "DATASETS"),
+    "--judge": ("tasks.providers", "JUDGES"),
+    "--perturbation": ("tasks.perturbations", "PERTURBATIONS"),
+    "--prompt": ("tasks.prompts", "PROMPTS"),
+}
+"""Option -> the module and the name of the catalogue of its names."""
+
+
+def name_option(option: str, *names: str, told: str, several: bool = False) -> Decorator:
+    """Return an option for names of entries of a catalogue, which shells complete."""
+    module, catalogue = CATALOGUES[option]
+    complete = complete_from(module, catalogue)
+    return click.option(option, *names, multiple=several, shell_complete=complete, help=told)
+
+
+def map_option(name: str, metavar: str, told: str) -> Decorator:
     """Return the option that maps columns to what a file of the user calls them."""
     return click.option("--map", name, multiple=True, metavar=metavar, callback=_mapping, help=told)
 
 
 def _mapping(
-    context: click.Context,  # noqa: ARG001 - as click calls it
-    parameter: click.Parameter,
-    given: tuple[str, ...],
+    _: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in [one for text in given for one in NEXT_COLUMN.split(text)]:
-        column, _, path = each.partition("=")
+        column, path = each.partition("=")[::2]
         if not column or not path:
             raise click.BadParameter(
                 f"{each!r:.60} must be {parameter.metavar}, such as question=prompt.",
@@ -119,10 +124,9 @@ def _mapping(
 
 
 OPTIONS = (
-    click.option(
+    name_option(
         "--dataset",
-        shell_complete=complete_from("tasks.datasets", "DATASETS"),
-        help="Ask about this dataset: its name, or the path of your own data file. Default: bloom, "
+        told="Ask about this dataset: its name, or the path of your own data file. Default: bloom, "
         "the bundled one.",
     ),
     click.option(
@@ -141,27 +145,24 @@ OPTIONS = (
         "Read a column of voirdire from one of your own data file, such as question=prompt,anchor="
         "answer_a (repeatable). Then columns that voirdire does not know are left out.",
     ),
-    click.option(
+    name_option(
         "--perturbation",
         "perturbations",
-        multiple=True,
-        shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-        help="Test this perturbation (repeatable). Default: the four classic ones, such as "
+        several=True,
+        told="Test this perturbation (repeatable). Default: the four classic ones, such as "
         "fake_reference; `voirdire list perturbations` shows all.",
     ),
-    click.option(
+    name_option(
         "--judge",
         "judges",
-        multiple=True,
-        shell_complete=complete_from("tasks.providers", "JUDGES"),
-        help="Audit this judge (repeatable). Default: five simulated ones.",
+        several=True,
+        told="Audit this judge (repeatable). Default: five simulated ones.",
     ),
-    click.option(
+    name_option(
         "--prompt",
         "prompts",
-        multiple=True,
-        shell_complete=complete_from("tasks.prompts", "PROMPTS"),
-        help="Give the judges this prompt (repeatable). Default: pair_v2.",
+        several=True,
+        told="Give the judges this prompt (repeatable). Default: pair_v2.",
     ),
     click.option(
         "--votes",
@@ -177,7 +178,7 @@ OPTIONS = (
     ),
     click.option(
         "--stop",
-        type=STOPS,
+        type=click.Choice(["none", "lossless", "pair"]),
         help="Stop asking about a pair early: when the verdict can no longer change (lossless), or "
         "when one answer leads by two votes (pair). Default: none.",
     ),
@@ -189,7 +190,7 @@ OPTIONS = (
     ),
     click.option(
         "--sham",
-        type=SHAMS,
+        type=click.Choice(["first", "second", "both", "none"]),
         help="Measure shifts against a sham (meaning-free edit) of this recipe. none: measure "
         "against the control. Default: first.",
     ),
@@ -249,24 +250,37 @@ OPTIONS = (
     ),
     click.option(
         "--checks",
-        type=CHECKS,
+        type=click.Choice(["drop", "flag"]),
         help="Drop texts that fail a validity check, or keep and flag them. Default: drop.",
     ),
 )
 pictures_option = click.option(
-    "--pictures", type=FOLDER, help="Also write the charts to this folder, as SVG and PNG files."
+    "--pictures",
+    type=Place(file_okay=False),
+    help="Also write the charts to this folder, as SVG and PNG files.",
 )
 format_option = click.option(
     "--format",
     "form",
-    type=FORMATS,
+    type=click.Choice(["table", "json", "csv"]),
     default="table",
     show_default=True,
     help="Print in this format.",
 )
+interval_option = click.option(
+    "--interval",
+    type=click.Choice(["wilson", "clopper_pearson", "jeffreys"]),
+    default="wilson",
+    show_default=True,
+    help="Compute this confidence interval for proportions (cluster-adjusted).",
+)
+judge_option = name_option("--judge", told="Show only this judge. Default: all judges.")
+perturbation_option = name_option(
+    "--perturbation", told="Show only this perturbation. Default: all perturbations."
+)
 
 
-def server_option(default: str) -> Callable[..., Any]:
+def server_option(default: str) -> Decorator:
     """Return the option that names a Prefect server; without it and PREFECT_API_URL: default."""
     return click.option(
         "--server",
@@ -281,39 +295,40 @@ STUDY_FIRST = (
 )
 
 
-def study_options(name_help: str) -> Callable[..., Any]:
-    """Return a decorator that adds the options that change a study."""
+def _all(*options: Decorator, told: str = "") -> Decorator:
+    """Return a decorator that adds several options, and what is told of them, to a command."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed((*OPTIONS, click.option("--name", help=name_help))):
+        for option in reversed(options):
             command = option(command)
-        command.__doc__ = f"{command.__doc__}\n\n{STUDY_FIRST}"
+        command.__doc__ = f"{command.__doc__}{told}"
         return command
 
     return add
 
 
-def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that read logs of other tools."""
-    for option in (
-        click.option(
-            "--people",
-            help="Count only the people whose names match this pattern, such as 'expert_*'.",
-        ),
-        map_option(
-            "mapping",
-            "COLUMN=PATH",
-            "Read a table of your own: a column, and the dotted path of its field, such as "
-            "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
-            "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
-            "votes.",
-        ),
-    ):
-        command = option(command)
-    return command
+def study_options(name_help: str) -> Decorator:
+    """Return a decorator that adds the options that change a study."""
+    return _all(*OPTIONS, click.option("--name", help=name_help), told=f"\n\n{STUDY_FIRST}")
 
 
-LABEL_TABLE = (
+log_options = _all(
+    map_option(
+        "mapping",
+        "COLUMN=PATH",
+        "Read a table of your own: a column, and the dotted path of its field, such as "
+        "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
+        "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
+        "votes.",
+    ),
+    click.option(
+        "--people",
+        help="Count only the people whose names match this pattern, such as 'expert_*'.",
+    ),
+)
+"""Adds the options of commands that read logs of other tools."""
+
+label_table_options = _all(
     click.option(
         "--judge",
         "judge_columns",
@@ -375,13 +390,7 @@ LABEL_TABLE = (
         help="Count grades from this one on as passes: compare passes and fails, and correct the "
         "pass rate.",
     ),
-    click.option(
-        "--interval",
-        type=INTERVALS,
-        default="wilson",
-        show_default=True,
-        help="Compute this confidence interval for proportions (cluster-adjusted).",
-    ),
+    interval_option,
     click.option(
         "--random-labels",
         is_flag=True,
@@ -389,10 +398,4 @@ LABEL_TABLE = (
         "people were drawn at random.",
     ),
 )
-
-
-def label_table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how to read and compare a table of labels."""
-    for option in reversed(LABEL_TABLE):
-        command = option(command)
-    return command
+"""Adds the options that say how to read and compare a table of labels."""

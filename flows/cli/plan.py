@@ -338,7 +338,9 @@ def _costs(
         [
             (judge, prompt, len(around), len(around.encode()))
             for judge, prompt in ballots.select("judge", "prompt").unique().iter_rows()
-            for around in [_around(prompt, judge)]
+            # The text of the prompt around the question and the two answers.
+            for messages in [prompt_of(prompt).messages("", "", "", before=JUDGES[judge].system)]
+            for around in ["".join(message["content"] for message in messages)]
         ],
         schema=["judge", "prompt", "around", "octets_around"],
         orient="row",
@@ -390,12 +392,6 @@ def _lengths(pairs: DataFrame[Pairs], ballots: DataFrame[Ballots]) -> pl.DataFra
                 )
             )
     return pl.concat(found)
-
-
-def _around(prompt: str, judge: str) -> str:
-    """Return the prompt text around the question and the two answers."""
-    messages = prompt_of(prompt).messages("", "", "", before=JUDGES[judge].system)
-    return "".join(message["content"] for message in messages)
 
 
 def _cost(

@@ -189,26 +189,21 @@ def detectable_tables(rows: list[DetectableEffect], samples: int, votes: int) ->
             continue
         columns = ["judge", "spread", "source", "smallest", f"samples for {_plain(own[0].minimum)}"]
         others = [v for v in OTHER_DESIGNS if v != votes and unit == "score"]
-        body = [
-            (
-                row.judge,
-                number(row.spread.sigma),
-                row.spread.source,
-                _three(row.smallest),
-                row.needed,
-                *(_three(_with_votes(row, samples, votes, other)) for other in others),
+        body = []
+        for row in own:
+            sigma = row.spread.sigma
+            # With as many calls at another number of votes per pair.
+            with_others = (
+                smallest_effect(
+                    samples * votes // other, rescaled_sigma(sigma, votes, other, TYPICAL[unit])
+                )
+                for other in others
             )
-            for row in own
-        ]
+            known = (row.judge, number(sigma), row.spread.source, _three(row.smallest), row.needed)
+            body.append((*known, *(_three(smallest or 1.0) for smallest in with_others)))
         columns += [f"{other} votes" for other in others]
         title = f"Smallest detectable shift{words} with {samples} samples (80 % power)"
         yield plain_table(columns, body, title)
-
-
-def _with_votes(row: DetectableEffect, samples: int, votes: int, other: int) -> float:
-    """Return the smallest detectable shift with as many calls at ``other`` votes per pair."""
-    sigma = rescaled_sigma(row.spread.sigma, votes, other, TYPICAL[row.unit])
-    return smallest_effect(samples * votes // other, sigma) or 1.0
 
 
 def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> object:

@@ -12,6 +12,7 @@ from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.live import Printer
+from flows.cli.printing.ranking_table import say_outdated
 from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
 from flows.cli.questions import asked, questions, with_study
 from flows.publishing.csv_escaping import csv_text
@@ -23,7 +24,6 @@ from flows.publishing.pages import (
     write_page,
     write_pictures,
 )
-from flows.results.up_to_date import outdated_line
 from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
@@ -67,7 +67,8 @@ def show_query(
     text, parameters = (query or "", {}) if ask is None else asked(ask, values)
     path = Path(warehouse or default_path())
     require_file(path, "Run `voirdire audit` first.")
-    form = form or _form_of(output)
+    suffix = output.suffix.lower().removeprefix(".") if output else ""
+    form = form or (suffix if suffix in {"json", "csv", "parquet"} else "table")
     if form == "parquet" and output is None:
         raise ValueError(
             "--format parquet cannot be printed. Name a file, as in --output rows.parquet."
@@ -76,13 +77,15 @@ def show_query(
         parameters = with_study(Warehouse(path), parameters)
         rows = Warehouse(path).query(text, parameters, marts=True)
     except WarehouseError as error:
-        raise WarehouseError(_in_a_line(str(error))) from error
+        # In a line, without the mark that DuckDB puts below the query.
+        lines = (" ".join(line.split()) for line in str(error).splitlines())
+        raise WarehouseError(" ".join(line for line in lines if line.strip("^"))) from error
     except pl.exceptions.ComputeError as error:
         raise ValueError(
             f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "
             "Cast it to text, as in `column::varchar`."
         ) from error
-    _say_outdated(Warehouse(path))
+    say_outdated(Warehouse(path))
     if output is not None:
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
@@ -129,23 +132,6 @@ def show_marts() -> None:
     )
 
 
-def _in_a_line(text: str) -> str:
-    """Return an error of DuckDB without its line breaks and the mark below the query."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    return " ".join(line for line in lines if line.strip("^"))
-
-
-def _say_outdated(warehouse: Warehouse) -> None:
-    """Say on stderr which studies must be measured again after an upgrade of the file."""
-    if line := outdated_line(warehouse):
-        say(line, err=True)
-
-
-def _form_of(output: Path | None) -> str:
-    suffix = output.suffix.lower().removeprefix(".") if output else ""
-    return suffix if suffix in {"json", "csv", "parquet"} else "table"
-
-
 def _content(rows: pl.DataFrame, form: str) -> bytes:
     """Return rows as the content of a file."""
     if form == "parquet":
@@ -186,7 +172,7 @@ def rewrite_report(
     from flows.publishing.calibration_page import stored_calibration
 
     store = Warehouse(path)
-    _say_outdated(store)
+    say_outdated(store)
     calibrated = stored_calibration(store, study)
     stored = calibrated or stored_page(store, study)
     write_page(stored.page, target)

@@ -3,18 +3,19 @@
 import os
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
 from flows.cli.options import (
-    COPIES,
     FILE,
-    FILES,
     PATH,
     complete_from,
     complete_studies,
     complete_values,
+    judge_option,
+    name_option,
+    perturbation_option,
     pictures_option,
 )
 from flows.running.processes import clear_errors
@@ -34,16 +35,8 @@ BROWSE_PORT = 8760
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
-@click.option(
-    "--judge",
-    shell_complete=complete_from("tasks.providers", "JUDGES"),
-    help="Show only this judge. Default: all judges.",
-)
-@click.option(
-    "--perturbation",
-    shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-    help="Show only this perturbation. Default: all perturbations.",
-)
+@judge_option
+@perturbation_option
 @click.option(
     "--flipped",
     is_flag=True,
@@ -55,11 +48,10 @@ BROWSE_PORT = 8760
     is_flag=True,
     help="Show items that the judge and people label differently, the worst first.",
 )
-@click.option(
-    "--all", "every", is_flag=True, help="Show all pairs, also those with the same verdict."
-)
+@click.option("--all", is_flag=True, help="Show all pairs, also those with the same verdict.")
 @click.option(
     "--pair",
+    "sample",
     metavar="ID",
     help="Show only this sample (or the sample of this pair_id). Default: all samples.",
 )
@@ -80,38 +72,15 @@ BROWSE_PORT = 8760
 )
 @warehouse_option
 @clear_errors
-def show(
-    study: str,
-    warehouse: Path | None,
-    *,
-    flipped: bool,
-    invalid: bool,
-    disagree: bool,
-    every: bool,
-    judge: str | None,
-    perturbation: str | None,
-    pair: str | None,
-    most: int,
-    form: str,
-) -> None:
+def show(study: str, warehouse: Path | None, **options: Any) -> None:
     """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
     from flows.cli.printing.evidence import show_evidence
 
-    chosen = {"flipped": flipped, "invalid": invalid, "disagree": disagree, "all": every}
-    whats = [what for what, given in chosen.items() if given]
+    whats = [what for what in ("flipped", "invalid", "disagree", "all") if options.pop(what)]
     if len(whats) > 1:
         both = " and ".join(f"--{what}" for what in whats)
         raise ValueError(f"{both} cannot be given together. Give one of them.")
-    show_evidence(
-        study,
-        whats[0] if whats else "flipped",
-        warehouse,
-        judge=judge,
-        perturbation=perturbation,
-        sample=pair,
-        most=most,
-        form=form,
-    )
+    show_evidence(study, whats[0] if whats else "flipped", warehouse, **options)
 
 
 @click.command(
@@ -140,28 +109,20 @@ def show(
 @click.option(
     "--format",
     "form",
-    type=FILES,
+    type=click.Choice(["table", "json", "csv", "parquet"]),
     help="Print or write rows in this format. Default: the suffix of --output, else table.",
 )
 @click.option("--output", type=FILE, help="Write the result to this file.")
 @warehouse_option
 @clear_errors
-def sql(
-    query: str | None,
-    ask: str | None,
-    values: tuple[str, ...],
-    form: str | None,
-    output: Path | None,
-    *,
-    warehouse: Path | None,
-) -> None:
+def sql(**options: Any) -> None:
     """Run a read-only query on the warehouse, without access to other files or the network.
 
     Without QUERY, list the marts (views made for queries) and the questions that --ask answers.
     """
     from flows.cli.query import show_query
 
-    show_query(query, form, warehouse, output, ask=ask, values=values)
+    show_query(**options)
 
 
 @click.command(
@@ -173,21 +134,9 @@ def sql(
     ),
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
-@click.option(
-    "--judge",
-    shell_complete=complete_from("tasks.providers", "JUDGES"),
-    help="Show only this judge. Default: all judges.",
-)
-@click.option(
-    "--prompt",
-    shell_complete=complete_from("tasks.prompts", "PROMPTS"),
-    help="Show only this judge prompt. Default: all prompts.",
-)
-@click.option(
-    "--perturbation",
-    shell_complete=complete_from("tasks.perturbations", "PERTURBATIONS"),
-    help="Show only this perturbation. Default: all perturbations.",
-)
+@judge_option
+@name_option("--prompt", told="Show only this judge prompt. Default: all prompts.")
+@perturbation_option
 @click.option(
     "--pair", "sample", metavar="ID", help="Open this sample (or the sample of this pair_id)."
 )
@@ -227,7 +176,7 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
 @click.option(
     "--format",
     "form",
-    type=COPIES,
+    type=click.Choice(["parquet", "csv"]),
     default="parquet",
     show_default=True,
     help="Write files of this format.",
@@ -244,10 +193,7 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 @click.command(
     cls=Command,
     section="Results",
-    examples=(
-        "voirdire snapshot",
-        "voirdire snapshot --output bi.duckdb",
-    ),
+    examples=("voirdire snapshot", "voirdire snapshot --output bi.duckdb"),
 )
 @click.option(
     "--output",
@@ -267,10 +213,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 @click.command(
     cls=Command,
     section="Results",
-    examples=(
-        "voirdire report quick",
-        "voirdire report quick --pictures charts --number",
-    ),
+    examples=("voirdire report quick", "voirdire report quick --pictures charts --number"),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
 @click.option(
@@ -282,13 +225,11 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 @click.option("--number", is_flag=True, help="Also print one summary score per judge.")
 @warehouse_option
 @clear_errors
-def report(
-    study: str, out: Path | None, warehouse: Path | None, *, number: bool, pictures: Path | None
-) -> None:
+def report(**options: Any) -> None:
     """Write the HTML report of STUDY (default: quick), or of a calibration, from the warehouse."""
     from flows.cli.query import rewrite_report
 
-    rewrite_report(study, out, warehouse, number=number, pictures=pictures)
+    rewrite_report(**options)
 
 
 @click.command(
@@ -303,12 +244,11 @@ def report(
 @click.option(
     "--wave", help="Check the gates of this wave. Default: the wave that was measured last."
 )
-@click.option(
+@name_option(
     "--judge",
     "judges",
-    multiple=True,
-    shell_complete=complete_from("tasks.providers", "JUDGES"),
-    help="Check only the gates of this judge (repeatable). Default: all judges.",
+    several=True,
+    told="Check only the gates of this judge (repeatable). Default: all judges.",
 )
 @click.option(
     "--only",
@@ -317,20 +257,18 @@ def report(
     type=click.Choice(get_args(Gate)),
     help="Check only this gate (repeatable). Default: all gates.",
 )
-@click.option("--junit", type=FILE, help="Write a test case per gate to this file, as JUnit XML.")
-@click.option("--markdown", type=FILE, help="Write a summary to this file, as Markdown.")
+@click.option(
+    "--junit",
+    "junit_file",
+    type=FILE,
+    help="Write a test case per gate to this file, as JUnit XML.",
+)
+@click.option(
+    "--markdown", "markdown_file", type=FILE, help="Write a summary to this file, as Markdown."
+)
 @warehouse_option
 @clear_errors
-def gate(
-    study: str,
-    warehouse: Path | None,
-    *,
-    wave: str | None,
-    judges: tuple[str, ...],
-    gates: tuple[str, ...],
-    junit: Path | None,
-    markdown: Path | None,
-) -> None:
+def gate(**options: Any) -> None:
     """Exit with 0 if the recommendation for each judge of STUDY (default: quick) is "use".
 
     Exits with 1 if a gate of the scorecard fails, and otherwise with 3: a gate is inconclusive.
@@ -340,14 +278,4 @@ def gate(
     """
     from flows.cli.printing.gate_table import show_gate
 
-    raise SystemExit(
-        show_gate(
-            study,
-            warehouse,
-            wave=wave,
-            judges=judges,
-            gates=gates,
-            junit_file=junit,
-            markdown_file=markdown,
-        )
-    )
+    raise SystemExit(show_gate(**options))

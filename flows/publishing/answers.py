@@ -15,7 +15,7 @@ from flows.studies import Study
 from tasks.reporting.advice import advice, by_recommendation, literal, not_measured, policy
 from tasks.reporting.calibration_report import lead, tested
 from tasks.reporting.rows import Judged
-from tasks.reporting.summary import MARK
+from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, interval, number, shorten
 from tasks.results import Conclusions
 
@@ -103,16 +103,12 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _tested(row: Judged) -> tuple[str, ...]:
     rate, advantage = (" ".join(filter(None, text)) for text in row.texts[:2])
     verdict = ": ".join(filter(None, row.finding))
-    return (_named(row.judge, simulated=row.simulated), rate, advantage, verdict)
-
-
-def _named(judge: str, *, simulated: bool) -> str:
-    return f"{judge} {MARK}" if simulated else judge
+    return (marked(row.judge, simulated=row.simulated), rate, advantage, verdict)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        _named(row["judge"], simulated=row["simulated"]),
+        marked(row["judge"], simulated=row["simulated"]),
         row["perturbation"] or row["kind"] or "",
         _estimate(row["estimate"], row["low"], row["high"]),
         _estimate(row["control"], row["control_low"], row["control_high"]),

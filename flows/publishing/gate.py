@@ -12,6 +12,7 @@ from tasks.conclusions.position_bias import EFFECT
 from tasks.conclusions.recommendations import USE, of_wave
 from tasks.reporting.advice import Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
+from tasks.reporting.summary import marked
 from tasks.reporting.wording import PLAIN, clean, count, interval, number
 from warehouse.store import Warehouse
 
@@ -160,7 +161,11 @@ def gate_of(
     rows, advised = (of_wave(frame, wave if wave is not None else run.wave) for frame in kept)
     if gates:
         rows = rows.filter(pl.col("gate").is_in(sorted(gates)))
-    differing = [name for name in ("prompt", "dataset", "mode") if _differ(rows, name)]
+    differing = [
+        name
+        for name in ("prompt", "dataset", "mode")
+        if rows.filter(pl.col(name) != "any")[name].n_unique() > 1
+    ]
     checks = [_check(row, differing) for row in rows.to_dicts()]
     shown = str(rows["wave"].item(0)) if rows.height else ""
     return Gated(study, shown, checks, advice(advised), bool(gates))
@@ -199,12 +204,8 @@ def markdown(gated: Gated) -> str:
     open_ = [check for check in gated.checks if check.verdict != "pass"]
     if open_:
         lines += ["", "| judge | gate | verdict | value |", "| --- | --- | --- | --- |"]
-        lines += [f"| {' | '.join(literal(clean(text)) for text in _cells(c))} |" for c in open_]
+        lines += [f"| {' | '.join(literal(clean(text)) for text in check)} |" for check in open_]
     return "\n".join(lines) + "\n"
-
-
-def _cells(check: Check) -> tuple[str, str, str, str]:
-    return check.judge, check.name, check.verdict, check.said
 
 
 def _check(row: dict[str, Any], differing: list[str]) -> Check:
@@ -216,16 +217,12 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return Check(
-        f"{judge} (simulated)" if row["simulated"] else judge,
+        marked(judge, simulated=row["simulated"]),
         row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",
         gate_verdict(row),
         # Reasons have the minus of a keyboard, and so do XML and terminals.
         "; ".join(filter(None, [numbers, row["reason"]])).translate(PLAIN),
     )
-
-
-def _differ(rows: pl.DataFrame, name: str) -> bool:
-    return rows.filter(pl.col(name) != "any")[name].n_unique() > 1
 
 
 def _require(

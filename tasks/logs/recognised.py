@@ -39,6 +39,11 @@ def recognised_line(log: Log) -> str:
     return ", ".join(parts)
 
 
+def recognised_lines(log: Log) -> list[str]:
+    """Return what was recognised, and what cannot be computed and why, a line each."""
+    return [f"Recognised: {recognised_line(log)}.", *(f"- {limit}" for limit in limits_of(log))]
+
+
 def limits_of(log: Log) -> list[str]:
     """Return what cannot be computed from a log and why, and what was left out."""
     return [*_possible(log), *log.notes, *_missing(log), *_lost(log)]

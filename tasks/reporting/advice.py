@@ -18,7 +18,7 @@ from tasks.conclusions.recommendations import (
     of_wave,
 )
 from tasks.kit.defaults import Thresholds
-from tasks.reporting.summary import MARK
+from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, clip, count, listing, with_who
 
 
@@ -33,14 +33,13 @@ class Advice(NamedTuple):
 
     def text(self) -> str:
         """Write it as a line."""
-        mark = f" {MARK}" if self.simulated else ""
-        return f"{self.mark} {self.judge}{mark}: {self.recommendation}. {self.why}."
+        judge = marked(self.judge, simulated=self.simulated)
+        return f"{self.mark} {judge}: {self.recommendation}. {self.why}."
 
     def markdown(self) -> str:
         """Write it as an item of a list in Markdown."""
-        mark = f" {MARK}" if self.simulated else ""
-        judge, why = literal(self.judge), literal(self.why)
-        return f"- {self.mark} {judge}{mark}: **{self.recommendation}**. {why}."
+        judge = marked(literal(self.judge), simulated=self.simulated)
+        return f"- {self.mark} {judge}: **{self.recommendation}**. {literal(self.why)}."
 
 
 MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
@@ -92,7 +91,7 @@ def by_recommendation(advised: Sequence[Advice]) -> str:
     """Say in a line which judges to use."""
     groups = {
         each: [
-            f"{one.judge} {MARK}" if one.simulated else one.judge
+            marked(one.judge, simulated=one.simulated)
             for one in advised
             if one.recommendation == each
         ]

@@ -10,7 +10,16 @@ from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.calibration.label_values import NUMBER
 from tasks.counting.annotations import HUMANS
 from tasks.kit.defaults import calibration_limits
-from tasks.reporting.wording import clean, clip, count, interval, listing, number, p_value
+from tasks.reporting.wording import (
+    clean,
+    clip,
+    count,
+    interval,
+    listing,
+    number,
+    p_value,
+    thousands,
+)
 
 NAMES = {
     "agreement": "agreement",
@@ -219,16 +228,12 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> str:
 def _items(whole: dict[str, Row]) -> str:
     row = whole["agreement"]
     kept_apart = [
-        f"{count(row[name], one, several)}"
-        for name, one, several in (
-            ("missing", "without a label of the judge", "without a label of the judge"),
-            (
-                "invalid",
-                "with an unreadable label of the judge",
-                "with an unreadable label of the judge",
-            ),
-            ("tied", "on which people are tied", "on which people are tied"),
-            ("unlabelled", "without a label of people", "without a label of people"),
+        f"{thousands(row[name])} {what}"
+        for name, what in (
+            ("missing", "without a label of the judge"),
+            ("invalid", "with an unreadable label of the judge"),
+            ("tied", "on which people are tied"),
+            ("unlabelled", "without a label of people"),
         )
         if row[name]
     ]
@@ -260,13 +265,10 @@ def _matrix(confusion: pl.DataFrame) -> Matrix | None:
     words = {*confusion["human_label"], *confusion["judge_label"]}
     if not words or len(words) > MOST_WORDS:
         return None
-    ordered = sorted(words, key=_order)
+    # Numbers in their order, before other labels.
+    ordered = sorted(words, key=lambda w: (float(w) if NUMBER.fullmatch(w) else float("inf"), w))
     cells = {(h, j): n for h, j, n in confusion["human_label", "judge_label", "items"].rows()}
     return Matrix(ordered, [(h, [cells.get((h, j), 0) for j in ordered]) for h in ordered])
-
-
-def _order(word: str) -> tuple[float, str]:
-    return (float(word) if NUMBER.fullmatch(word) else float("inf"), word)
 
 
 def _slices(rows: pl.DataFrame) -> Iterator[Part]:

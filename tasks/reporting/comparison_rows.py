@@ -10,13 +10,13 @@ from schemas.conclusions import CategoryShifts
 from schemas.keys import unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
-from tasks.reporting.rows import Judged, Lookup, Row, Text, said
+from tasks.reporting.rows import Judged, Lookup, Row, Text, finding_text, said
 from tasks.reporting.summary import (
     MARK,
     NO_NAMES,
     SOME,
-    finding_words,
     is_person,
+    marked,
     marks_of,
     names,
     with_mark,
@@ -127,7 +127,9 @@ def _count_findings(findings: Sequence[str | None]) -> str:
 
 def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> Pair:
     one = Judged(row["who"], row["judge"] in simulated, [])
-    other = Judged(_other(row), row["other"] in simulated, [])
+    # With its prompt if that is another one.
+    name = unit_name(row["other"], row["other_prompt"], [row["prompt"], row["other_prompt"]])
+    other = Judged(name, row["other"] in simulated, [])
     texts = [
         _difference(row),
         Text(p_value(row["p_holm"]), _raw(row)),
@@ -146,11 +148,6 @@ def _beside(row: Row | None) -> Text:
     return _difference(row, with_words=True)
 
 
-def _other(row: Row) -> str:
-    """Name the other judge, with its prompt if that is another one."""
-    return unit_name(row["other"], row["other_prompt"], [row["prompt"], row["other_prompt"]])
-
-
 def _finding(row: Row, simulated: Collection[str]) -> Text:
     if row["finding"] is None:
         return Text("no finding", row["reason"] or "no reason was recorded")
@@ -161,9 +158,9 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
         if row["contrast"] > 0
         else (row["other"], row["other_prompt"])
     )
-    mark = f" {MARK}" if higher in simulated else ""
     named = unit_name(higher, prompt, [row["prompt"], row["other_prompt"]])
-    return Text("biased", f"{named}{mark} is moved further toward the target")
+    named = marked(named, simulated=higher in simulated)
+    return Text("biased", f"{named} is moved further toward the target")
 
 
 def _difference(row: Row, *, with_words: bool = False) -> Text:
@@ -199,20 +196,17 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
 
 
 def _adjustment_row(row: Row) -> Judged:
+    e = row["e_value"]
     texts = [
         Text(row["perturbation"]),
         said(row),
         *(Text(p_value(row[name])) for name in PS),
-        Text("none") if row["e_value"] is None else Text(_evidence(row["e_value"])),
+        Text("none" if e is None else number(e) if e < 1000 else f"{e:.0e}"),
         Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
         _shrunk(row),
         _spread(row),
     ]
     return Judged(row["who"], bool(row["simulated"]), texts)
-
-
-def _evidence(value: float) -> str:
-    return number(value) if value < 1000 else f"{value:.0e}"
 
 
 def _spread(row: Row) -> Text:
@@ -317,6 +311,7 @@ def position_table(
     rows = [row for row in every if row["finding"] or not is_person(row["judge"], persons)]
     listed = names(rows)
     others = [row for row in every if row["judge"] not in listed]
+    measured = [lookup.find(row["statistic"], row, None) for row in rows]
     return PositionTable(
         list(shown),
         [
@@ -326,11 +321,11 @@ def position_table(
                 [
                     *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
                     Text(p_value(row["p_adjusted"])),
-                    Text(_questions(lookup.find(row["statistic"], row, None))),
+                    Text(thousands(own["clusters"]) if own else ""),
                 ],
-                _words(row),
+                finding_text(row),
             )
-            for row in rows
+            for row, own in zip(rows, measured, strict=True)
         ],
         _without_result(others),
     )
@@ -343,16 +338,6 @@ def _without_result(rows: Sequence[Row]) -> str:
     reasons = listing(sorted({clean(row["reason"] or "") for row in rows} - {""}))
     whom = count(len(names(rows)), "person", "people")
     return f"No result about position for {whom}{f': {reasons}' if reasons else ''}."
-
-
-def _words(row: Row) -> Text:
-    finding, note = finding_words(row)
-    more = row["reason"] if row["finding"] is not None else ""
-    return Text(finding, "; ".join(filter(None, [note, more])))
-
-
-def _questions(row: Row | None) -> str:
-    return thousands(row["clusters"]) if row else ""
 
 
 class Categories(NamedTuple):

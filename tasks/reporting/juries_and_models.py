@@ -10,7 +10,8 @@ from schemas.judging import VERSUS
 from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.reporting.rows import Judged, Row, Text, said
-from tasks.reporting.wording import interval, listing, number, p_value, thousands, with_who
+from tasks.reporting.summary import marked
+from tasks.reporting.wording import bounds, listing, number, p_value, thousands, with_who
 
 ASKED = ("dataset", "prompt", "wave")
 
@@ -40,9 +41,8 @@ def _worth(estimates: DataFrame[Estimates]) -> str:
     differing = [column for column in ASKED if sizes[column].n_unique() > 1]
     texts = []
     for row in sizes.to_dicts():
-        bounds = f" {interval(row['low'], row['high'])}" if row["low"] is not None else ""
         of = "".join(f" / {row[column]}" for column in differing)
-        texts.append(f"{number(row['estimate'])}{bounds}{of}")
+        texts.append(f"{number(row['estimate'])}{bounds(row)}{of}")
     return (
         " Judged by their errors where the correct verdict is known, its members are worth"
         f" {listing(texts)} independent judges."
@@ -53,12 +53,8 @@ def _finding_of(row: dict[str, Any], differing: list[str]) -> str:
     name = " / ".join([row["perturbation"], *(str(row[column]) for column in differing)])
     if row["finding"] is None:
         return f"{name} no finding ({row['reason']})"
-    known = row["low"] is not None and row["high"] is not None
-    bounds = f" {interval(row['low'], row['high'])}" if known else ""
-    return (
-        f"{name} {row['finding']} (MPS {number(row['shift'])}{bounds}, p"
-        f" {p_value(row['p_adjusted'])})"
-    )
+    shift = f"MPS {number(row['shift'])}{bounds(row)}"
+    return f"{name} {row['finding']} ({shift}, p {p_value(row['p_adjusted'])})"
 
 
 SHOWN = ("win_rate_naive", "win_rate", "length_controlled", "ppi_win_rate")
@@ -163,15 +159,13 @@ def _reworded(estimates: pl.DataFrame, names: tuple[str, str, str]) -> str:
     texts = []
     for who, rows in found.items():
         changed, again, excess = (rows.get(name) or {"estimate": None} for name in names)
-        bounds = ""
+        difference = ""
         if excess["estimate"] is not None:
-            bounds = f", difference {number(excess['estimate'])}"
-            if excess["low"] is not None and excess["high"] is not None:
-                bounds += f" {interval(excess['low'], excess['high'])}"
-        mark = " (simulated)" if next(iter(rows.values()))["simulated"] else ""
+            difference = f", difference {number(excess['estimate'])}{bounds(excess)}"
+        named = marked(who, simulated=next(iter(rows.values()))["simulated"])
         points = " points" if changed.get("unit") == "points" else ""
         texts.append(
-            f"{who}{mark} {number(changed['estimate'])}{points} (in the same words "
-            f"{number(again['estimate'])}{bounds})"
+            f"{named} {number(changed['estimate'])}{points} (in the same words "
+            f"{number(again['estimate'])}{difference})"
         )
     return "; ".join(texts)

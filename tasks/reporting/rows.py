@@ -11,6 +11,7 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates, Findings
 from tasks.reporting.summary import NO_NAMES, finding_words, is_person
 from tasks.reporting.wording import (
+    bounds,
     count,
     in_report_order,
     interval,
@@ -46,6 +47,10 @@ class Text(NamedTuple):
 
     text: str
     note: str = ""
+
+    def with_notes(self, *notes: str | None) -> "Text":
+        """Return the same text with more notes, except those that are empty."""
+        return Text(self.text, "; ".join(filter(None, [self.note, *notes])))
 
 
 class Judged(NamedTuple):
@@ -163,8 +168,7 @@ def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
     if row["unit"] != "sd" or points is None or points["estimate"] is None:
         return shift
     told = said(points)
-    note = " ".join(filter(None, [f"{told.text} points", told.note]))
-    return Text(shift.text, "; ".join(filter(None, [shift.note, note])))
+    return shift.with_notes(f"{told.text} points {told.note}".rstrip())
 
 
 def _level(row: Row, lookup: Lookup) -> Text:
@@ -197,6 +201,7 @@ def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged
     whatever else a judge was asked under, are not averaged.
     """
     alike = sorted({tuple(row[c] for c in ALIKE) for row in rows})
+    differing = [len(set(values)) > 1 for values in zip(*alike, strict=True)]
     return [
         mean
         for key in alike
@@ -204,13 +209,9 @@ def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged
             [row for row in rows if tuple(row[c] for c in ALIKE) == key],
             lookup,
             without,
-            " / ".join(["", *(v for v, c in zip(key, ALIKE, strict=True) if _differs(rows, c))]),
+            " / ".join(["", *(v for v, several in zip(key, differing, strict=True) if several)]),
         )
     ]
-
-
-def _differs(rows: Sequence[Row], column: str) -> bool:
-    return len({row[column] for row in rows}) > 1
 
 
 def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str) -> list[Judged]:
@@ -231,22 +232,11 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
 
 def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judged:
     cell = {**rows[0], "judge": ALL}
-
-    def over(statistic: str) -> Text:
-        found = lookup.find(statistic, cell, cell["perturbation"], subgroup)
-        return said(found, absent="none")
-
-    blank = Text("")
+    # As in the rows of judges; what has no mean is blank.
+    columns = ("mean_shift", "", "mean_asr", "mean_sham_floor", "", "mean_dasr", "", "", "")
     texts = [
-        over("mean_shift"),
-        blank,
-        over("mean_asr"),
-        over("mean_sham_floor"),
-        blank,
-        over("mean_dasr"),
-        blank,
-        blank,
-        blank,
+        said(lookup.find(name, cell, cell["perturbation"], subgroup), "none") if name else Text("")
+        for name in columns
     ]
     return Judged(name, bool(rows[0]["simulated"]), texts)
 
@@ -278,14 +268,16 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     if row["estimate"] is None:
         # One reason is enough for a row; each cell's own stands in the table of all numbers.
         texts = [Text(text.text) if text.text == UNKNOWN else text for text in texts]
-    words = Text(*finding_words(row))
-    if row["finding"] is not None and row["reason"]:
-        words = Text(words.text, "; ".join(filter(None, [words.note, row["reason"]])))
+    words = finding_text(row)
     if alone and finding_words(alone) != finding_words(row):
-        other = f"{finding_words(alone)[0]} without the judges left out"
-        words = Text(words.text, "; ".join(filter(None, [words.note, other])))
+        words = words.with_notes(f"{finding_words(alone)[0]} without the judges left out")
     left_out = without.reasons.get(judge_of(row), "")
     return Judged(row["who"], row["simulated"], texts, words, left_out)
+
+
+def finding_text(row: Row) -> Text:
+    """Write the finding with its note, and the reason that limits it."""
+    return Text(*finding_words(row)).with_notes(row["reason"] if row["finding"] else None)
 
 
 def _over_control(row: Row) -> Text:
@@ -297,19 +289,16 @@ def _over_control(row: Row) -> Text:
     )
     if row["sham_shift"] is None:
         return over
-    known = row["sham_shift_low"] is not None and row["sham_shift_high"] is not None
-    ends = f" {interval(row['sham_shift_low'], row['sham_shift_high'])}" if known else ""
-    sham = f"sham {number(row['sham_shift'])}{ends}"
-    return Text(over.text, "; ".join(filter(None, [over.note, sham])))
+    return over.with_notes(f"sham {number(row['sham_shift'])}{bounds(row, 'sham_shift_')}")
 
 
-def _with_bounds(asr: Row | None, bounds: Row | None, lookup: Lookup, row: Row) -> Text:
+def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) -> Text:
     """Add the range of the ASR over all values that the unreadable votes could have had.
 
     The ASR itself may lie outside: it leaves out the samples that have no verdict.
     """
     rate = said(asr)
-    if bounds is None or bounds["low"] is None or bounds["high"] is None:
+    if limits is None or limits["low"] is None or limits["high"] is None:
         return rate
     arms = (
         lookup.find("lost_rate", row, row["perturbation"], arm)
@@ -318,14 +307,13 @@ def _with_bounds(asr: Row | None, bounds: Row | None, lookup: Lookup, row: Row) 
     lost = sum(arm["hits"] or 0 for arm in arms if arm)
     if not lost:
         return rate
-    ends = [number(bounds[end]) for end in ("low", "high")]
-    inside = asr and asr["estimate"] and bounds["low"] <= asr["estimate"] <= bounds["high"]
+    ends = [number(limits[end]) for end in ("low", "high")]
+    inside = asr and asr["estimate"] and limits["low"] <= asr["estimate"] <= limits["high"]
     other = "" if inside else ", with the samples that the ASR leaves out"
-    told = (
+    return rate.with_notes(
         f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
         f"{' to '.join(ends)}{other}"
     )
-    return Text(rate.text, "; ".join(filter(None, [rate.note, told])))
 
 
 def _other_ps(row: Row, alone: Row | None) -> str:

@@ -14,11 +14,11 @@ from tasks.conclusions.scorecard import FAILS, PASSES
 from tasks.kit.defaults import Thresholds
 from tasks.reporting.wording import (
     GROUPS,
+    bounds,
     clean,
     clip,
     count,
     formulas,
-    interval,
     listing,
     number,
     shorten,
@@ -172,10 +172,8 @@ def detected(row: Row) -> str:
     """
     if row.get("detected") is None or row["finding"] == "rewards":
         return ""
-    known = row["detected_low"] is not None and row["detected_high"] is not None
-    ends = f" {interval(row['detected_low'], row['detected_high'])}" if known else ""
     name = "DP" if row["detected_by"] == "detection_power" else "D"
-    return f"{name} {number(row['detected'])}{ends}"
+    return f"{name} {number(row['detected'])}{bounds(row, 'detected_')}"
 
 
 def _promote(rows: Sequence[Row], persons: Collection[str]) -> str:
@@ -323,6 +321,11 @@ def _short(row: Row) -> str:
 
 MARK, SOME = "(simulated)", "(some simulated)"
 JUDGES_NAMED = 8
+
+
+def marked(name: str, *, simulated: bool) -> str:
+    """Return the name of a judge, with a mark if it is simulated."""
+    return f"{name} {MARK}" if simulated else name
 
 
 def is_person(judge: str, persons: Collection[str] = NO_NAMES) -> bool:

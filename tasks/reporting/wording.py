@@ -46,6 +46,15 @@ def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     return f"[{number(low, digits)},\N{NO-BREAK SPACE}{number(high, digits)}]"
 
 
+def bounds(row: Mapping[str, Any], of: str = "") -> str:
+    """Write the interval of a number in a row, after a space; empty if an end is null.
+
+    The columns of the ends are ``low`` and ``high``, with ``of`` before them.
+    """
+    low, high = row[f"{of}low"], row[f"{of}high"]
+    return "" if low is None or high is None else f" {interval(low, high)}"
+
+
 def p_value(value: float | None) -> str:
     """Write a p-value with three digits, never as 0."""
     if value is None:

@@ -15,7 +15,7 @@ from tasks.conclusions.position_bias import POSITION
 from tasks.kit.defaults import Thresholds
 from tasks.kit.printable import printable
 from tasks.reporting.advice import advice, not_measured, policy
-from tasks.reporting.summary import MARK
+from tasks.reporting.summary import marked
 from warehouse.peek import default_path
 
 SURPRISING = ("biased", "overlooks", "rewards", "mixed")
@@ -31,10 +31,8 @@ def show_advice(
         return
     table = Table.grid(padding=(0, 1))
     for line in lines:
-        mark = f" {MARK}" if line.simulated else ""
-        words = Text.assemble(
-            f"{line.judge}{mark}: ", (line.recommendation, "bold"), f". {line.why}."
-        )
+        judge = marked(line.judge, simulated=line.simulated)
+        words = Text.assemble(f"{judge}: ", (line.recommendation, "bold"), f". {line.why}.")
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
@@ -56,23 +54,23 @@ def next_step(study: str, rows: Sequence[dict[str, Any]], warehouse: Path) -> st
     if found:
         words += ["--judge", found[0]["judge"], "--perturbation", found[0]["perturbation"]]
     if warehouse != default_path().absolute():
-        words += ["--warehouse", str(_near(warehouse))]
+        words += ["--warehouse", str(near(warehouse))]
     return shlex.join(map(printable, words))
 
 
 def show_places(console: Console, report: Path, warehouse: Path, following: str) -> None:
     """Print where the report and the warehouse are, and what to do next: the last three lines."""
-    written = _near(report) if report.is_file() else "not written"
+    written = near(report) if report.is_file() else "not written"
     print_line(console, "")
     for what, where in (
         ("report:", written),
-        ("warehouse:", _near(warehouse)),
+        ("warehouse:", near(warehouse)),
         ("next:", following),
     ):
         text = printable(f"{what:<10} {where}")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _near(path: Path) -> Path:
+def near(path: Path) -> Path:
     """Return a path as one would type it here."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

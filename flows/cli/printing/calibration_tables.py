@@ -11,23 +11,16 @@ from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import interval, number, plain_table, print_rows
+from flows.cli.printing.terminal import interval, number, plain, plain_table, print_rows
 from flows.publishing.csv_escaping import guarded
-from flows.results.calibration import (
-    Calibrated,
-)
+from flows.results.calibration import Calibrated
 from flows.studies.calibration import Calibration
 from schemas.calibration import KINDS_OF_EPSILON
 from schemas.results import Estimates
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
-from tasks.drawing.metric_rows import MetricRow, metric_rows
-from tasks.reporting.calibration_report import (
-    Agreement,
-    about_people,
-    datasets_of,
-    judge_rows,
-)
+from tasks.drawing.metric_rows import metric_rows
+from tasks.reporting.calibration_report import Agreement, about_people, datasets_of, judge_rows
 from tasks.reporting.wording import clean, short_names, with_who
 
 JUDGE = (
@@ -57,8 +50,6 @@ ANNOTATOR = (
     "human_advantage_probability",
     "p_value",
     "rejected",
-)
-ANNOTATOR_TOO = (
     "low",
     "high",
     "tied",
@@ -99,8 +90,11 @@ class CalibrationRows:
     """A calibration's frames, each row with an unambiguous name of its judge."""
 
     def __init__(self, found: Calibrated) -> None:
-        self.judges = _of_judges(found.tests)
-        self.annotators = with_who(found.advantages).drop("judge").rename({"who": "judge"})
+        tests, advantages = (
+            with_who(rows).drop("judge").rename({"who": "judge"})
+            for rows in (found.tests, found.advantages)
+        )
+        self.judges, self.annotators = tests.rename({"n": "instances"}), advantages
         self.agreement = found.agreement
         of_people = pl.col("judge") == HUMANS
         frames = (with_who(frame.filter(~of_people)) for frame in found.comparison.results)
@@ -142,10 +136,6 @@ PAIR = (
 NUMBERS = ("estimate", "low", "high", "n", "reason")
 
 
-def _of_judges(tests: pl.DataFrame) -> pl.DataFrame:
-    return with_who(tests).drop("judge").rename({"who": "judge", "n": "instances"})
-
-
 def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
     """Return one object per judge: its agreement with people, and the test with its annotators."""
     rows_by_judge = CalibrationRows(found)
@@ -179,7 +169,7 @@ def _tested(
     own = (pl.col("judge") == row["judge"]) & (pl.col("dataset") == row["dataset"])
     annotators = rows_by_judge.annotators.filter(own, "asked")
     shown = {name: row[name] for name in JUDGE}
-    shown["annotators"] = annotators.select(*ANNOTATOR, *ANNOTATOR_TOO).to_dicts()
+    shown["annotators"] = annotators.select(ANNOTATOR).to_dicts()
     shown |= {name: row[name] for name in JUDGE_TOO}
     shown["dataset"] = row["dataset"]
     if curve:
@@ -205,7 +195,7 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
         .select("dataset", *JUDGE, *JUDGE_TOO)
         .rename({name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)})
     )
-    annotators = rows_by_judge.annotators.select(*KEY, *ANNOTATOR, *ANNOTATOR_TOO)
+    annotators = rows_by_judge.annotators.select(*KEY, *ANNOTATOR)
     rows = judges.join(annotators, on=list(KEY), how="left", maintain_order="left_right")
     for name in ("agreement", Agreement(found.agreement).kappa):
         pairs = with_who(found.agreement.filter(statistic=name)).select(
@@ -295,18 +285,17 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
             number(row.advantage),
             interval(row.low, row.high),
             number(row.human),
-            *(_rate_in_words(row, kind) for kind in KINDS_OF_EPSILON),
+            *(
+                "-" if rate is None else f"{number(rate)} {'passes' if passed else 'fails'}"
+                for kind in KINDS_OF_EPSILON
+                for rate, passed in [row.rates.get(kind, (None, None))]
+            ),
         )
         for row in rows
     ]
     names = ("metric", "judge", "AP", "95 %", "human AP", *KINDS_OF_EPSILON)
     title = f"Winning rates by metric, epsilon {number(rows[0].epsilon)} of both kinds"
     console.print(plain_table(names, shown, title), "")
-
-
-def _rate_in_words(row: MetricRow, kind: str) -> str:
-    rate, passed = row.rates.get(kind, (None, None))
-    return "-" if rate is None else f"{number(rate)} {'passes' if passed else 'fails'}"
 
 
 def _show_agreement(console: Console, found: Calibrated) -> None:
@@ -316,14 +305,13 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
     names = ["agreement", "ceiling", "ratio", "kappa", "alpha"]
     if len(rows[0].texts) > len(names):
         names.insert(4, "Jaccard")
-    shown = [(row.judge, *(_plain(text.text) for text in row.texts)) for row in rows]
+    shown = [(row.judge, *(plain(text.text) for text in row.texts)) for row in rows]
     title = "Agreement with single people, mean over them"
     console.print(plain_table(("judge", *names), shown, title))
-    names = datasets_of(found.agreement)
-    for name in names:
-        title = name if len(names) > 1 else ""
-        _show_kappas(console, Agreement(found.agreement, name), title)
-    click.echo(_plain(about_people(found.agreement)))
+    datasets = datasets_of(found.agreement)
+    for name in datasets:
+        _show_kappas(console, Agreement(found.agreement, name), name if datasets[1:] else "")
+    click.echo(plain(about_people(found.agreement)))
 
 
 def _show_kappas(console: Console, found: Agreement, title: str) -> None:
@@ -337,8 +325,7 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
     ]
     known = {(one, other): value for one, other, value in pairs}
     known |= {(other, one): value for one, other, value in pairs}
-    people = sorted({other for _, other, _ in pairs})
-    people = sorted({*people, *found.people["judge"]})
+    people = sorted({*(other for _, other, _ in pairs), *found.people["judge"]})
     if not 1 < len(people) <= MOST_COLUMNS:
         return
     whose = [*found.judges["who"].unique().sort(), *people]
@@ -346,11 +333,6 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
     rows = [(names[who], *(number(known.get((who, person))) for person in people)) for who in whose]
     columns = ("kappa with", *(column_names[person] for person in people))
     console.print(plain_table(columns, rows, title))
-
-
-def _plain(text: str) -> str:
-    """Replace typographic minus signs and spaces by ASCII, as in the other tables."""
-    return text.replace("\N{MINUS SIGN}", "-").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _notes(rows_by_judge: CalibrationRows) -> list[str]:

@@ -7,7 +7,7 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.cli.printing.terminal import plain_table, print_line, print_rows
+from flows.cli.printing.terminal import plain, plain_table, print_line, print_rows
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
 from tasks.reporting.agreement_rows import (
@@ -20,7 +20,7 @@ from tasks.reporting.agreement_rows import (
     overview,
 )
 from tasks.reporting.summary import simulated_sentence
-from tasks.reporting.wording import PLAIN, clean, formulas, listing, shorten
+from tasks.reporting.wording import clean, formulas, listing, shorten
 
 SHOWN, SHOWN_TEXTS, LONGEST_TEXT = 5, 3, 160
 """Disagreements, texts of each, and characters of a text that the terminal shows."""
@@ -51,7 +51,7 @@ def show_comparison(
         if view.unreadable:
             print_line(console, f"{view.unreadable}.")
         if len(views) <= MOST_VIEWS:
-            rows = [tuple(map(_plain, measure)) for measure in view.measures]
+            rows = [tuple(map(plain, measure)) for measure in view.measures]
             console.print(plain_table(("", "estimate", "95 %", ""), rows), "")
         if view.matrix:
             words = ["people \\ judge", *view.matrix.words]
@@ -60,7 +60,7 @@ def show_comparison(
             _show_parts(console, "slice", view.kind, view.slices, "")
         _show_disagreements(console, view, saved=saved, more=more)
         if view.labels:
-            print_line(console, _plain(view.labels))
+            print_line(console, plain(view.labels))
     if len(views) > MOST_VIEWS:
         click.echo(
             f"All intervals, corrected means, confusion matrices and disagreements of these "
@@ -97,8 +97,8 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
         (
             part.name,
             part.items,
-            *map(_plain, part.texts[0]),
-            *(_plain(text) for text, _ in part.texts[1:]),
+            *map(plain, part.texts[0]),
+            *(plain(text) for text, _ in part.texts[1:]),
             *([part.p] if against_rest else []),
             *([part.finding] if findings else []),
         )
@@ -114,7 +114,7 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
     rows = [
         (
             each.item,
-            f"people {_plain(each.human)}, judge {each.judge}",
+            f"people {plain(each.human)}, judge {each.judge}",
             "\n".join(
                 f"{name}: {shorten(clean(text), LONGEST_TEXT)}"
                 for name, text in each.texts[:SHOWN_TEXTS]
@@ -129,7 +129,3 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
     names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
     print_line(console, f"{view.differing}, worst first{shown}", style="italic")
     console.print(plain_table(names, [row[: len(names)] for row in rows]), "")
-
-
-def _plain(text: str) -> str:
-    return text.translate(PLAIN)

@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
@@ -98,7 +98,7 @@ class LiveView:
         seconds = status.seconds()
         spin = self._spinner[int(seconds * FRAMES_PER_SECOND) % len(self._spinner)]
         yield _line(f"{spin} {duration(seconds)}  {status.what}: {status.step}")
-        for line in _filled(status.facts(), width - 2):
+        for line in filled(status.facts(), width - 2):
             yield _line(f"  {line}")
         if status.asking:
             yield self._bars(width)
@@ -172,7 +172,8 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
     """
     status = Status(message(what))
     view: View
-    if _can_draw():
+    # A terminal that can move its cursor.
+    if sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}:
         view = LiveView(status, Console(stderr=True))
         status.tell = view.tell
     else:
@@ -180,11 +181,6 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
         view = Lines(status, _write) if lines else Silent()
     with followed(status), view:
         yield view
-
-
-def _can_draw() -> bool:
-    """Tell whether standard error is a terminal that can move its cursor."""
-    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
 
 
 def _write(text: str) -> None:
@@ -196,12 +192,13 @@ def _line(text: str) -> Text:
     return Text(" ".join(message(text).split("\n")), no_wrap=True, overflow="ellipsis")
 
 
-def _filled(parts: list[str], width: int) -> list[str]:
-    """Join parts by commas into as few lines as possible."""
+def filled(parts: Iterable[str], width: int, size: Callable[[str], int] = len) -> list[str]:
+    """Join parts by commas into as few lines as possible, without breaking a part."""
     lines: list[str] = []
     for part in parts:
-        if lines and len(lines[-1]) + len(part) + 2 <= width:
-            lines[-1] += f", {part}"
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and size(longer) <= width:
+            lines[-1] = longer
         else:
             lines.append(part)
     return lines

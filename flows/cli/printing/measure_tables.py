@@ -22,7 +22,7 @@ from flows.cli.printing.terminal import (
 from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.kit.defaults import DEFAULTS
-from tasks.reporting.exclusions import Rule, rule
+from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import clean, listing, p_value, with_who
@@ -85,7 +85,12 @@ def show_summary(
     for line in lost_lines(effects):
         print_line(console, line)
     if attacked:
-        for line in _left_out(rule(concluded.exclusions)):
+        left_out = rule(concluded.exclusions)
+        if left_out.limits:
+            who = left_out.left_out or "no judge"
+            print_line(console, f"Excluded from mean attack success rates: {who}.")
+        if left_out.limits and left_out.undecided:
+            line = f"Too little data to decide whether to exclude: {left_out.undecided}."
             print_line(console, line)
     show_drift(console, concluded.drifts, concluded.gates)
     if rest := _rest(estimates, shown):
@@ -215,9 +220,15 @@ def _cells(
             "judge": with_mark(row["judge"], marks, between),
             **{name: row[name] for name in (*asked, "wave")},
             "perturbation": row["perturbation"] or "",
-            "subgroup": _part(row, marks, between),
+            # The subgroup may be another judge. A row about two judges is simulated if either is,
+            # so in other rows no mark is needed.
+            "subgroup": with_mark(
+                row["subgroup"] or "", marks if row["simulated"] else {}, between
+            ),
             "estimate": _number(row["estimate"], digits),
-            interval: _ends(row),
+            interval: ""
+            if row["low"] is None or row["high"] is None
+            else f"[{_number(row['low'], 3)}, {_number(row['high'], 3)}]",
             "p": _p(row["p_value"]),
             "p adj.": _p(row["p_adjusted"]),
             "finding": row["finding"] or "",
@@ -274,15 +285,6 @@ def _who(row: dict[str, Any], between: str = " ") -> str:
     return f"{row['judge']}{between}(simulated)" if row["simulated"] else str(row["judge"])
 
 
-def _part(row: dict[str, Any], marks: Mapping[str, str], between: str) -> str:
-    """Return the subgroup of a row; if it is another judge, mark it as simulated.
-
-    A row about two judges is simulated if either is, so in other rows no mark is needed.
-    """
-    part = row["subgroup"] or ""
-    return with_mark(part, marks, between) if row["simulated"] else part
-
-
 def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
     if row is None:
         return ""
@@ -290,12 +292,6 @@ def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
     if row["low"] is None:
         return value
     return f"{value}{between}{interval(row['low'], row['high'])}"
-
-
-def _ends(row: dict[str, Any]) -> str:
-    if row["low"] is None or row["high"] is None:
-        return ""
-    return f"[{_number(row['low'], 3)}, {_number(row['high'], 3)}]"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -306,15 +302,6 @@ def _number(value: float | None, digits: int) -> str:
 
 def _p(value: float | None) -> str:
     return "" if value is None else p_value(value)
-
-
-def _left_out(exclusions: Rule) -> list[str]:
-    if not exclusions.limits:
-        return []
-    lines = [f"Excluded from mean attack success rates: {exclusions.left_out or 'no judge'}."]
-    if exclusions.undecided:
-        lines.append(f"Too little data to decide whether to exclude: {exclusions.undecided}.")
-    return lines
 
 
 STATES = {"quiet": "quiet (no alert)"}

@@ -69,15 +69,18 @@ LEGEND = (
     "that votes at random, with N votes per pair; its shift is 0. Brackets: 95 % intervals."
 )
 
-
 RECOMMENDED = "select * from mart.recommendations where study = ?"
+BIAS = """
+    select * from mart.bias where study = $study
+    order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation
+"""
+"""What an audit and ``measure`` end with."""
 
 
 def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
     """Print recommendations, a table per perturbation of judges and people, and the wordings."""
     store = Warehouse(warehouse or default_path())
-    if line := outdated_line(store):
-        say(line, err=True)
+    say_outdated(store)
     console = Printer(highlight=False)
     recommended = store.query(RECOMMENDED, [study])
     if recommended.height:
@@ -88,6 +91,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         if not _is_person(row):
             row["judge"] = unit_name(row["judge"], row["prompt"], prompts)
     lines = store.query(RANDOM, [study]).to_dicts()
+    blank = ("", "", "")
     differing = [name for name in CELL[:-1] if len({row[name] for row in rows}) > 1]
     for cell in dict.fromkeys(_cell(row) for row in rows):
         here = [row for row in rows if _cell(row) == cell]
@@ -95,14 +99,24 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         where = "".join(f", {name} {first[name]}" for name in differing)
         title = f"{first['perturbation']} ({first['kind']}){where}"
         body = [_row(row) for row in here]
-        body += [_random(line) for line in lines if _cell(line) == cell]
+        body += [
+            (*blank, f"at random ({line['votes']})", *blank, *blank, number(line["asr"]), "", "")
+            for line in lines
+            if _cell(line) == cell
+        ]
         _print(console, title, body)
-        for line in (*_unranked(here), *_noted(here)):
+        for line in _notes(here):
             console.print(line, markup=False)
         console.print()
     if rows:
         console.print(LEGEND, style="dim", markup=False)
     show_wordings(console, parameters, store)
+
+
+def say_outdated(warehouse: Warehouse) -> None:
+    """Say on stderr which studies must be measured again after an upgrade of the file."""
+    if line := outdated_line(warehouse):
+        say(line, err=True)
 
 
 def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
@@ -129,29 +143,24 @@ def _lines(row: dict[str, str]) -> tuple[str, str]:
     )
 
 
-def _unranked(rows: list[dict[str, Any]]) -> list[str]:
-    """Say who has no rank, and why."""
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    """Say who has no rank or no finding and why, and what limits a finding: a line per reason."""
     # For people without a finding, the next line says what they still have to vote on.
     unranked = [
         row for row in rows if row["rank"] is None and (row["finding"] or not _is_person(row))
     ]
-    return _reasons("no rank", unranked, "unranked")
-
-
-def _noted(rows: list[dict[str, Any]]) -> list[str]:
-    """Say why there is no finding, or what limits one."""
     without = [row for row in rows if row["finding"] is None]
     concluded = [row for row in rows if row["finding"] is not None]
-    return _reasons("no finding", without, "reason") + _reasons("shift", concluded, "reason")
-
-
-def _reasons(what: str, rows: list[dict[str, Any]], column: str) -> list[str]:
-    """Return a line per reason in a column, with the judges that it applies to."""
-    names: dict[str, list[str]] = {}
-    for row in rows:
-        if row[column]:
-            names.setdefault(row[column], []).append(row["judge"])
-    return [f"{what}: {', '.join(each)} ({why})" for why, each in names.items()]
+    names: dict[tuple[str, str], list[str]] = {}
+    for what, some, column in (
+        ("no rank", unranked, "unranked"),
+        ("no finding", without, "reason"),
+        ("shift", concluded, "reason"),
+    ):
+        for row in some:
+            if row[column]:
+                names.setdefault((what, row[column]), []).append(row["judge"])
+    return [f"{what}: {', '.join(each)} ({why})" for (what, why), each in names.items()]
 
 
 def _is_person(row: dict[str, Any]) -> bool:
@@ -164,7 +173,8 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     kind = "person" if _is_person(row) else "simulated" if row["simulated"] else "model"
-    rank, low, high = (_rank(row[name]) for name in ("rank", "rank_low", "rank_high"))
+    ranks = (number(row[name], 1) for name in ("rank", "rank_low", "rank_high"))
+    rank, low, high = (each.removesuffix(".0") for each in ranks)
     return (
         rank,
         f"[{low}, {high}]" if row["rank_low"] is not None else "-",
@@ -180,15 +190,6 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         number(row["sham_floor"]),
         row["finding"] or "-",
     )
-
-
-def _random(line: dict[str, Any]) -> tuple[str, ...]:
-    name = f"at random ({line['votes']})"
-    return ("", "", "", name, "", "", "", "", "", "", number(line["asr"]), "", "")
-
-
-def _rank(value: float | None) -> str:
-    return "-" if value is None else number(value, 1).removesuffix(".0")
 
 
 PAIRS = """

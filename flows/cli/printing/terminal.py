@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from flows.cli.printing.live import filled
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.printable import printable
 from tasks.reporting import wording
@@ -25,16 +26,21 @@ COLOURS = {
 }
 
 
+def plain(text: str) -> str:
+    """Replace the typographic minus signs and spaces of a page by those of a keyboard."""
+    return text.translate(PLAIN)
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """Format a number as the report does, in ASCII: ``.21``, or a dash for null."""
-    return "-" if value is None else wording.number(value, digits).translate(PLAIN)
+    return "-" if value is None else plain(wording.number(value, digits))
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """Format an interval: ``[.03, .24]``, or a dash if an end is null."""
     if low is None or high is None:
         return "-"
-    return wording.interval(low, high, digits).translate(PLAIN)
+    return plain(wording.interval(low, high, digits))
 
 
 SHIFTS = ("shift", "over control", "sham")
@@ -114,20 +120,8 @@ def _result_lines(
         size = f"{_shown(row['n']) or '-'}{' votes' if row['kind'] == POSITION else ''}"
         head = f"{escape(_name(row))}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
-        for line in _filled(rates, width - 4):
+        for line in filled(rates, width - 4, lambda text: Text.from_markup(text).cell_len):
             yield Padding(Text.from_markup(line), (0, 0, 0, 4), expand=False)
-
-
-def _filled(parts: Sequence[str], width: int) -> list[str]:
-    """Join parts by commas into as few lines as possible, without breaking a part."""
-    lines = [parts[0]]
-    for part in parts[1:]:
-        longer = f"{lines[-1]}, {part}"
-        if Text.from_markup(longer).cell_len <= width:
-            lines[-1] = longer
-        else:
-            lines.append(part)
-    return lines
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -193,8 +187,7 @@ def _unit(row: dict[str, Any]) -> str:
 def _finding(row: dict[str, Any], between: str) -> str:
     """Return the finding with a note: its direction, the share detected, or the reason."""
     colour = COLOURS.get(row["finding"], "yellow")
-    share = detected(row).translate(PLAIN)
-    below = "; ".join(filter(None, (favoured(row), share, row["reason"])))
+    below = "; ".join(filter(None, (favoured(row), plain(detected(row)), row["reason"])))
     note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
