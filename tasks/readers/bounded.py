@@ -189,17 +189,12 @@ def existing_file(path: Path, problems: Problems) -> Path:
         problems.add("", "is a folder, not a file", "Give the path of a file in it.")
     elif not path.is_file():
         problems.add("", f"there is no such file at {clip(str(path))}", "Check the path.")
-    else:
-        _check_size(path.stat().st_size, problems, problems.limits)
+    elif (size := path.stat().st_size) == 0:
+        problems.add("", "is empty", "Write at least one row.")
+    elif size > (limits := problems.limits).size:
+        problems.add("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
     problems.check()
     return path
-
-
-def _check_size(size: int, problems: Problems, limits: Limits) -> None:
-    if size == 0:
-        problems.add("", "is empty", "Write at least one row.")
-    elif size > limits.size:
-        problems.add("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
 
 
 def json_lines(path: Path, problems: Problems) -> Table:
@@ -219,11 +214,12 @@ def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | 
     try:
         value = json.loads(line, object_pairs_hook=_unique_fields, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        problems.add(
-            where,
-            f"{clip(line.strip())} is not JSON ({_reason(error)})",
-            "Write one complete JSON object on each line.",
-        )
+        # The parser's line number is always 1.
+        reason = str(error)
+        if isinstance(error, json.JSONDecodeError):
+            reason = f"{error.msg} at character {error.pos + 1}"
+        what = f"{clip(line.strip())} is not JSON ({reason})"
+        problems.add(where, what, "Write one complete JSON object on each line.")
         return None
     if not isinstance(value, dict):
         kind = TYPES.get(type(value), "text")
@@ -232,13 +228,6 @@ def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | 
         )
         return None
     return value
-
-
-def _reason(error: Exception) -> str:
-    """Return the parser's message without its line number, which is always 1."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at character {error.pos + 1}"
-    return str(error)
 
 
 def _unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -285,14 +274,11 @@ def _records(reader: Any, source: "_Lines", problems: Problems) -> Iterator[tupl
         except StopIteration:
             return
         except csv.Error as error:
-            problems.add(f"line {number}", f"is not CSV ({_csv_fault(error)})", QUOTES)
+            fault = UNCLOSED if str(error) == "unexpected end of data" else str(error)
+            problems.add(f"line {number}", f"is not CSV ({fault})", QUOTES)
             return
         if cells:
             yield number, cells
-
-
-def _csv_fault(error: csv.Error) -> str:
-    return UNCLOSED if str(error) == "unexpected end of data" else str(error)
 
 
 def repeated_columns(columns: list[str], problems: Problems) -> None:
@@ -358,3 +344,8 @@ def line_fault(value: str) -> Fault | None:
         return None
     what = f"is {clip(value)}; it must be one line without leading or trailing spaces"
     return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")
+
+
+def as_pattern(path: Path) -> str:
+    """Return a path as a pattern of DuckDB that only this file matches."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))

@@ -53,6 +53,18 @@ def winner_side(winner: str, one: str, values: tuple[str, str], ties: Sequence[s
     )
 
 
+def side_by(lead: pl.Expr) -> pl.Expr:
+    """Return ``anchor``, ``tie`` or ``target`` for a lead of the target; null for none."""
+    return (
+        pl.when(lead > 0)
+        .then(pl.lit("target"))
+        .when(lead < 0)
+        .then(pl.lit("anchor"))
+        .when(lead == 0)
+        .then(pl.lit("tie"))
+    )
+
+
 def score_of_side(side: str) -> pl.Expr:
     """Return the score of a verdict: 0 anchor, 0.5 tie, 1 target."""
     scores = {"anchor": 0.0, "tie": 0.5, "target": 1.0}

@@ -15,7 +15,15 @@ from typing import Any, Literal
 import polars as pl
 
 from schemas.arrow import fetch
-from tasks.readers.bounded import MAX_FILE, MAX_LINE, Limits, Problems, clip, existing_file
+from tasks.readers.bounded import (
+    MAX_FILE,
+    MAX_LINE,
+    Limits,
+    Problems,
+    as_pattern,
+    clip,
+    existing_file,
+)
 
 LIMITS = Limits(size=8 << 30, rows=20_000_000)
 """Limits of a log, which is read by columns and may be long."""
@@ -298,4 +306,4 @@ def literal(text: str) -> str:
 
 def file_literal(path: Path) -> str:
     """Return a path as an SQL literal that DuckDB does not take for a pattern."""
-    return literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))
+    return literal(as_pattern(path))

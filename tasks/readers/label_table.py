@@ -1,7 +1,7 @@
 """Read a table with one row per item and one column per judge and per person."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,6 @@ from tasks.readers.bounded import (
     MAX_ROWS,
     Limits,
     Problems,
-    Row,
     clip,
     csv_table,
     json_lines,
@@ -280,16 +279,11 @@ def _from_csv(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
     problems.check()
     schema = dict.fromkeys(columns, pl.String)
     frames, places = [pl.DataFrame(schema=schema)], [pl.Series(dtype=pl.String)]
-    for rows in _batches(table.rows):
+    while rows := list(islice(table.rows, BATCH)):
         texts = {name: [row.fields.get(name) for row in rows] for name in columns}
         frames.append(pl.DataFrame(texts, schema=schema))
         places.append(pl.Series([row.where for row in rows], dtype=pl.String))
     return pl.concat(frames), pl.concat(places)
-
-
-def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while batch := list(islice(rows, BATCH)):
-        yield batch
 
 
 def _from_json_lines(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:

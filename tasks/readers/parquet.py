@@ -1,6 +1,5 @@
 """Read Parquet a few rows at a time, text columns only."""
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from tasks.readers.bounded import (
     Problems,
     Row,
     Table,
+    as_pattern,
     clip,
 )
 
@@ -52,7 +52,7 @@ def parquet_table(
     """
     import duckdb
 
-    file = _literal_name(path)
+    file = {"file": as_pattern(path)}
     with closing(duckdb.connect(config=BOUNDS)) as connection:
         try:
             columns = connection.execute(COLUMNS, file).fetchall()
@@ -90,7 +90,7 @@ def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = No
     """
     import duckdb
 
-    file = _literal_name(path)
+    file = {"file": as_pattern(path)}
     try:
         with closing(duckdb.connect()) as connection:
             nulls = {name for (name,) in connection.execute(NULLS, file).fetchall()}
@@ -102,11 +102,6 @@ def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = No
         raise ValueError(_first_line(error)) from error
     empty = [pl.lit(None).alias(name) for name in frame.columns if name in nulls]
     return frame.with_columns(empty)
-
-
-def _literal_name(path: Path) -> dict[str, str]:
-    """Return the parameter of a query that names a file, which DuckDB takes for a pattern."""
-    return {"file": re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))}
 
 
 def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Problems) -> None:

@@ -240,15 +240,14 @@ def _form_of(table: Table) -> tuple[_Form, Table]:
         return PAIRED, table
     if ANSWER not in columns:
         return SINGLE, table
-    renamed = (Row(row.where, _with_target(row.fields)) for row in table.rows)
+    renamed = (
+        row
+        if "target" in row.fields
+        else Row(row.where, {ALIASES.get(name, name): v for name, v in row.fields.items()})
+        for row in table.rows
+    )
     named = [ALIASES.get(name, name) for name in columns]
     return SINGLE, Table(None if table.columns is None else named, renamed)
-
-
-def _with_target(fields: dict[str, Any]) -> dict[str, Any]:
-    if "target" in fields:
-        return fields
-    return {ALIASES.get(name, name): value for name, value in fields.items()}
 
 
 def _prepared(table: Table, column: str | None, problems: Problems) -> Table:
@@ -421,11 +420,8 @@ def _human_values(fields: dict[str, Any]) -> str | None:
     return json.dumps(grades) if grades else None
 
 
-def _turn(fields: dict[str, Any]) -> str | None:
-    return f"turn {fields['turn']}" if fields.get("turn") else None
-
-
 def _sample(fields: dict[str, Any]) -> Sample:
+    turn = f"turn {fields['turn']}" if fields.get("turn") else None
     return Sample(
         id=fields["question_id"],
         question=fields["question"],
@@ -434,7 +430,7 @@ def _sample(fields: dict[str, Any]) -> Sample:
             Version(2, name, fields[name]) for name in PERTURBATIONS if fields.get(name)
         ),
         category=fields.get("category"),
-        group=fields.get(GROUP) or (None if fields.get("category") else _turn(fields)),
+        group=fields.get(GROUP) or (None if fields.get("category") else turn),
         reference=fields.get("reference"),
         authors=(
             fields.get("anchor_author") or fields.get("author"),

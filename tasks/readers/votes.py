@@ -141,7 +141,11 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
     table = open_table(path, problems, READERS)
     problems.check()
     if table.columns is not None:
-        _check_header(path.name, table.columns)
+        if len(set(table.columns)) < len(table.columns):
+            raise ValueError(f"{path.name}: a column occurs twice in {table.columns}. {LIKE}")
+        _check_delimiter(path.name, table.columns)
+        # Check the columns even if the file has no votes.
+        _check_columns(path.name, table.columns)
     rows, places = [], []
     for row in table.rows:
         own = row.fields
@@ -157,14 +161,6 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
         return f"{path.name}, {places[row]}"
 
     return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
-
-
-def _check_header(name: str, header: list[str]) -> None:
-    if len(set(header)) < len(header):
-        raise ValueError(f"{name}: a column occurs twice in {header}. {LIKE}")
-    _check_delimiter(name, header)
-    # Check the columns even if the file has no votes.
-    _check_columns(name, header)
 
 
 def _check_delimiter(name: str, header: Sequence[str]) -> None:
@@ -241,8 +237,9 @@ def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
         values = [float(v) if type(v) is int and abs(v) <= LARGEST else v for v in values]
     if {type(value) for value in values} - {kind, type(None)}:
         row = next(i for i, v in enumerate(values) if v is not None and type(v) is not kind)
-        rule = WORDS[kind] + (_as_text(values[row]) if kind is str else "")
-        _refuse(place(row), column, values[row], rule)
+        is_number = kind is str and type(values[row]) in {int, float}
+        quoted = f', in quotes: "{values[row]}"' if is_number else ""
+        _refuse(place(row), column, values[row], WORDS[kind] + quoted)
     if kind is int and max((v for v in values if v is not None), default=0) > LARGEST:
         row = next(i for i, v in enumerate(values) if v is not None and v > LARGEST)
         _refuse(place(row), column, values[row], f"at most {LARGEST}")
@@ -251,11 +248,6 @@ def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
         row = next(i for i, v in enumerate(values) if v and SURROGATE.search(v))
         _refuse(place(row), column, values[row], "valid UTF-8 text")
-
-
-def _as_text(value: object) -> str:
-    """Show how to write a number as text, if the value is a number."""
-    return f', in quotes: "{value}"' if type(value) in {int, float} else ""
 
 
 def _refuse(where: str, column: str, value: object, rule: str) -> NoReturn:

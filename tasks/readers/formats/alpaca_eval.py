@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tasks.readers.expressions import NO_ORDER, as_number, pair_item
+from tasks.readers.expressions import NO_ORDER, as_number, pair_item, side_by
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format
 
@@ -37,12 +37,7 @@ def alpaca_eval(source: Source) -> Parts:
         item=pair_item("question"),
         cluster="question",
         value=score,
-        label=pl.when(score < 0.5)
-        .then(pl.lit("anchor"))
-        .when(score > 0.5)
-        .then(pl.lit("target"))
-        .when(score == 0.5)
-        .then(pl.lit("tie")),
+        label=side_by(score - 0.5),
         invalid=pl.when(pl.col("number").is_null())
         .then(pl.lit("no preference"))
         .when(~read)

@@ -37,9 +37,8 @@ def fastchat_votes(source: Source) -> Parts:
         judge=pl.coalesce("model", "judge"),
     )
     paired = found.with_columns(sorted_pair("model_a", "model_b"))
-    ratings = paired.with_columns(
-        label=winner_side("winner", "model_a", ("model_a", "model_b"), TIES)
-    ).select(
+    label = winner_side("winner", "model_a", ("model_a", "model_b"), TIES)
+    ratings = paired.with_columns(label=label).select(
         pl.col("judge", "prompt", "human", "category", "label"),
         pl.col("anchor_author", "target_author"),
         kind=pl.lit("verdict"),

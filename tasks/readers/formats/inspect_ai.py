@@ -42,23 +42,21 @@ def inspect_ai(source: Source) -> Parts:
     that is null or NaN, as after a grader's unreadable reply, is invalid. Letters are labels with
     the values C 1, P .5, I and N 0; an object has a criterion for each key.
     """
-    header, samples = _archive(source) if source.kind == "archive" else _document(source)
+    if source.kind == "archive":
+        header, samples = _archive(source)
+    else:
+        header = source.object()
+        samples = [each for each in header.get("samples") or [] if isinstance(each, dict)]
     if header.get("version") != VERSION:
         what = f"is a log of version {header.get('version')!r:.20}; version {VERSION} is readable"
         source.problems.add("", what, EXPORT)
         source.problems.check()
     judges = _judges(header)
-    samples.sort(key=_epoch)
+    samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
     rows = [row for sample in samples for row in _ratings(sample, judges)]
     failed = sum(not sample.get("scores") for sample in samples)
     ratings = pl.DataFrame(rows, schema=COLUMNS).with_columns(cluster="item")
     return Parts(ratings=ratings, left_out={FAILED: failed})
-
-
-def _document(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    log = source.object()
-    samples = [each for each in log.get("samples") or [] if isinstance(each, dict)]
-    return log, samples
 
 
 def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -76,11 +74,6 @@ def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def _parsed(row: Mapping[str, str | None]) -> dict[str, Any]:
     return {name: None if text is None else json.loads(text) for name, text in row.items()}
-
-
-def _epoch(sample: Mapping[str, Any]) -> int:
-    epoch = sample.get("epoch")
-    return epoch if isinstance(epoch, int) else 0
 
 
 def _judges(header: Mapping[str, Any]) -> dict[str, str]:

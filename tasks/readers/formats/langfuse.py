@@ -1,5 +1,7 @@
 """Scores of Langfuse: evaluators' and annotators' ratings of traces."""
 
+import re
+
 import polars as pl
 
 from tasks.readers.expressions import as_number
@@ -35,7 +37,7 @@ def langfuse(source: Source) -> Parts:
     run; scores of one trace belong together. A numeric score that is no number is invalid.
     """
     snake = "traceId" not in source.columns
-    paths = {name: _snake(name) if snake else name for name in NAMES}
+    paths = {n: re.sub("[A-Z]", lambda c: f"_{c[0].lower()}", n) if snake else n for n in NAMES}
     found = source.fields(paths, {"raw": "value"}).with_columns(
         number=as_number("raw"), type=pl.col("dataType").str.to_uppercase()
     )
@@ -70,7 +72,3 @@ def langfuse(source: Source) -> Parts:
     )
     left_out = {OTHER: found.filter(~known).height, TEXT: found.filter(known & text).height}
     return Parts(ratings=ratings, left_out=left_out)
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)

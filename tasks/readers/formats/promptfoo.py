@@ -76,12 +76,15 @@ def promptfoo(source: Source) -> Parts:
         )
         source.problems.add("", what, "Export them with a newer promptfoo: `promptfoo export`.")
         source.problems.check()
+    # The grader that the configuration sets for all tests.
+    options = _object(_object(_object(log.get("config")).get("defaultTest")).get("options"))
+    default = _name(options.get("provider"))
     counted: Counter[str] = Counter()
     rows = [
         row
         for result in summary["results"]
         if isinstance(result, dict)
-        for row in _ratings(result, _default_grader(log), counted)
+        for row in _ratings(result, default, counted)
     ]
     return Parts(ratings=_with_overall(pl.DataFrame(rows, schema=COLUMNS)), left_out=counted)
 
@@ -157,12 +160,6 @@ def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:
         .select(*COLUMNS)
     )
     return pl.concat([judged, together, people])
-
-
-def _default_grader(log: Mapping[str, Any]) -> str | None:
-    """Return the grader that a configuration sets for all tests."""
-    test = _object(_object(log.get("config")).get("defaultTest"))
-    return _name(_object(test.get("options")).get("provider"))
 
 
 def _name(provider: object) -> str | None:

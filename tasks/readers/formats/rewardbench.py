@@ -2,17 +2,14 @@
 
 import polars as pl
 
-from tasks.readers.expressions import NO_ORDER, as_number
+from tasks.readers.expressions import NO_ORDER, as_number, score_of_side, side_by
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format
 
 
 @log_format(
     title="RewardBench results",
-    needs=(
-        ("scores_chosen", "scores_rejected"),
-        ("chosen", "rejected"),
-    ),
+    needs=(("scores_chosen", "scores_rejected"), ("chosen", "rejected")),
     source="https://github.com/allenai/reward-bench",
 )
 def rewardbench(source: Source) -> Parts:
@@ -27,7 +24,6 @@ def rewardbench(source: Source) -> Parts:
         {"id": "id", "model": "model", "subset": "subset"},
         {"chosen": chosen, "rejected": rejected},
     ).with_row_index("row")
-    lead = pl.col("win") - pl.col("lose")
     scored = found.with_columns(
         win=as_number("chosen"),
         lose=as_number("rejected"),
@@ -36,14 +32,7 @@ def rewardbench(source: Source) -> Parts:
             pl.coalesce("id", pl.col("row").cast(pl.String)),
             separator="/",
         ),
-    ).with_columns(
-        label=pl.when(lead > 0)
-        .then(pl.lit("target"))
-        .when(lead < 0)
-        .then(pl.lit("anchor"))
-        .when(lead == 0)
-        .then(pl.lit("tie"))
-    )
+    ).with_columns(label=side_by(pl.col("win") - pl.col("lose")))
     name = source.name.split(".")[0].removesuffix("_all")
     ratings = scored.select(
         pl.col("item", "label"),
@@ -53,9 +42,7 @@ def rewardbench(source: Source) -> Parts:
         cluster="item",
         category="subset",
         correct=pl.lit("target"),
-        value=pl.col("label").replace_strict(
-            {"anchor": 0.0, "tie": 0.5, "target": 1.0}, default=None, return_dtype=pl.Float64
-        ),
+        value=score_of_side("label"),
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("a score is missing")),
     )
     return Parts(ratings=ratings, notes=(NO_ORDER,))
