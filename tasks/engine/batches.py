@@ -16,7 +16,7 @@ from tasks.engine.client import (
     send,
     with_timeout,
 )
-from tasks.engine.journal import CallError, Reply
+from tasks.engine.journal import CallError, Reply, parsed
 from tasks.engine.litellm_adapter import load_litellm, price_of, reply_of
 from tasks.engine.queue import RequestSlot
 from tasks.kit.printable import redact
@@ -154,16 +154,13 @@ async def create(provider: Provider, judge: Judge, batch: str, file: str) -> str
         endpoint=ENDPOINT,
         input_file_id=file,
         metadata={KEY: batch},
-        timeout=provider.timeout_seconds,
     )
     return str(created.id)
 
 
 async def find(provider: Provider, judge: Judge, batch: str) -> str | None:
     """Return the provider's id of the batch with our key; null if there is none."""
-    page = await _call(
-        "alist_batches", provider, judge, limit=PAGE, timeout=provider.timeout_seconds
-    )
+    page = await _call("alist_batches", provider, judge, limit=PAGE)
     while True:
         for listed in page.data:
             if (listed.metadata or {}).get(KEY) == batch:
@@ -175,13 +172,7 @@ async def find(provider: Provider, judge: Judge, batch: str) -> str | None:
 
 async def status_of(provider: Provider, judge: Judge, provider_batch: str) -> BatchStatus:
     """Return the state of a batch."""
-    found = await _call(
-        "aretrieve_batch",
-        provider,
-        judge,
-        batch_id=provider_batch,
-        timeout=provider.timeout_seconds,
-    )
+    found = await _call("aretrieve_batch", provider, judge, batch_id=provider_batch)
     if found.status not in END_STATES:
         return BatchStatus(provider_batch, "waiting")
     files = tuple(file for file in (found.output_file_id, found.error_file_id) if file)
@@ -212,10 +203,10 @@ def read_lines(content: bytes, ballots: set[str]) -> dict[str, dict[str, Any] | 
     """
     found: dict[str, dict[str, Any] | str] = {}
     for line in content.splitlines():
-        parsed = _parsed(line)
-        ballot_id = parsed.get("custom_id")
+        answer = parsed(line)
+        ballot_id = answer.get("custom_id") if isinstance(answer, dict) else None
         if isinstance(ballot_id, str) and ballot_id in ballots:
-            outcome = _outcome(parsed)
+            outcome = _outcome(answer)
             if isinstance(found.get(ballot_id, ""), str) and isinstance(outcome, dict):
                 found[ballot_id] = outcome
             found.setdefault(ballot_id, outcome)
@@ -273,14 +264,6 @@ def _reply(
     return reply._replace(cost_usd=cost)
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        parsed = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
-
-
 def _outcome(line: dict[str, Any]) -> dict[str, Any] | str:
     response, error = line.get("response"), line.get("error")
     if not isinstance(response, dict):
@@ -310,9 +293,11 @@ def _reasons(found: Any, provider: Provider) -> str | None:
     )
 
 
-async def _call(verb: str, provider: Provider, judge: Judge, **arguments: Any) -> Any:
+async def _call(
+    verb: str, provider: Provider, judge: Judge, timeout: float | None = None, **arguments: Any
+) -> Any:
     connection = {name: judge.params[name] for name in CONNECTION if name in judge.params}
     route = judge.model.split("/", maxsplit=1)[0]
-    return await litellm_call(
-        verb, provider, custom_llm_provider=route, max_retries=0, **connection, **arguments
-    )
+    arguments |= {"custom_llm_provider": route, "max_retries": 0, **connection}
+    arguments["timeout"] = timeout or provider.timeout_seconds
+    return await litellm_call(verb, provider, **arguments)

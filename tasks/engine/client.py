@@ -79,7 +79,10 @@ async def call(
             reply = reply._replace(seconds=slot.seconds or 0.0)
         else:
             request, dropped = request_of(provider, judge, messages, params)
-            async with slot.time_limit(_seconds(request["timeout"], provider)):
+            # A judge may have its own timeout.
+            given = request["timeout"]
+            own = isinstance(given, int | float)
+            async with slot.time_limit(float(given) if own else provider.timeout_seconds):
                 response = await send(request, judge, slot)
             slot.release()
             reply = reply_of(response, slot.seconds or 0.0, judge)
@@ -186,11 +189,6 @@ def _connection(provider: Provider) -> dict[str, str]:
         **({"api_key": key or "none"} if key or keyless else {}),
         **({"api_base": base} if base else {}),
     }
-
-
-def _seconds(timeout: object, provider: Provider) -> float:
-    """Return how long the complete response may take; a judge may have its own timeout."""
-    return float(timeout) if isinstance(timeout, int | float) else provider.timeout_seconds
 
 
 COST, ANY_COST = "x-litellm-response-cost", "1e-300"

@@ -113,7 +113,7 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
     unreadable = 0
     with path.open("rb") as file:
         for line in file:
-            read = _parsed(line)
+            read = parsed(line)
             if isinstance(read, dict):
                 lines.append(read)
             elif line.strip():
@@ -164,7 +164,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _parsed(line: bytes) -> Any:
+def parsed(line: bytes) -> Any:
+    """Return the value of a line of JSON; None if it is none."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

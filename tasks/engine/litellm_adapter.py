@@ -132,7 +132,10 @@ def reply_of(response: Any, seconds: float, judge: Judge) -> Reply:
         cost = getattr(response, "_hidden_params", {}).get("response_cost")
     else:
         cost = None
-    refusal = _refusal(choice.message)
+    # The text by which a model refuses to fill a schema is not in the content.
+    fields = getattr(choice.message, "provider_specific_fields", None) or {}
+    refuses = not choice.message.content and isinstance(fields.get("refusal"), str)
+    refusal = fields["refusal"] if refuses else ""
     token, probability = _first_token(choice)
     return Reply(
         text=valid_text(choice.message.content or refusal),
@@ -162,12 +165,6 @@ def _first_token(choice: Any) -> tuple[str | None, float | None]:
 def _part(whole: Any, name: str) -> Any:
     """Return a part of an object that litellm has parsed, or of a table that it has not."""
     return whole.get(name) if isinstance(whole, dict) else getattr(whole, name, None)
-
-
-def _refusal(message: Any) -> str:
-    """Return the text by which a model refuses to fill a schema; it is not in the content."""
-    text = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
-    return text if isinstance(text, str) and not message.content else ""
 
 
 def _count(value: object) -> int | None:
@@ -305,11 +302,8 @@ def diverting(provider: Provider, judge: Judge) -> list[str]:
     if not api_base(provider):
         usual = (f"{route.upper()}_API_BASE", f"{route.upper()}_BASE_URL")
         names += [*usual, *OTHER_VARIABLES.get(route, [])]
-    return [name for name in names if _is_set(name)]
-
-
-def _is_set(name: str) -> bool:
-    return os.environ.get(name, "").strip().lower() not in {"", "0", "false"}
+    unset = {"", "0", "false"}
+    return [name for name in names if os.environ.get(name, "").strip().lower() not in unset]
 
 
 TABLE = "model_prices_and_context_window_backup.json"

@@ -4,72 +4,43 @@ import math
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-INSTEAD = {
-    **dict.fromkeys(("api_key",), "name its variable as key_variable under [provider]"),
-    **dict.fromkeys(("api_base", "base_url"), "give api_base under [provider]"),
-    **dict.fromkeys(("timeout", "request_timeout"), "give timeout_seconds under [provider]"),
-    **dict.fromkeys(
-        ("num_retries", "max_retries", "retry_policy", "retry_strategy"),
-        "give attempts under [provider]",
+NAMES_INSTEAD = {
+    "name its variable as key_variable under [provider]": "api_key",
+    "give api_base under [provider]": "api_base base_url",
+    "give timeout_seconds under [provider]": "timeout request_timeout",
+    "give attempts under [provider]": "num_retries max_retries retry_policy retry_strategy",
+    'say unsupported = "drop"': "drop_params additional_drop_params",
+    "give all of it as the judge's model, as in openai/NAME": (
+        "model models custom_llm_provider model_alias_map use_litellm_proxy"
     ),
-    **dict.fromkeys(("drop_params", "additional_drop_params"), 'say unsupported = "drop"'),
-    **dict.fromkeys(
-        ("model", "models", "custom_llm_provider", "model_alias_map", "use_litellm_proxy"),
-        "give all of it as the judge's model, as in openai/NAME",
+    "give extra_headers, without a key": "headers",
+    "give words of the judge's own as its system": (
+        "messages prompt_id prompt_variables custom_prompt_dict roles"
     ),
-    **dict.fromkeys(("headers",), "give extra_headers, without a key"),
-    **dict.fromkeys(
-        ("messages", "prompt_id", "prompt_variables", "custom_prompt_dict", "roles"),
-        "give words of the judge's own as its system",
+    "each ballot is one whole reply": (
+        "n best_of candidate_count candidateCount stream stream_options"
     ),
-    **dict.fromkeys(
-        ("n", "best_of", "candidate_count", "candidateCount", "stream", "stream_options"),
-        "each ballot is one whole reply",
+    "give max_tokens, which litellm translates": (
+        "max_output_tokens maxOutputTokens max_new_tokens max_tokens_to_sample max_gen_len "
+        "num_predict n_predict"
     ),
-    **dict.fromkeys(
-        (
-            "max_output_tokens",
-            "maxOutputTokens",
-            "max_new_tokens",
-            "max_tokens_to_sample",
-            "max_gen_len",
-            "num_predict",
-            "n_predict",
-        ),
-        "give max_tokens, which litellm translates",
+    "a judge reads what it is shown, and no budget bounds what a search costs": (
+        "web_search_options"
     ),
-    **dict.fromkeys(
-        ("web_search_options",),
-        "a judge reads what it is shown, and no budget bounds what a search costs",
-    ),
-    **dict.fromkeys(
-        (
-            "fallbacks",
-            "context_window_fallback_dict",
-            "mock_response",
-            "mock_tool_calls",
-            "mock_timeout",
-            "cache",
-            "caching",
-            "acompletion",
-            "client",
-            "litellm_logging_obj",
-        ),
-        "a vote is the judge's own reply",
+    "a vote is the judge's own reply": (
+        "fallbacks context_window_fallback_dict mock_response mock_tool_calls mock_timeout cache "
+        "caching acompletion client litellm_logging_obj"
     ),
 }
-"""Parameter that is refused -> what to do instead."""
-
-INSTEAD_IN_BODY = {
-    **INSTEAD,
-    **dict.fromkeys(
-        ("max_tokens", "max_completion_tokens", "service_tier", "speed", "inference_geo"),
-        "give it in params itself, where a budget counts it",
-    ),
-}
-"""The same for ``extra_body``, which litellm sends without translating it."""
+"""What to do instead -> the parameters that are refused."""
+INSTEAD = {name: what for what, names in NAMES_INSTEAD.items() for name in names.split()}
+INSTEAD_IN_BODY = INSTEAD | dict.fromkeys(
+    ("max_tokens", "max_completion_tokens", "service_tier", "speed", "inference_geo"),
+    "give it in params itself, where a budget counts it",
+)
+"""Parameter -> the same for ``extra_body``, which litellm sends without translating it."""
 
 SECRET = re.compile(
     r"authorization|cookie|credential|secret|passw|api[-_]?key|access[-_]?key|(^|[-_])token$|^key$",
@@ -88,32 +59,27 @@ def refuse_params(params: dict[str, Any]) -> None:
     for name in params:
         if name in INSTEAD:
             raise ValueError(f"params.{name} is not a parameter of the model: {INSTEAD[name]}.")
-    body = params.get("extra_body")
-    for place in _places(body):
+    for place, _ in _values(params.get("extra_body")):
         if (name := place.removeprefix("generationConfig.")) in INSTEAD_IN_BODY:
             raise ValueError(
                 f"params.extra_body.{place} is not allowed there: {INSTEAD_IN_BODY[name]}."
             )
-    for place, value in _values(params):
-        if not _is_json(value):
+    found = list(_values(params))
+    for place, value in found:
+        fits = value is None or isinstance(value, str | int | float | dict | list)
+        if not fits or (isinstance(value, float) and not math.isfinite(value)):
             raise ValueError(
                 f"params.{place} ({value}) is a {type(value).__name__}, which JSON, and so a "
                 "request, cannot hold. Give a string, a finite number, true, false, a list or a "
                 "table."
             )
-    for place in _places(params):
+    for place, _ in found:
         if SECRET.search(place.rsplit(".", maxsplit=1)[-1]):
             raise ValueError(
                 f"params.{place} would put a secret into the warehouse. Leave it out, set it in "
                 "the environment and name its variable as key_variable or in variables under "
                 "[provider]."
             )
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is None or isinstance(value, str | int | dict | list)
 
 
 def refuse_secrets(address: str, name: str) -> str:
@@ -124,17 +90,6 @@ def refuse_secrets(address: str, name: str) -> str:
     ValueError
         Otherwise; the error does not show the address.
     """
-    parts = _split(address, name)
-    if "@" in parts.netloc or any(SECRET.search(key) for key, _ in parse_qsl(parts.query)):
-        raise ValueError(
-            f"{name} holds a user, password or key, which would be put into the warehouse. "
-            "Leave it out, and name the variable of the key as key_variable under [provider]."
-        )
-    return address
-
-
-def _split(address: str, name: str) -> SplitResult:
-    """Split a web address; refuse any other without showing it."""
     try:
         parts = urlsplit(address)
         is_web = not address or (parts.scheme in {"http", "https"} and bool(parts.hostname))
@@ -142,12 +97,12 @@ def _split(address: str, name: str) -> SplitResult:
         is_web = False
     if not is_web:
         raise ValueError(f"{name} must be an address that begins with http:// or https://.")
-    return parts
-
-
-def _places(value: Any) -> Iterator[str]:
-    """Yield the path of every key in nested tables."""
-    return (place for place, _ in _values(value))
+    if "@" in parts.netloc or any(SECRET.search(key) for key, _ in parse_qsl(parts.query)):
+        raise ValueError(
+            f"{name} holds a user, password or key, which would be put into the warehouse. "
+            "Leave it out, and name the variable of the key as key_variable under [provider]."
+        )
+    return address
 
 
 def _values(value: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -92,7 +92,11 @@ class RequestSlot:
             If it was sent before: the queue counts all attempts, so a library may not repeat one.
         """
         if self._sent_at is not None:
-            self.refusal = CallError(_cause_of_repetition(), transient=True, free=False)
+            error = sys.exception()
+            cause = (
+                f"{type(error).__name__}: {error}" if error else "the request would be sent twice"
+            )
+            self.refusal = CallError(cause, transient=True, free=False)
             raise self.refusal
         try:
             await self._acquire()
@@ -115,11 +119,6 @@ class RequestSlot:
             if self._timeout and not self._timeout.expired():
                 self._timeout.reschedule(None)
             self._release()
-
-
-def _cause_of_repetition() -> str:
-    error = sys.exception()
-    return f"{type(error).__name__}: {error}" if error else "the request would be sent twice"
 
 
 Call = Callable[[Provider, Judge, Messages, dict[str, Any], RequestSlot], Awaitable[Reply]]
@@ -293,8 +292,15 @@ class Engine:
         try:
             reply = await self._call(provider, judge, messages, params, slot)
         except CallError as error:
-            if attempt.begun:
-                _record(limits.breaker, error, trial=attempt.trial)
+            if attempt.begun and error.transient:
+                limits.breaker.fail(
+                    str(error),
+                    trial=attempt.trial,
+                    retry_after=error.retry_after,
+                    unreached=error.unreached,
+                )
+            elif attempt.begun:
+                limits.breaker.succeed()
             attempt.settle(0.0 if error.free else None)
             raise
         finally:
@@ -305,18 +311,6 @@ class Engine:
         attempt.settle(reply.cost_usd)
         length.add(reply.completion_tokens)
         return reply
-
-
-def _record(breaker: CircuitBreaker, error: CallError, *, trial: bool) -> None:
-    if error.transient:
-        breaker.fail(
-            str(error),
-            trial=trial,
-            retry_after=error.retry_after,
-            unreached=error.unreached,
-        )
-    else:
-        breaker.succeed()
 
 
 def _prepared(provider: Provider, judge: Judge) -> asyncio.Semaphore:
@@ -330,9 +324,7 @@ def wait_seconds(attempt: int, retry_after: float | None) -> float:
     """Return how long to wait after ``attempt``: exponential with full jitter, or Retry-After."""
     # Jitter needs no cryptographic randomness.
     drawn = random.uniform(0, min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (attempt - 1)))  # noqa: S311
-    if retry_after is None:
-        return drawn
-    return retry_after + drawn / 2
+    return drawn if retry_after is None else retry_after + drawn / 2
 
 
 def worst_case(provider: Provider, judge: Judge, messages: Messages) -> float:
