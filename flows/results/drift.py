@@ -95,15 +95,9 @@ def drift_of(
         return Drifts.empty()
     tallies, _, shifts = counted_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
-    limits = study.thresholds
-    answers = rated_answers(_ratings(warehouse, asked))
-    return watch(
-        *(tallies, shifts, texts, tokens),
-        answers=answers,
-        waves=waves,
-        thresholds=limits,
-        measure=measure,
-    )
+    limits, answers = study.thresholds, rated_answers(_ratings(warehouse, asked))
+    frames = (tallies, shifts, texts, tokens)
+    return watch(*frames, answers=answers, waves=waves, thresholds=limits, measure=measure)
 
 
 def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChanges]:
@@ -128,13 +122,14 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
     log = warehouse.query(LOG, asked).filter(voted)
     if log.is_empty():
         return VoteLog.empty()
-    rules = _schedules(study, warehouse)
-    own = _schedule(study)
+    # The study may have changed since a wave.
+    runs = map(Study.stored, warehouse.query(RUNS, [study.name])["parameters"])
+    rules = {each.wave: _schedule(each) for each in runs}
     stops = pl.concat(
         mark_stops(
             Ballots.of(wave),
             Votes.draft(wave.filter(pl.col("choice").is_not_null())),
-            rules.get(str(name), own),
+            rules.get(str(name), _schedule(study)),
         )
         for (name,), wave in log.partition_by("wave", as_dict=True).items()
     )
@@ -154,13 +149,6 @@ def _ratings(warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[Ratings]:
         warehouse.read(Votes, among=ballots),
         waiting=found["ballot_id"],
     )
-
-
-def _schedules(study: Study, warehouse: Warehouse) -> dict[str, Schedule]:
-    """Return the schedule of each wave's last audit: the study may have changed since."""
-    runs = warehouse.query(RUNS, [study.name])["parameters"]
-    studies = map(Study.stored, runs)
-    return {each.wave: _schedule(each) for each in studies}
 
 
 def _schedule(study: Study) -> Schedule:

@@ -6,10 +6,7 @@ from typing import Any
 from schemas.frame import Frame
 from tasks.kit.code_digest import reachable_digest
 
-MODULES = (
-    "flows.results.audit_results",
-    "flows.results.stages",
-)
+MODULES = ("flows.results.audit_results", "flows.results.stages")
 PARTS = ("page.html.j2", "parts.html.j2")
 """Templates that the report's own template uses."""
 

@@ -98,12 +98,7 @@ def _replace(
         warehouse.save([Saving(VoteLog, people, part=of_people())], run=row["run"], study=study)
     with formulas_only() if formulas else nullcontext():
         found = results_of_study(
-            parameters,
-            study,
-            (pairs, people),
-            warehouse,
-            ratings=ratings,
-            steps=steps,
+            parameters, study, (pairs, people), warehouse, ratings=ratings, steps=steps
         )
     step("saving results")
     warehouse.save(

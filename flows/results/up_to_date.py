@@ -41,14 +41,8 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
     """Record a run that finds nothing to do; return what to say about it."""
     now = datetime.now(UTC)
     counts = {"planned": last.planned, "from_warehouse": last.cast, **NOTHING_ASKED}
-    warehouse.start_run(
-        {
-            **first_row("audit", str(uuid4()), study, now),
-            **counts,
-            "state": "completed",
-            "ended_at": now,
-        }
-    )
+    row = first_row("audit", str(uuid4()), study, now)
+    warehouse.start_run({**row, **counts, "state": "completed", "ended_at": now})
     spared = last.planned - last.cast
     not_needed = f", {spared} not needed" if spared else ""
     if spared and (alike := probed_line(warehouse, study.name)):
@@ -66,11 +60,8 @@ def restore_report(study: Study, warehouse: Warehouse) -> Path:
     from flows.publishing.pages import report_path, stored_page, write_page
 
     path = report_path(warehouse.path, study.name)
-    if not path.is_file() or path.stat().st_mtime < _saved_at(study, warehouse):
+    saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
+    since = saved_at.timestamp() if saved_at else 0.0
+    if not path.is_file() or path.stat().st_mtime < since:
         write_page(stored_page(warehouse, study.name).page, path)
     return path
-
-
-def _saved_at(study: Study, warehouse: Warehouse) -> float:
-    saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
-    return saved_at.timestamp() if saved_at else 0.0

@@ -311,7 +311,9 @@ class _Casting(NamedTuple):
         """Ask claimed ballots in shards."""
         if mine.is_empty():
             return
-        limit = asyncio.Semaphore(_shards_at_once(mine["judge"][0]))
+        # As many shards as keep a judge busy even while one ends and one begins.
+        provider = PROVIDERS[mine["judge"][0].split("/", maxsplit=1)[0]].provider
+        limit = asyncio.Semaphore(1 + math.ceil((provider.concurrency or SHARD) / SHARD))
         self.asking.set()
 
         async def ask(shard: DataFrame[Ballots]) -> None:
@@ -335,9 +337,3 @@ def _is_live(ballots: DataFrame[Ballots]) -> bool:
 
 def _of(ballots: DataFrame[Ballots], judge: str) -> DataFrame[Ballots]:
     return Ballots.of(ballots.filter(pl.col("judge") == judge))
-
-
-def _shards_at_once(judge: str) -> int:
-    """Return the number of shards that keeps a judge busy even while one ends and one begins."""
-    most = PROVIDERS[judge.split("/", maxsplit=1)[0]].provider.concurrency or SHARD
-    return 1 + math.ceil(most / SHARD)

@@ -12,13 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.results.vote_summary import alike_line
-from flows.running.gaps import (
-    GAPS,
-    Gap,
-    complete_before,
-    partial_judges,
-    partial_line,
-)
+from flows.running.gaps import GAPS, Gap, complete_before, partial_judges, partial_line
 from flows.running.readiness import not_ready_line
 from flows.running.run_row import one_line
 from flows.studies import Study

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SECONDS_BETWEEN_CHECKS = 0.1
 SECONDS_TO_END = 1.2
-# A run that is stopped saves its replies and its end; a busy machine needs longer for it.
 SECONDS_TO_STOP = 5.0
+"""How long interrupted work may take to end; unsaved replies stay in the journal.
+
+A run that is stopped saves its replies and its end; a busy machine needs longer for it."""
 CATALOGUES = {
     "tasks.datasets": "DATASETS",
     "tasks.metrics": "METRICS",
@@ -37,7 +39,6 @@ CATALOGUES = {
     "tasks.statistics": "STATISTICS",
 }
 """Module and name of each catalogue that a user's own folder adds to, apart from studies."""
-"""How long interrupted work may take to end; unsaved replies stay in the journal."""
 
 
 def host_of(proc: Path) -> str:
@@ -74,15 +75,12 @@ def _identity_elsewhere(process: int) -> str | None:
     """Return the start time from ``ps``, on systems without /proc."""
     if Path("/proc/self").exists():
         return None
-    ps = shutil.which("ps")
-    found = (
-        subprocess.run(  # noqa: S603 - our own arguments
-            [ps, "-o", "lstart=", "-p", str(process)], capture_output=True, text=True, check=False
-        )
-        if ps
-        else None
+    if not (ps := shutil.which("ps")):
+        return None
+    found = subprocess.run(  # noqa: S603 - our own arguments
+        [ps, "-o", "lstart=", "-p", str(process)], capture_output=True, text=True, check=False
     )
-    return (found.stdout.strip() or None) if found else None
+    return found.stdout.strip() or None
 
 
 def process_note(process: int) -> str:
@@ -156,7 +154,11 @@ def sigterm_interrupts() -> Iterator[None]:
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, _terminate)
+
+    def terminate(*_: object) -> NoReturn:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
@@ -234,7 +236,3 @@ def _wait_for(done: "Future[Any]", until: float = math.inf) -> None:
     while not done.done() and time.monotonic() < until:
         # With Polars, an interrupted wait starts again: Ctrl-C is noticed after the timeout.
         wait([done], SECONDS_BETWEEN_CHECKS)
-
-
-def _terminate(*_: object) -> NoReturn:
-    raise Terminated

@@ -14,13 +14,14 @@ from tasks.providers import JUDGES, PROVIDERS, provider_of
 def not_ready(study: Study) -> dict[str, str]:
     """Return the judges that cannot be asked, each with the reason."""
     unbounded = without_bounds(study)
-    reasons = {
-        judge: "; ".join(
-            filter(None, (_diverted(judge), _without_key(judge), unbounded.get(judge)))
-        )
-        for judge in study.judges
-    }
-    return {judge: reason for judge, reason in reasons.items() if reason}
+    reasons = {}
+    for judge in study.judges:
+        missing = " and ".join(provider_of(judge).missing_variables())
+        without_key = f"no API key or address in {missing}" if missing else ""
+        found = filter(None, (_diverted(judge), without_key, unbounded.get(judge)))
+        if reason := "; ".join(found):
+            reasons[judge] = reason
+    return reasons
 
 
 def not_ready_line(reasons: Mapping[str, str]) -> str:
@@ -43,11 +44,6 @@ def _diverted(judge: str) -> str:
         f"{' and '.join(names)} would send its calls to another address, which its ballots do not "
         "record (unset it, or give the address as api_base in your own provider file)"
     )
-
-
-def _without_key(judge: str) -> str:
-    missing = provider_of(judge).missing_variables()
-    return f"no API key or address in {' and '.join(missing)}" if missing else ""
 
 
 def without_bounds(study: Study) -> dict[str, str]:

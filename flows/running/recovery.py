@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -106,37 +105,26 @@ def _save_all(warehouse: Warehouse, journal: Path) -> str | None:
     replies = {}
     for line in lines:
         try:
-            ballot_id, answer = _answer(line)
+            ballot_id = line.pop("id").rsplit("/", 1)[0]
+            cast_at = datetime.fromisoformat(line.pop("cast_at"))
+            replies[ballot_id] = Answer(REPLY.validate_python(line), cast_at)
         except (AttributeError, KeyError, TypeError, ValueError):
             unreadable += 1
-        else:
-            replies[ballot_id] = answer
     save_recovered(warehouse, journal.stem, replies)
     saved = warehouse.read(Votes, among=_among(replies))["ballot_id"]
     unknown = len(replies.keys() - set(saved))
     if not unreadable and not unknown:
         discard_journal(journal)
         return None
-    kept = _set_aside(journal)
+    number = 0
+    while (kept := journal.with_suffix(f".{number}.bad" if number else ".bad")).exists():
+        number += 1
+    kept = journal.rename(kept)
     return (
         f"of the replies in {journal.name}, {len(saved)} are saved; {unreadable} lines cannot be "
         f"read, and {unknown} replies belong to ballots or judge prompts that no longer exist. The "
         f"file is kept as {kept}; to try it again, rename it back"
     )
-
-
-def _answer(line: dict[str, Any]) -> tuple[str, Answer]:
-    """Read a line of a journal: the ballot, and its answer."""
-    ballot_id = line.pop("id").rsplit("/", 1)[0]
-    cast_at = datetime.fromisoformat(line.pop("cast_at"))
-    return ballot_id, Answer(REPLY.validate_python(line), cast_at)
-
-
-def _set_aside(journal: Path) -> Path:
-    number = 0
-    while (kept := journal.with_suffix(f".{number}.bad" if number else ".bad")).exists():
-        number += 1
-    return journal.rename(kept)
 
 
 def _among(ballots: Iterable[str]) -> pl.DataFrame:

@@ -108,13 +108,10 @@ def record_failure(row: Mapping[str, Any], warehouse: Warehouse, error: BaseExce
     if isinstance(error, WarehouseBusyError):
         # Saving has waited already; the next command notices that this process is gone.
         return
-    # After an interrupt do not wait long for a busy file.
-    interrupted = not isinstance(error, Exception)
-    place = (
-        Warehouse(warehouse.path, patience_seconds=HEARTBEAT_WAIT_SECONDS)
-        if interrupted
-        else warehouse
-    )
+    place = warehouse
+    if not isinstance(error, Exception):
+        # After an interrupt do not wait long for a busy file.
+        place = Warehouse(warehouse.path, patience_seconds=HEARTBEAT_WAIT_SECONDS)
     try:
         place.start_run({**NOTHING_ASKED, **row, **end_of(error)})
     except (WarehouseError, OSError, ValueError) as reason:
