@@ -8,8 +8,7 @@ from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
 from flows.results.vote_summary import with_people
-from flows.running.casting import cast_all
-from flows.running.claims import Claims
+from flows.running.casting import Claims, cast_all
 from flows.running.counts import Counts
 from flows.running.gaps import votes_on
 from flows.running.processes import ignored_files

@@ -312,14 +312,11 @@ def _moved() -> pl.Expr:
     return is_significant("p_adjusted") & large
 
 
-def _still() -> pl.Expr:
-    """Tell whether the 90 % interval lies inside the minimum."""
-    return is_within("tested_estimate", "half", pl.col("tested_minimum"))
-
-
 def _first_word(detects_at: float) -> pl.Expr:
     low, high = pl.col("detected_low"), pl.col("detected_high")
-    promote = first_finding(_moved(), _still())
+    # The 90 % interval lies inside the minimum.
+    still = is_within("tested_estimate", "half", pl.col("tested_minimum"))
+    promote = first_finding(_moved(), still)
     detract = (
         pl.when(_moved() & (pl.col("estimate") > 0))
         .then(pl.lit(REWARDS))

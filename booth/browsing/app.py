@@ -55,7 +55,9 @@ def make_app(warehouse: Warehouse, token: str, port: int) -> FastAPI:
         if "token" not in request.query_params:
             answer: Response = await call_next(request)
             return answer
-        rest = urlencode([each for each in _parameters(request) if each[0] != "token"])
+        rest = urlencode(
+            [each for each in request.query_params.multi_items() if each[0] != "token"]
+        )
         answer = RedirectResponse(quote(request.url.path) + (f"?{rest}" if rest else ""), 303)
         # Lax: a link in another page leads here, and pages only show.
         answer.set_cookie(cookie, token, path="/", httponly=True, samesite="lax")
@@ -108,10 +110,6 @@ def address(filters: Filters, **more: Any) -> str:
     """Return the path of a view."""
     given = {k: "1" if v is True else v for k, v in {**filters.given, **more}.items() if v}
     return f"/study/{quote(filters.study, safe='')}" + (f"?{urlencode(given)}" if given else "")
-
-
-def _parameters(request: Request) -> list[tuple[str, str]]:
-    return list(request.query_params.multi_items())
 
 
 def _number(text: str) -> int:

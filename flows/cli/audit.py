@@ -21,7 +21,7 @@ from tasks.engine.worker_client import shared_worker
 from tasks.kit.memory import share_one_heap
 from tasks.progress import current_status, step
 from tasks.providers import provider_of
-from warehouse.peek import CompletedRun, completed_run, default_path
+from warehouse.peek import completed_run, default_path
 
 QUIET = {
     # The terminal shows our own table and progress bars; the log is in the Prefect UI.
@@ -65,7 +65,14 @@ def audit_here(
     dated = study.at(datetime.now(UTC))
     code = DONE
     if last := completed_run(path, study.name, dated.fingerprint()):
-        _reuse_results(last, dated, path, view)
+        from flows.results.up_to_date import restore_report, reuse_results
+        from warehouse.store import Warehouse
+
+        message = reuse_results(last, dated, Warehouse(path))
+        restore_report(dated, Warehouse(path))
+        results = _results_of(dated, path)
+        view.close()
+        _show(dated, path, results, [message])
     else:
         asked, told = _askable(study, path), False
         if not confirmed and any(not provider_of(judge).simulated for judge in asked):
@@ -94,25 +101,18 @@ def _askable(study: Study, path: Path) -> list[str]:
         return study.judges
     why = not_ready_line(unavailable)
     asked = [judge for judge in study.judges if judge not in unavailable]
-    if not asked and not _has_votes(study, path):
+    if not asked:
         from flows.running.run_row import record_failure
         from warehouse.store import Warehouse
 
-        none = ", and no earlier vote exists" if path.is_file() else ""
-        error = ValueError(f"no judge can be asked{none}. {why}. Nothing was asked.")
-        record_failure(_row(study), Warehouse(path), error)
-        raise error
+        known = Warehouse(path).query(VOTED, {"judges": study.judges}) if path.is_file() else None
+        if known is None or not known["voted"].item():
+            none = "" if known is None else ", and no earlier vote exists"
+            error = ValueError(f"no judge can be asked{none}. {why}. Nothing was asked.")
+            record_failure(_row(study), Warehouse(path), error)
+            raise error
     current_status().tell(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")
     return asked
-
-
-def _has_votes(study: Study, path: Path) -> bool:
-    """Tell whether a warehouse has votes of a judge of the study."""
-    if not path.is_file():
-        return False
-    from warehouse.store import Warehouse
-
-    return bool(Warehouse(path).query(VOTED, {"judges": study.judges})["voted"].item())
 
 
 def _row(study: Study) -> dict[str, Any]:
@@ -121,18 +121,6 @@ def _row(study: Study) -> dict[str, Any]:
 
     now = datetime.now(UTC)
     return first_row("audit", str(uuid4()), study.at(now), now)
-
-
-def _reuse_results(last: CompletedRun, study: Study, path: Path, view: View) -> None:
-    from flows.results.up_to_date import restore_report, reuse_results
-    from warehouse.store import Warehouse
-
-    store = Warehouse(path)
-    message = reuse_results(last, study, store)
-    restore_report(study, store)
-    results = _results_of(study, path)
-    view.close()
-    _show(study, path, results, [message])
 
 
 def _audit(study: Study, path: Path, server_url: str | None, view: View, *, told: bool) -> int:
@@ -234,6 +222,7 @@ def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Ac
 VOTED = """
     select exists(from votes join ballots using (ballot_id) where judge in $judges) as voted
 """
+"""Whether there are votes of a judge of the study."""
 DONE, WITH_GAPS = 0, 3
 """Exit codes."""
 
@@ -283,7 +272,7 @@ def _show(
 ) -> None:
     """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
     from flows.cli.printing.answer import next_step, show_advice, show_places
-    from flows.cli.printing.terminal import legend, lost_lines, result_table
+    from flows.cli.printing.terminal import legend, lost_lines, print_line, result_table
     from flows.publishing.pages import report_path
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
@@ -298,21 +287,20 @@ def _show(
         plan = f"`voirdire plan {study.name}`" if known else "`voirdire plan` with the same options"
         what = "says which of them more questions would decide, and how many."
         hint = f" Inconclusive findings: {plan} {what}"
-    CONSOLE.print(legend(rows) + hint, style="dim", markup=False, highlight=False)
+    print_line(CONSOLE, legend(rows) + hint, style="dim")
     columns = filled_columns(results.filled)
     # Votes on pairs; a study of single answers has ratings.
     lacking = lacking_line(columns) if "judge" in columns else ""
     for line in (*lost_lines(rows), lacking):
         if line:
-            _show_line(line)
+            print_line(CONSOLE, line)
     if study.reworded or len(study.prompts) > 1:
         from flows.cli.printing.ranking_table import show_wordings
 
         show_wordings(CONSOLE, study, Warehouse(path))
     _show_changes(study, path)
-    _show_line("")
-    for note in notes:
-        _show_line(note)
+    for note in ("", *notes):
+        print_line(CONSOLE, note)
     again = "run the same command again: it asks only the missing ballots"
     following = again if gaps else next_step(study.name, rows, path)
     show_places(CONSOLE, report_path(path, study.name), path, following)
@@ -322,6 +310,7 @@ def _show_changes(study: Study, path: Path) -> None:
     """Say what changed since the first named wave, in the word of the gate drift."""
     import polars as pl
 
+    from flows.cli.printing.terminal import print_line
     from schemas.results import Drifts, Gates
     from warehouse.store import Warehouse
 
@@ -330,19 +319,16 @@ def _show_changes(study: Study, path: Path) -> None:
     mine = pl.DataFrame({"study": [study.name]})
     drifts, gates = (Warehouse(path).read(model, among=mine) for model in (Drifts, Gates))
     if drifts.is_empty():
-        _show_line(
+        print_line(
+            CONSOLE,
             "Drift cannot be measured yet, because no earlier named wave asked these judges the "
-            "same questions. Audits without --wave are not compared."
+            "same questions. Audits without --wave are not compared.",
         )
     else:
         from flows.cli.printing.measure_tables import show_drift
         from tasks.conclusions.recommendations import of_wave
 
         show_drift(CONSOLE, drifts, of_wave(gates, study.wave))
-
-
-def _show_line(text: str) -> None:
-    CONSOLE.print(text, markup=False, highlight=False)
 
 
 async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[Any, bool]:

@@ -8,16 +8,17 @@ import asyncio
 import math
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.results.preparation import prepare_results
-from flows.running.claims import Claims
+from flows.running.counts import Counts
 from flows.running.progress import Progress, notifier
 from flows.running.provider_batches import Batching
-from flows.running.recovery import discard_journal, mark_dead_runs
+from flows.running.recovery import discard_journal, journal_of, mark_dead_runs
 from flows.serving.local_models import model_servers
 from schemas.judging import Ballots, Pairs, Votes
 from tasks import stages
@@ -26,7 +27,7 @@ from tasks.judge import SHARD, shards, vote_frame
 from tasks.judging.sequential_stopping import KEY, Schedule, mark_stops, probes
 from tasks.progress import Status, current_status
 from tasks.providers import JUDGES, PROVIDERS
-from warehouse.store import WarehouseBusyError
+from warehouse.store import Saving, Warehouse, WarehouseBusyError
 
 SECONDS_BETWEEN_SAVES = 1.0
 SAVE_WAIT_SECONDS = 5.0
@@ -38,6 +39,60 @@ PACKED = 2048
 LONGEST_WAIT_SECONDS = 5.0
 SECONDS_TO_SEND = 0.2
 """After this time the first ballots are sent, so importing does not delay them."""
+
+
+class Claims:
+    """The ballots of one run: waiting, claimed (only this run asks them), voted."""
+
+    def __init__(self, run: str, warehouse: Warehouse, counts: Counts) -> None:
+        self.run, self.warehouse, self.counts = run, warehouse, counts
+        self.journal = journal_of(warehouse, run)
+
+    def waiting(self, ballots: DataFrame[Ballots]) -> DataFrame[Ballots]:
+        """Return the ballots without a vote, and count all ballots."""
+        cast = self.warehouse.read(Votes, among=ballots.select("ballot_id"))
+        waiting = Ballots.of(ballots.join(cast, on="ballot_id", how="anti"))
+        planned = ballots["ballot_id"].n_unique()
+        self.counts.numbers["planned"] = planned
+        self.counts.numbers["from_warehouse"] = planned - waiting["ballot_id"].n_unique()
+        return waiting
+
+    def claim(self, ballots: DataFrame[Ballots]) -> tuple[DataFrame[Ballots], DataFrame[Ballots]]:
+        """Claim ballots; return those of this run, and those that another run asks."""
+        if ballots.is_empty():
+            return ballots, ballots
+        mine = self.warehouse.claim(ballots, self.run)
+        ours = ballots.join(mine, on="ballot_id", how="semi")
+        rest = ballots.join(mine, on="ballot_id", how="anti")
+        cast = self.warehouse.read(Votes, among=rest.select("ballot_id")) if rest.height else rest
+        self.counts.numbers["from_warehouse"] += cast.height
+        return Ballots.of(ours), Ballots.of(rest.join(cast, on="ballot_id", how="anti"))
+
+    async def save(
+        self,
+        votes: DataFrame[Votes],
+        errors: list[str],
+        *,
+        release: pl.DataFrame | None = None,
+        patience_seconds: float | None = None,
+    ) -> None:
+        """Save votes; the first vote of a ballot is kept. Only saved votes are counted.
+
+        The claims on the ballots to ``release`` are removed.
+        """
+        await asyncio.to_thread(
+            self.warehouse.save,
+            [Saving(Votes, votes, first_wins=True)],
+            run=self.run,
+            counts={**self.counts.columns(votes, errors), "seen_at": datetime.now(UTC)},
+            release=release,
+            patience_seconds=patience_seconds,
+        )
+        self.counts.add_votes(votes, errors)
+
+    def votes(self, ballots: DataFrame[Ballots]) -> DataFrame[Votes]:
+        """Return the votes on ``ballots``."""
+        return self.warehouse.read(Votes, among=ballots.select("ballot_id"))
 
 
 class VoteBuffer:

@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
-from flows.running.claims import Claims
 from flows.running.recovery import save_recovered
 from schemas.judging import Ballots, Pairs
 from schemas.runs import UNFINISHED, BatchedBallots, Batches
@@ -22,6 +21,9 @@ from tasks.engine.journal import CallError, Reply
 from tasks.engine.worker_client import Answer, DraftsLostError, Session
 from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
+
+if TYPE_CHECKING:
+    from flows.running.casting import Claims
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
@@ -39,7 +41,7 @@ class Batching(NamedTuple):
     """The ballots of one run that are being cast in batches."""
 
     pairs: DataFrame[Pairs]
-    claims: Claims
+    claims: "Claims"
     session: Session
     receive: Callable[[str, dict[str, Any] | None, str | None], None]
     save: Callable[[], Any]

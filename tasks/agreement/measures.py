@@ -94,12 +94,17 @@ def measure(cell: Cell) -> Iterator[Row]:
     equal = (cell.judge == cell.human).astype(np.float64)
     agreement = _share(cell, "agreement", equal, ones)
     yield agreement
-    yield from _by_chance(cell)
+    # What the marginals alone give, and what the majority's label gives.
+    judge, human = _shares(cell)
+    yield _plain(cell, "agreement_by_chance", float(judge @ human))
+    yield _plain(cell, "majority_share", float(human.max()))
     yield from _kappas(cell, agreement)
     if cell.kind == "pass_fail":
         yield from _rates(cell)
     if cell.kind == "grade":
-        yield from _correlations(cell)
+        for name, correlate in (("spearman", spearman), ("kendall", kendall)):
+            found = correlate(cell.judge_value, cell.human_value, cell.cluster)
+            yield _coefficient(cell, name, found)
         error = np.abs(cell.judge_value - cell.human_value)
         yield _mean(cell, "mean_error", error) | {"p_value": None}
     if cell.kind != "name":
@@ -250,13 +255,6 @@ def _shares(cell: Cell) -> tuple[Sums, Sums]:
     return judge, human
 
 
-def _by_chance(cell: Cell) -> Iterator[Row]:
-    """Yield the agreement that the marginals alone give, and that of the majority's label."""
-    judge, human = _shares(cell)
-    yield _plain(cell, "agreement_by_chance", float(judge @ human))
-    yield _plain(cell, "majority_share", float(human.max()))
-
-
 def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
     """Yield Cohen's kappa, and the weighted ones of grades.
 
@@ -303,11 +301,6 @@ def _rates(cell: Cell) -> Iterator[Row]:
     )
     yield _share(cell, "tpr", judge[PASS], human[PASS])
     yield _share(cell, "tnr", judge[FAIL], human[FAIL])
-
-
-def _correlations(cell: Cell) -> Iterator[Row]:
-    for name, correlate in (("spearman", spearman), ("kendall", kendall)):
-        yield _coefficient(cell, name, correlate(cell.judge_value, cell.human_value, cell.cluster))
 
 
 def _means(cell: Cell) -> Iterator[Row]:
