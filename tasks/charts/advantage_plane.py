@@ -21,11 +21,11 @@ from tasks.drawing.spec import (
     axis,
     by_name,
     by_tone,
-    channel,
     mark,
-    on,
+    note,
     panel,
     pixel,
+    scaled,
 )
 from tasks.reporting.wording import clean, clip, count, number, p_value, with_who
 
@@ -66,6 +66,9 @@ def _panel(rows: Sequence[Row]) -> Spec:
     replaced = sum(bool(row["rejected"]) for row in rows)
     under = f"filled: {replaced} of {len(rows)} may be replaced; "
     under += f"{first['epsilon_kind']} epsilon {number(first['epsilon'])}"
+    dot: Spec = {"filled": False, "strokeWidth": 1.5, "size": 44, "tooltip": "tip"}
+    dot["fill"] = by_tone(bad=PAPER)
+    shape = by_name("tone", {"good": "circle", "bad": "diamond", "open": "circle"})
     crowd: list[Spec] = []
     if len(rows) <= CROWD:
         crowd.append(mark("rule", x="x", y="low", y2="high", **THIN, color=by_tone()))
@@ -83,18 +86,7 @@ def _panel(rows: Sequence[Row]) -> Spec:
         layers=[
             *_frame(first, least),
             *crowd,
-            mark(
-                "point",
-                x="x",
-                y="y",
-                filled=False,
-                strokeWidth=1.5,
-                size=44,
-                tooltip="tip",
-                color=by_tone(),
-                fill=by_tone(bad=PAPER),
-                shape=by_name("tone", {"good": "circle", "bad": "diamond", "open": "circle"}),
-            ),
+            mark("point", x="x", y="y", **dot, color=by_tone(), shape=shape),
         ],
         data={"values": _values(rows, least)},
         width=PLOT,
@@ -122,35 +114,22 @@ def _frame(first: Row, least: float) -> list[Spec]:
     epsilon, additive = first["epsilon"], first["epsilon_kind"] == "additive"
     step = 0.1 if least >= 0.5 else 0.2
     ticks = [round(1 - step * at, 9) for at in range(int((1 - least) / step + 1e-9) + 1)]
-    x = channel("x", "x") | {"scale": on(least, 1)}
-    x["axis"] = axis(ticks, 1, "the annotator aligns at least as well", grid=False)
-    y = channel("y", "y") | {"scale": on(least, 1)}
-    y["axis"] = axis(ticks, 1, "the judge aligns at least as well", grid=False)
+    aligns = "aligns at least as well"
+    x = scaled("x", "x", least, 1, axis(ticks, 1, f"the annotator {aligns}", grid=False))
+    y = scaled("y", "y", least, 1, axis(ticks, 1, f"the judge {aligns}", grid=False))
     # The edge enters the plot at its lower side.
     start = least + epsilon if additive else least / max(1 - epsilon, 1e-9)
     edge = [(start, least), (1.0, 1 - epsilon)] if start < 1 else [(1.0, least)]
     corner = [{"x": end, "y": y, "top": 1} for end, y in [(least, least), *edge]]
     line = [{"x": end, "y": y} for end, y in edge]
     diagonal = [{"x": end, "y": end} for end in (least, 1.0)]
-    small: Spec = {"fontSize": SMALL, "color": {"value": SOFT}}
+    end: Spec = {"x": pixel("width"), "y": pixel("height"), "align": "right"}
     return [
         mark("area", corner, x=x, y=y, y2="top", color={"value": BAND}),
         mark("line", line, x=x, y=y, strokeWidth=1.2, color={"value": SOFT}),
         mark("line", diagonal, x=x, y=y, strokeDash=[4, 3], strokeWidth=1, color={"value": LINE}),
-        mark(
-            "text", [{"t": "replaceable"}], x=pixel(8), y=pixel(12), text="t", align="left", **small
-        ),
-        mark(
-            "text",
-            [{"t": "not replaceable"}],
-            x=pixel("width"),
-            y=pixel("height"),
-            dx=-6,
-            dy=-12,
-            text="t",
-            align="right",
-            **small,
-        ),
+        note("replaceable", x=pixel(8), y=pixel(12), align="left"),
+        note("not replaceable", **end, dx=-6, dy=-12),
     ]
 
 

@@ -10,6 +10,8 @@ from tasks.drawing.row_panels import Scale, Y, interval_rule, measured, row_pane
 from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, mark
 from tasks.reporting.wording import clean, count, number, with_who
 
+SUBTITLE = "diamond: AP of people against the judge; grey: each person"
+
 
 @chart(
     order=12,
@@ -50,7 +52,7 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
     diamond: Spec = {"shape": "diamond", "filled": False, "fill": PAPER, "size": 40}
     return [
         row_panel(
-            ("Advantage probability", _subtitle(rows)),
+            ("Advantage probability", f"metric {rows[0]['metric']}; {SUBTITLE}"),
             [_values(row) for row in rows],
             Scale(low, 1.02, "AP", ("aligns worse", "as well")),
             [
@@ -62,10 +64,6 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
             "Advantage probability of each judge with its interval",
         )
     ]
-
-
-def _subtitle(rows: list[Row]) -> str:
-    return f"metric {rows[0]['metric']}; diamond: AP of people against the judge; grey: each person"
 
 
 def _values(row: Row) -> Row:

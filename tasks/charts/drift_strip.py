@@ -16,16 +16,14 @@ from tasks.drawing.spec import (
     LINE,
     PAPER,
     RED,
-    SMALL,
-    SOFT,
     Row,
     Spec,
     as_it_is,
-    channel,
     mark,
-    on,
+    note,
     panel,
     pixel,
+    scaled,
 )
 from tasks.reporting.wording import clean, clip, number, with_who
 
@@ -83,10 +81,11 @@ def _panel(found: pl.DataFrame) -> Spec:
     begun = shown.filter(pl.col("epoch") > 1)["base"].unique().sort()
     bases = [{"at": waves.index(base)} for base in begun if base in waves]
     marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
-    x = channel("x", "at") | {"scale": on(-0.7, len(waves) - 0.3)}
     title = "wave" if len(waves) > 1 else f"wave {clip(clean(waves[0]), 16)}"
-    x["axis"] = {"values": list(range(len(waves))), "labels": False, "title": title}
-    x["axis"] |= {"grid": False, "titlePadding": 6}
+    bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": 6}
+    x = scaled("x", "at", -0.7, len(waves) - 0.3, {"values": list(range(len(waves))), **bare})
+    # Values as they are: the scale of colours is that of the texts.
+    looks = {name: as_it_is(name) for name in ("color", "fill", "shape", "size")}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
         clip(clean(who), 32) + (" (simulated)" if simulated else ""),
@@ -96,17 +95,7 @@ def _panel(found: pl.DataFrame) -> Spec:
             mark("rule", bases, x=x, **upright, color={"value": RED}),
             *row_texts(rows),
             *(_ends(waves) if len(waves) > 1 else []),
-            mark(
-                "point",
-                marks,
-                x=x,
-                y=Y,
-                filled=False,
-                strokeWidth=1.8,
-                tooltip="tip",
-                # Values as they are: the scale of colours is that of the texts.
-                **{name: as_it_is(name) for name in ("color", "fill", "shape", "size")},
-            ),
+            mark("point", marks, x=x, y=Y, filled=False, strokeWidth=1.8, tooltip="tip", **looks),
         ],
         data={"values": rows},
         width=PLOT,
@@ -132,9 +121,8 @@ def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
 def _ends(waves: Sequence[str]) -> list[Spec]:
     """Name the first and the last wave."""
     sides = [(pixel(0), "left", waves[0]), (pixel("width"), "right", waves[-1])]
-    style: Spec = {"y": pixel("height"), "dy": 16, "fontSize": SMALL, "color": {"value": SOFT}}
     return [
-        mark("text", [{"wave": clip(clean(wave), 16)}], x=x, text="wave", align=side, **style)
+        note(clip(clean(wave), 16), x=x, align=side, y=pixel("height"), dy=16)
         for x, side, wave in sides
     ]
 

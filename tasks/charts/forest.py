@@ -17,17 +17,7 @@ from tasks.drawing.row_panels import (
     sizes,
     values_of,
 )
-from tasks.drawing.spec import (
-    LINE,
-    PAPER,
-    SOFT,
-    Row,
-    Spec,
-    by_name,
-    by_tone,
-    mark,
-    pixel,
-)
+from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, by_name, by_tone, mark, pixel
 from tasks.reporting.summary import REFUSED
 from tasks.reporting.wording import CELL, number
 
@@ -113,6 +103,7 @@ def _panel(
     # Shape says the same as colour: a diamond is bad news, a hollow dot is open.
     shape = by_name("tone", {"good": "circle", "bad": "diamond", "open": "circle"})
     fill = by_tone(open=PAPER)
+    outlined: Spec = {"filled": False, "strokeWidth": 1.6}
     thin: Spec = {"color": {"value": SOFT}, "yOffset": BELOW, "y2Offset": BELOW}
     square: Spec = {"shape": "square", "filled": False, "size": 22, "fill": PAPER}
     return row_panel(
@@ -125,16 +116,7 @@ def _panel(
             interval_rule("control_low", "control_high", strokeWidth=0.8, **thin),
             mark("point", x="control", y=Y, **square, strokeWidth=1, **thin),
             interval_rule(color=by_tone()),
-            mark(
-                "point",
-                x="value",
-                y=Y,
-                shape=shape,
-                fill=fill,
-                color=by_tone(),
-                filled=False,
-                strokeWidth=1.6,
-            ),
+            mark("point", x="value", y=Y, shape=shape, fill=fill, color=by_tone(), **outlined),
         ],
         f"{unit.title} by judge, {perturbation}",
         perturbation=perturbation,

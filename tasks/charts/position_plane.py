@@ -15,15 +15,13 @@ from tasks.drawing.spec import (
     BAND,
     BLUE,
     LINE,
-    SMALL,
-    SOFT,
     Spec,
     axis,
-    channel,
     mark,
-    on,
+    note,
     panel,
     pixel,
+    scaled,
 )
 from tasks.reporting.wording import CELL, clean, clip, count, listing, with_who
 
@@ -115,11 +113,12 @@ def _frame(reach: float) -> list[Spec]:
     step = 0.1 if reach <= 0.4 else 0.2 if reach <= 0.8 else 0.5
     most = int(reach / step + 1e-9)
     down = [round(t * step, 9) for t in range(-most, most + 1)]
-    x = channel("x", "x") | {"scale": on(0, 1), "axis": axis((0, 0.2, 0.4, 0.6, 0.8, 1), 1)}
-    x["axis"] |= {"title": "position consistency", "titleAnchor": "end", "grid": False}
-    y = channel("y", "y") | {"scale": on(-reach, reach)}
-    y["axis"] = axis(down, 1, "first minus second slot", grid=False, titlePadding=8)
-    small: Spec = {"x": pixel(0), "align": "left", "fontSize": SMALL, "color": {"value": SOFT}}
+    across = (0, 0.2, 0.4, 0.6, 0.8, 1)
+    below = axis(across, 1, "position consistency", titleAnchor="end", grid=False)
+    x = scaled("x", "x", 0, 1, below)
+    beside = axis(down, 1, "first minus second slot", grid=False, titlePadding=8)
+    y = scaled("y", "y", -reach, reach, beside)
+    left: Spec = {"x": pixel(0), "align": "left"}
     corners = [
         mark(
             "area",
@@ -135,15 +134,8 @@ def _frame(reach: float) -> list[Spec]:
     return [
         *corners,
         mark("rule", [{"at": 0}], y="at", color={"value": LINE}, strokeWidth=1),
-        mark("text", [{"t": "\N{UPWARDS ARROW} first slot wins"}], text="t", y=pixel(-10), **small),
-        mark(
-            "text",
-            [{"t": "\N{DOWNWARDS ARROW} second slot wins"}],
-            text="t",
-            y=pixel("height"),
-            dy=41,
-            **small,
-        ),
+        note("\N{UPWARDS ARROW} first slot wins", y=pixel(-10), **left),
+        note("\N{DOWNWARDS ARROW} second slot wins", y=pixel("height"), dy=41, **left),
     ]
 
 

@@ -17,17 +17,17 @@ from tasks.drawing.spec import (
     Row,
     Spec,
     axis,
-    channel,
     mark,
-    on,
     panel,
     pixel,
+    scaled,
 )
 from tasks.reporting.wording import clean, number, short_names
 
 PLOT, STEP = 172, 19
 COLUMNS = {"additive": 26, "multiplicative": 92}
 """Kind of epsilon -> where the column of its winning rates begins, right of the plot."""
+HEADS = {"additive": "additive", "multiplicative": "relative"}
 AT_ONCE = 40
 """Most rows of a panel, unless one metric has more."""
 WIDE = 23
@@ -67,40 +67,21 @@ def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
         values.append({"at": len(values), "metric": clean(block[0].metric)})
         values += [_values(row, names[row.who], len(values) + n) for n, row in enumerate(block)]
     y: Spec = {"field": "at", "type": "ordinal", "axis": None}
-    x = channel("x", "ap") | {"scale": on(0, 1.02)}
-    x["axis"] = axis([0, 0.25, 0.5, 0.75, 1], 2, _legend(blocks), grid=False, titlePadding=6)
+    simulated = any(row.simulated for block in blocks for row in block)
+    legend = "dot: judge; tick: person left out" + "; *: simulated" * simulated
+    below = axis([0, 0.25, 0.5, 0.75, 1], 2, legend, grid=False, titlePadding=6)
+    x = scaled("x", "ap", 0, 1.02, below)
     small: Spec = {"y": y, "fontSize": SMALL, "tooltip": "tip"}
-    heads = [
-        {"text": {"additive": "additive", "multiplicative": "relative"}[k], "x": p}
-        for k, p in COLUMNS.items()
-    ]
+    bold: Spec = {"x": pixel(-170), "y": y, "align": "left", "fontWeight": "bold"}
+    head: Spec = {"x": pixel("width"), "y": pixel(-8), "align": "left", "text": "text"}
     layers = [
-        mark(
-            "text",
-            x=pixel(-170),
-            y=y,
-            align="left",
-            fontWeight="bold",
-            text="metric",
-            where="metric",
-        ),
+        mark("text", **bold, text="metric", where="metric"),
         mark("text", **small, x=pixel(-10), align="right", text="name", where="name"),
         mark("rule", x="low", x2="high", y=y, strokeWidth=1.6, opacity=0.5),
         mark("tick", x="human", y=y, size=10, thickness=1.5, color={"value": RED}),
         mark("point", x=x, y=y, size=26, color={"value": BLUE}, tooltip="tip"),
         mark("text", **small, x=pixel(8), align="left", text="missing", where="missing"),
-        *(
-            mark(
-                "text",
-                [head],
-                x=pixel("width"),
-                y=pixel(-8),
-                dx=head["x"],
-                align="left",
-                text="text",
-            )
-            for head in heads
-        ),
+        *(mark("text", [{"text": HEADS[kind]}], **head, dx=dx) for kind, dx in COLUMNS.items()),
     ]
     for kind, place in COLUMNS.items():
         right: Spec = {**small, "x": pixel("width"), "dx": place, "align": "left", "text": kind}
@@ -117,11 +98,6 @@ def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
         width=PLOT,
         height={"step": STEP},
     )
-
-
-def _legend(blocks: Sequence[Sequence[MetricRow]]) -> str:
-    simulated = any(row.simulated for block in blocks for row in block)
-    return "dot: judge; tick: person left out" + "; *: simulated" * simulated
 
 
 def _values(row: MetricRow, name: str, at: int) -> Row:

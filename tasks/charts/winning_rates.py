@@ -24,11 +24,10 @@ from tasks.drawing.spec import (
     Spec,
     axis,
     by_name,
-    channel,
     mark,
-    on,
     panel,
     pixel,
+    scaled,
 )
 from tasks.kit.defaults import calibration_limits
 from tasks.reporting.wording import clean, count, number, short_names, with_who
@@ -77,56 +76,32 @@ def _panel(judges: Sequence[Row]) -> Spec:
     own = {clean(row["who"]): colour for row, colour in zip(judges, COLOURS, strict=False)}
     color = by_name("who", dict(own))
     shape = by_name("who", {clean(row["who"]): s for row, s in zip(judges, SHAPES, strict=False)})
-    x = channel("x", "epsilon") | {"scale": on(-0.004, widest + 0.004)}
     step = 0.1 if widest <= 0.6 else 0.2
     across = [round(tick * step, 9) for tick in range(int(widest / step + 1e-9) + 1)]
     about = f"{judges[0]['epsilon_kind']} epsilon"
-    x["axis"] = axis(across, 1, about, grid=True, gridColor=FAINT, titlePadding=6)
-    y = channel("y", "rate") | {"scale": on(-0.03, 1.03)}
-    y["axis"] = axis([0, 0.25, 0.5, 0.75, 1], 2, grid=False)
+    below = axis(across, 1, about, grid=True, gridColor=FAINT, titlePadding=6)
+    x = scaled("x", "epsilon", -0.004, widest + 0.004, below)
+    y = scaled("y", "rate", -0.03, 1.03, axis([0, 0.25, 0.5, 0.75, 1], 2, grid=False))
     wide: Spec = {"x": pixel(0), "x2": pixel("width")}
+    band: Spec = {"color": {"value": BAND}}
     beside: Spec = {"x": pixel("width"), "tooltip": "tip", "align": "left", "y": "label"}
     small: Spec = {**beside, "fontSize": SMALL, "color": {"value": SOFT}}
     dotted: Spec = {"strokeWidth": 1, "strokeDash": [2, 3], "color": {"value": SOFT}}
     leader: Spec = {"strokeWidth": 0.9, "opacity": 0.6, "color": color}
+    leader |= {"x": pixel("width"), "x2": pixel("width"), "xOffset": 3, "x2Offset": 44}
+    symbol: Spec = {"x": pixel("width"), "xOffset": 52, "yOffset": -9}
     return panel(
         "Winning rate",
         f"passes at {number(least, 1)}; dotted: chosen epsilon",
         about="Winning rate of each judge over epsilon",
         layers=[
-            mark(
-                "rect",
-                [{"from": least, "to": 1.03}],
-                **wide,
-                y="from",
-                y2="to",
-                color={"value": BAND},
-            ),
+            mark("rect", [{"from": least, "to": 1.03}], **wide, y="from", y2="to", **band),
             mark("rule", [{"at": least}], **wide, y="at", strokeWidth=1, color={"value": LINE}),
             mark("rule", [{"at": judges[0]["epsilon"]}], x="at", **dotted),
             mark("line", x=x, y=y, color=color, strokeWidth=1.6),
             mark("point", x=x, y=y, color=color, shape=shape, size=30, tooltip="tip"),
-            mark(
-                "rule",
-                heads,
-                x=pixel("width"),
-                x2=pixel("width"),
-                xOffset=3,
-                x2Offset=44,
-                y="end",
-                y2="label",
-                **leader,
-            ),
-            mark(
-                "point",
-                heads,
-                x=pixel("width"),
-                y="label",
-                xOffset=52,
-                yOffset=-9,
-                color=color,
-                shape=shape,
-            ),
+            mark("rule", heads, y="end", y2="label", **leader),
+            mark("point", heads, **symbol, y="label", color=color, shape=shape),
             mark("text", heads, **beside, dx=62, dy=-9, text="name"),
             mark("text", heads, **small, dx=47, dy=7, text="below"),
         ],

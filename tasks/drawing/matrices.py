@@ -76,15 +76,11 @@ def matrix(
     tight: Spec = {"scale": {"paddingInner": 0.08, "paddingOuter": 0.04}}
     at: Spec = {"x": x | tight, "y": y | tight}
     head: Spec = {"x": x, "fontSize": SMALL}
+    tint: Spec = {"field": "tint", "type": "quantitative", "scale": None}
+    grey: Spec = {"value": SOFT}
     top = any(row["under"] for row in heads)
     layers = [
-        mark(
-            "rect",
-            **at,
-            color=by_tone(),
-            fillOpacity={"field": "tint", "type": "quantitative", "scale": None},
-            tooltip="tip",
-        ),
+        mark("rect", **at, color=by_tone(), fillOpacity=tint, tooltip="tip"),
         mark("text", heads, **head, y=pixel(-24 if top else -10), text="head"),
         *(
             layer | {"data": {"values": rows}}
@@ -92,27 +88,14 @@ def matrix(
         ),
         mark("text", **at, text="text", where="!below", tooltip="tip"),
         mark("text", **at, text="text", where="below", dy=-6, tooltip="tip"),
-        mark(
-            "text", **at, text="below", where="below", dy=9, fontSize=SMALL, color={"value": SOFT}
-        ),
+        mark("text", **at, text="below", where="below", dy=9, fontSize=SMALL, color=grey),
         mark("rule", [{}], y=pixel(0), color={"value": LINE}, strokeWidth=1),
     ]
     if top:
-        layers.append(
-            mark("text", heads, **head, y=pixel(-10), text="under", color={"value": SOFT})
-        )
+        layers.append(mark("text", heads, **head, y=pixel(-10), text="under", color=grey))
     if line_above is not None:
         edge = y | {"bandPosition": 0}
-        line = {"color": {"value": INK}, "strokeWidth": 1.2}
-        layers.append(
-            mark("rule", [{"row": f"{line_above.upper} {line_above.lower}"}], y=edge, **line)
-        )
-    return panel(
-        title,
-        subtitle,
-        about=about,
-        layers=layers,
-        data={"values": values},
-        width={"step": width},
-        height={"step": STEP},
-    )
+        above = [{"row": f"{line_above.upper} {line_above.lower}"}]
+        layers.append(mark("rule", above, y=edge, color={"value": INK}, strokeWidth=1.2))
+    size: Spec = {"width": {"step": width}, "height": {"step": STEP}}
+    return panel(title, subtitle, about=about, layers=layers, data={"values": values}, **size)

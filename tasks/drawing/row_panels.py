@@ -14,11 +14,11 @@ from tasks.drawing.spec import (
     Spec,
     axis,
     by_tone,
-    channel,
     mark,
-    on,
+    note,
     panel,
     pixel,
+    scaled,
 )
 from tasks.reporting.wording import clean, clip, count, in_report_order, interval, number
 
@@ -168,27 +168,14 @@ def _frame(scale: Scale) -> Spec:
     first = -int(-low / step + 1e-9) if low < 0 else int(low / step + 1 - 1e-9)
     ticks = scale.ticks or [round(t * step, 9) for t in range(first, int(high / step + 1e-9) + 1)]
     digits = scale.digits if scale.digits is not None else 2 if step < 0.1 else 1
-    x = channel("x", "low") | {
-        "scale": on(low, high),
-        "axis": axis(ticks, digits, scale.note, grid=True, titlePadding=6),
-    }
+    x = scaled("x", "low", low, high, axis(ticks, digits, scale.note, grid=True, titlePadding=6))
     return mark("point", [{"low": low}], x=x, opacity=0, size=1)
 
 
 def _ends(scale: Scale) -> list[Spec]:
     sides = ((pixel(0), "left"), (pixel("width"), "right"))
     return [
-        mark(
-            "text",
-            [{"end": end}],
-            x=place,
-            y=pixel("height"),
-            dy=27,
-            align=side,
-            text="end",
-            fontSize=SMALL,
-            color={"value": SOFT},
-        )
+        note(end, x=place, y=pixel("height"), dy=27, align=side)
         for (place, side), end in zip(sides, scale.ends, strict=True)
     ]
 

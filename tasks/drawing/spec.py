@@ -106,8 +106,15 @@ def mark(kind: str, values: Sequence[Row] | None = None, **properties: Any) -> S
     style = {name: value for name, value in properties.items() if name not in encoding}
     layer: Spec = {} if values is None else {"data": {"values": list(values)}}
     if where:
-        layer["transform"] = [{"filter": _condition(where)}]
+        kept = f"!datum.{where[1:]}" if where.startswith("!") else f"datum.{where}"
+        layer["transform"] = [{"filter": kept}]
     return layer | {"mark": {"type": kind} | style, "encoding": encoding}
+
+
+def note(text: str, **properties: Any) -> Spec:
+    """Return a layer with a small grey text at one place of the plot."""
+    small: Spec = {"fontSize": SMALL, "color": {"value": SOFT}}
+    return mark("text", [{"note": text}], text="note", **small | properties)
 
 
 FIELDS = {"x", "y", "x2", "y2", "text", "tooltip"}
@@ -121,10 +128,6 @@ def channel(name: str, field: str | Spec) -> Spec:
     if name in {"x2", "y2"}:
         return {"field": field}
     return {"field": field, "type": "quantitative" if name in {"x", "y"} else "nominal"}
-
-
-def _condition(where: str) -> str:
-    return f"!datum.{where[1:]}" if where.startswith("!") else f"datum.{where}"
 
 
 def pixel(value: float | str) -> Spec:
@@ -169,6 +172,7 @@ def axis(ticks: Sequence[float], digits: int, title: str | None = None, **more: 
     return {**values, **labels, "title": title, **more}
 
 
-def on(low: float, high: float) -> Spec:
-    """Return a linear scale with exactly these ends."""
-    return {"domain": [low, high], "nice": False, "zero": False}
+def scaled(name: str, field: str, low: float, high: float, its_axis: Spec) -> Spec:
+    """Return the channel of a place on a linear scale with exactly these ends, and its axis."""
+    scale: Spec = {"domain": [low, high], "nice": False, "zero": False}
+    return channel(name, field) | {"scale": scale, "axis": its_axis}
