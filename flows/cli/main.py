@@ -126,9 +126,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 )
 @log_options
 @clear_errors
-def measure(
-    votes: Path, mode: str, form: str, only: tuple[str, ...], warehouse: Path | None, **reading: Any
-) -> None:
+def measure(votes: Path, **options: Any) -> None:
     """Compute all statistics of a file of votes that were collected elsewhere.
 
     VOTES is a .jsonl, .csv or .parquet file; docs/reference/file-formats.md describes its columns.
@@ -140,7 +138,7 @@ def measure(
     with shown(f"measure {votes.name}") as view:
         from flows.cli.measure import show_measures
 
-        show_measures(votes, mode, form, only, warehouse, view=view, **reading)
+        show_measures(votes, view=view, **options)
 
 
 @main.command(
@@ -236,9 +234,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @pictures_option
 @warehouse_option
 @clear_errors
-def calibrate(
-    source: str | None, humans: Path | None, judges: Path | None, form: str, **options: Any
-) -> None:
+def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
     """Compare judges with people: agreement, kappa, error rates, bias, disagreements.
 
     FILE (.csv, .jsonl or .parquet) has one row per item and a column for each judge and each
@@ -257,7 +253,7 @@ def calibrate(
     with shown(f"calibrate {Path(source or humans or '').name}".strip()) as view:
         from flows.cli.calibrate import show_calibration
 
-        show_calibration(source, humans, judges, form, view=view, **options)
+        show_calibration(source, humans, view=view, **options)
 
 
 @main.command(
