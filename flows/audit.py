@@ -25,14 +25,7 @@ from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
 from tasks.curate import categories_of, require_shown
-from tasks.judge import (
-    Design,
-    by_form,
-    dropped_params,
-    judge_table,
-    merge_dropped,
-    prompt_table,
-)
+from tasks.judge import Design, by_form, dropped_params, judge_table, merge_dropped, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 from tasks.kit.stage import prune_results
 from tasks.pair import with_background
@@ -41,12 +34,7 @@ from tasks.progress import step
 from warehouse.store import Warehouse
 
 
-@flow(
-    name="audit",
-    flow_run_name=run_name,
-    on_running=[tag_run],
-    on_completion=[start_on_alert],
-)
+@flow(name="audit", flow_run_name=run_name, on_running=[tag_run], on_completion=[start_on_alert])
 async def audit(study: Study, warehouse: str | None = None) -> Any:
     """Measure how far perturbations move each judge, and save everything in the warehouse.
 

@@ -23,11 +23,7 @@ from flows.studies.calibration import Calibration
 from warehouse.store import Warehouse
 
 
-@flow(
-    name="calibrate",
-    flow_run_name=run_name,
-    on_running=[tag_run],
-)
+@flow(name="calibrate", flow_run_name=run_name, on_running=[tag_run])
 def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     """Test which judges may replace people (alternative annotator test), and save the results.
 

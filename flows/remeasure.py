@@ -15,11 +15,7 @@ from flows.serving.run_labels import run_name, tag_run
 from warehouse.peek import default_path
 
 
-@flow(
-    name="remeasure",
-    flow_run_name=run_name,
-    on_running=[tag_run],
-)
+@flow(name="remeasure", flow_run_name=run_name, on_running=[tag_run])
 def remeasure(
     study: str = "quick",
     warehouse: str | None = None,

@@ -32,11 +32,7 @@ UNPROTECTED = (
 
 
 def serve_studies(
-    warehouse: Path | None = None,
-    *,
-    port: int = PORT,
-    server: str | None = None,
-    auth: bool = True,
+    warehouse: Path | None = None, *, port: int = PORT, server: str | None = None, auth: bool = True
 ) -> None:
     """Serve all studies, one run at a time, with its own Prefect server or the given one."""
     if warehouse:

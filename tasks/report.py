@@ -31,13 +31,7 @@ from tasks.reporting.rows import (
     scorecard_rows,
     validity_rows,
 )
-from tasks.reporting.summary import (
-    glossary,
-    is_person,
-    simulated_sentence,
-    summary,
-    written_limits,
-)
+from tasks.reporting.summary import glossary, is_person, simulated_sentence, summary, written_limits
 from tasks.reporting.wording import (
     GROUPS,
     count,

@@ -84,11 +84,7 @@ class Results(NamedTuple):
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return the frames that are saved besides those of :class:`Conclusions`."""
-        return [
-            (Verdicts, self.verdicts),
-            (Shifts, self.shifts),
-            (Annotations, self.annotations),
-        ]
+        return [(Verdicts, self.verdicts), (Shifts, self.shifts), (Annotations, self.annotations)]
 
     def concluded(
         self,
@@ -98,12 +94,7 @@ class Results(NamedTuple):
     ) -> "Conclusions":
         """Return estimates, findings, drifts and everything that follows from them."""
         return conclusions_of(
-            self.estimates,
-            self.findings,
-            drifts,
-            thresholds,
-            tallies=self.tallies,
-            prices=prices,
+            self.estimates, self.findings, drifts, thresholds, tallies=self.tallies, prices=prices
         )
 
 

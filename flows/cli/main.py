@@ -114,9 +114,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 )
 @format_option
 @click.option(
-    "--only",
-    multiple=True,
-    help="Show only this statistic (repeatable), or `scorecard`.",
+    "--only", multiple=True, help="Show only this statistic (repeatable), or `scorecard`."
 )
 @interval_option
 @click.option(
@@ -320,11 +318,7 @@ def init() -> None:
     write_examples()
 
 
-@main.command(
-    name="list",
-    section="Audit",
-    examples=("voirdire list", "voirdire list dasr"),
-)
+@main.command(name="list", section="Audit", examples=("voirdire list", "voirdire list dasr"))
 @click.argument(
     "name", required=False, shell_complete=complete_from("flows.cli.listing", "known_names")
 )
@@ -365,16 +359,10 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
 
 @main.command(section="Operate", examples=("voirdire schedules", "voirdire schedules --on canary"))
 @click.option(
-    "--on",
-    multiple=True,
-    metavar="STUDY",
-    help="Switch the schedule of STUDY on (repeatable).",
+    "--on", multiple=True, metavar="STUDY", help="Switch the schedule of STUDY on (repeatable)."
 )
 @click.option(
-    "--off",
-    multiple=True,
-    metavar="STUDY",
-    help="Switch the schedule of STUDY off (repeatable).",
+    "--off", multiple=True, metavar="STUDY", help="Switch the schedule of STUDY off (repeatable)."
 )
 @server_option("your running `voirdire serve`")
 @clear_errors

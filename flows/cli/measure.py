@@ -13,12 +13,7 @@ from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer, View
-from flows.cli.printing.measure_tables import (
-    missing,
-    show_gates,
-    show_rows,
-    show_summary,
-)
+from flows.cli.printing.measure_tables import missing, show_gates, show_rows, show_summary
 from flows.cli.printing.ranking_table import BIAS
 from flows.cli.printing.terminal import echo_data, interval, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text

@@ -130,8 +130,7 @@ OPTIONS = (
         "the bundled one.",
     ),
     click.option(
-        "--folder",
-        help="Read a dataset that is not bundled from this folder. Default: none.",
+        "--folder", help="Read a dataset that is not bundled from this folder. Default: none."
     ),
     click.option(
         "--by",
@@ -322,8 +321,7 @@ log_options = _all(
         "votes.",
     ),
     click.option(
-        "--people",
-        help="Count only the people whose names match this pattern, such as 'expert_*'.",
+        "--people", help="Count only the people whose names match this pattern, such as 'expert_*'."
     ),
 )
 """Adds the options of commands that read logs of other tools."""

@@ -11,12 +11,7 @@ from flows.results.vote_summary import newer_line
 from flows.studies.calibration import Calibration
 from schemas.calibration import Ratings
 from schemas.results import Annotations
-from tasks.agreement.sources import (
-    described,
-    items_of,
-    labelled_by_table,
-    readable_labels,
-)
+from tasks.agreement.sources import described, items_of, labelled_by_table, readable_labels
 from tasks.annotate import LABELS, annotate
 from tasks.calibration.calibrate import (
     Labelled,

@@ -26,9 +26,7 @@ from warehouse.private import write_private
 
 
 async def publish(
-    run: RunRow,
-    concluded: Conclusions,
-    perturbed: DataFrame[PerturbedAnswers],
+    run: RunRow, concluded: Conclusions, perturbed: DataFrame[PerturbedAnswers]
 ) -> None:
     """Write the report beside the warehouse, and show the answer in the Prefect UI.
 
@@ -40,11 +38,7 @@ async def publish(
     step("writing the report")
     try:
         page = render_page(
-            run.columns(),
-            run.warehouse,
-            concluded,
-            perturbed=perturbed,
-            render=write_report,
+            run.columns(), run.warehouse, concluded, perturbed=perturbed, render=write_report
         )
         write_page(page, path)
     except Exception as error:  # noqa: BLE001 - see above

@@ -25,11 +25,7 @@ from schemas.calibration import (
 )
 from schemas.results import Annotations, Estimates
 from tasks.agreement.compare import Comparison, Options, compare
-from tasks.agreement.sources import (
-    require_grades,
-    require_positive,
-    suitable_metrics,
-)
+from tasks.agreement.sources import require_grades, require_positive, suitable_metrics
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
     Labelled,

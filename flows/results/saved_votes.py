@@ -51,11 +51,7 @@ def require_free(votes: Path, warehouse: Path) -> None:
 
 
 def save_file(
-    votes: Path,
-    mode: str,
-    log: DataFrame[VoteLog],
-    found: StudyResults,
-    warehouse: Path,
+    votes: Path, mode: str, log: DataFrame[VoteLog], found: StudyResults, warehouse: Path
 ) -> str:
     """Save a file's votes and results in one transaction; return the study's name."""
     study = _study(votes.stem, mode, log)

@@ -41,11 +41,7 @@ class StudyResults(NamedTuple):
 
     def conclusions(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return each frame that is saved for all judges together, with its model."""
-        return [
-            (ReplyChanges, self.reply_changes),
-            (Voters, self.voters),
-            *self.concluded.tables(),
-        ]
+        return [(ReplyChanges, self.reply_changes), (Voters, self.voters), *self.concluded.tables()]
 
     def tables(self) -> list[tuple[type[Frame], pl.DataFrame]]:
         """Return every frame that is saved, with its model."""

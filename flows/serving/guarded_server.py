@@ -99,13 +99,7 @@ def main() -> None:
     app = Guard(create_app(), int(port), reports)
     gc.freeze()
     gc.enable()
-    uvicorn.run(
-        app,
-        host="127.0.0.1",
-        port=int(port),
-        log_level="error",
-        lifespan="on",
-    )
+    uvicorn.run(app, host="127.0.0.1", port=int(port), log_level="error", lifespan="on")
 
 
 if __name__ == "__main__":

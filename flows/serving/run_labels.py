@@ -43,10 +43,7 @@ async def tag_run(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) ->
     if not state.is_running():
         return
     warehouse = Path(flow_run.parameters.get("warehouse") or default_path()).name
-    ours = [
-        *tags_of(flow.name, _subject(flow_run.parameters)["name"]),
-        f"warehouse:{warehouse}",
-    ]
+    ours = [*tags_of(flow.name, _subject(flow_run.parameters)["name"]), f"warehouse:{warehouse}"]
     others = [tag for tag in flow_run.tags if not tag.startswith(LABELS) and tag != OURS]
     async with get_client() as client:
         await client.update_flow_run(flow_run.id, tags=[*ours, *others])

@@ -112,9 +112,7 @@ class Calibration(Parameters):
         "test.",
     )
     min_instances: int = Field(
-        default=30,
-        ge=1,
-        description="Minimum number of instances of an annotator who is tested.",
+        default=30, ge=1, description="Minimum number of instances of an annotator who is tested."
     )
 
     thresholds: CalibrationThresholds = Field(

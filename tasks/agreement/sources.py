@@ -138,9 +138,7 @@ def items_of(labelled: Labelled) -> pl.DataFrame:
     """Return the items of labels that come without a table of items."""
     named = pl.concat([labelled.humans["item"], labelled.judges["item"]]).drop_nulls()
     items = pl.DataFrame({"item": named.unique().sort()}).with_columns(
-        criterion=pl.lit(None, pl.String),
-        label_chance=pl.lit(None, pl.Float64),
-        texts=pl.lit("{}"),
+        criterion=pl.lit(None, pl.String), label_chance=pl.lit(None, pl.Float64), texts=pl.lit("{}")
     )
     if labelled.clusters is None:
         return items.with_columns(cluster="item")

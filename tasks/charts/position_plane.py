@@ -11,18 +11,7 @@ from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.drawing.names import names
 from tasks.drawing.row_panels import measured, name_texts, sizes, values_of
-from tasks.drawing.spec import (
-    BAND,
-    BLUE,
-    LINE,
-    Spec,
-    axis,
-    mark,
-    note,
-    panel,
-    pixel,
-    scaled,
-)
+from tasks.drawing.spec import BAND, BLUE, LINE, Spec, axis, mark, note, panel, pixel, scaled
 from tasks.reporting.wording import CELL, clean, clip, count, listing, with_who
 
 PLOT, WIDE, GAP = 262, 20, 32

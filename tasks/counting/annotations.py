@@ -145,10 +145,7 @@ Asked = tuple[pl.DataFrame, Features, Solve, dict[str, Row]]
 
 
 def measured(
-    annotations: pl.DataFrame,
-    asked: Callable[[Block], Iterable[Asked]],
-    *,
-    in_pairs: bool = False,
+    annotations: pl.DataFrame, asked: Callable[[Block], Iterable[Asked]], *, in_pairs: bool = False
 ) -> DataFrame[Estimates]:
     """Return the estimates that ``asked`` names, of each dataset and aspect with two annotators.
 

@@ -175,12 +175,7 @@ class CircuitBreaker:
             self._wake()
 
     def fail(
-        self,
-        error: str,
-        *,
-        trial: bool,
-        retry_after: float | None = None,
-        unreached: bool = False,
+        self, error: str, *, trial: bool, retry_after: float | None = None, unreached: bool = False
     ) -> None:
         """Record a transient error; errors of calls that began before a pause do not prolong it.
 

@@ -116,11 +116,7 @@ class Commands(_WithExamples, click.Group):
     command_class = Command
 
     def __init__(
-        self,
-        *args: Any,
-        sections: Sequence[str] = (),
-        examples: Sequence[str] = (),
-        **options: Any,
+        self, *args: Any, sections: Sequence[str] = (), examples: Sequence[str] = (), **options: Any
     ) -> None:
         super().__init__(*args, **options)
         self.sections, self.examples = sections, examples

@@ -155,11 +155,7 @@ def _votes(name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]) ->
         return VoteLog.empty()
     rows = _named(name, pl.concat(frames, how="diagonal_relaxed"), "sample", left_out)
     pair = ("dataset", "judge", "prompt", "sample", "shown_first")
-    told = rows.with_columns(
-        arm=pl.lit("control"),
-        wave=pl.lit(""),
-        repeat=_repeat(rows, pair),
-    )
+    told = rows.with_columns(arm=pl.lit("control"), wave=pl.lit(""), repeat=_repeat(rows, pair))
     return VoteLog.of(told)
 
 

@@ -15,13 +15,7 @@ from schemas.keys import PANEL
 from tasks.counting.cells import stopped_early
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
-from tasks.inference.cluster_sums import (
-    Numbers,
-    all_numbered,
-    combined,
-    first_of,
-    most_common,
-)
+from tasks.inference.cluster_sums import Numbers, all_numbered, combined, first_of, most_common
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import limits
 

@@ -149,8 +149,7 @@ def in_points(estimates: pl.DataFrame, items: pl.DataFrame, *, shift: bool) -> p
     """
     key = ("dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup")
     scales = items.group_by(key).agg(
-        _lowest=pl.col("lowest").first(),
-        _span=(pl.col("highest") - pl.col("lowest")).first(),
+        _lowest=pl.col("lowest").first(), _span=(pl.col("highest") - pl.col("lowest")).first()
     )
     found = estimates.join(
         scales, on=list(key), how="left", nulls_equal=True, maintain_order="left"

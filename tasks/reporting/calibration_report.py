@@ -280,7 +280,7 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
     }
     compared = {
         "judges against people": "several people: the most frequent label, or the mean grade;"
-        " p-values of all criteria and slices adjusted together (Benjamini-Hochberg)",
+        " p-values of all criteria and slices adjusted together (Benjamini-Hochberg)"
     }
     if not judges:
         return labels | compared | run

@@ -8,15 +8,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import (
-    HUMANS,
-    TIE,
-    Asked,
-    Block,
-    Row,
-    measured,
-    over,
-)
+from tasks.counting.annotations import HUMANS, TIE, Asked, Block, Row, measured, over
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 from tasks.statistics.noise_ceiling import among, between

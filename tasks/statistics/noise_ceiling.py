@@ -7,15 +7,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import (
-    HUMANS,
-    Asked,
-    Block,
-    Codes,
-    Row,
-    measured,
-    over,
-)
+from tasks.counting.annotations import HUMANS, Asked, Block, Codes, Row, measured, over
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 

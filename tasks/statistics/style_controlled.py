@@ -191,10 +191,7 @@ def _fit(
     draws = None
     if by_chance() and items["cluster"].n_unique() > 1:
         cells = items.group_by("cluster", *key).agg(sums).join(rows.select("row", *key), on=key)
-        codes = (
-            pl.col("row").cast(pl.Int64),
-            pl.col("cluster").rank("dense").cast(pl.Int64) - 1,
-        )
+        codes = (pl.col("row").cast(pl.Int64), pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
         cells = cells.sort("row", "cluster").select(*codes, "n", "y")
         counted = Counted(*(column.to_numpy() for column in cells))
         draws = refits(design, counted, whole.coefficients[0])

@@ -62,12 +62,7 @@ TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
 
-def show_summary(
-    console: Console,
-    title: str,
-    concluded: Conclusions,
-    bias: pl.DataFrame,
-) -> None:
+def show_summary(console: Console, title: str, concluded: Conclusions, bias: pl.DataFrame) -> None:
     """Print recommendations, effects (without perturbations: judges), drift and other numbers."""
     effects, estimates = bias.to_dicts(), concluded.estimates
     show_advice(console, concluded.recommendations, "", DEFAULTS)
@@ -338,8 +333,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
     why = "; ".join(f"{row['count']} times, {row['reason']}" for row in missing.to_dicts())
     print_line(
-        console,
-        f"Comparisons by judge, wave and measure: {counted}{f' ({why})' if why else ''}.",
+        console, f"Comparisons by judge, wave and measure: {counted}{f' ({why})' if why else ''}."
     )
 
 

@@ -2,13 +2,7 @@
 
 import polars as pl
 
-from tasks.readers.expressions import (
-    NO_ORDER,
-    pair_item,
-    score_of_side,
-    sorted_pair,
-    winner_side,
-)
+from tasks.readers.expressions import NO_ORDER, pair_item, score_of_side, sorted_pair, winner_side
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format
 

@@ -21,8 +21,7 @@ def rewardbench(source: Source) -> Parts:
     old = not {"scores_chosen", "scores_rejected"} <= source.columns
     chosen, rejected = ("chosen", "rejected") if old else ("scores_chosen", "scores_rejected")
     found = source.fields(
-        {"id": "id", "model": "model", "subset": "subset"},
-        {"chosen": chosen, "rejected": rejected},
+        {"id": "id", "model": "model", "subset": "subset"}, {"chosen": chosen, "rejected": rejected}
     ).with_row_index("row")
     scored = found.with_columns(
         win=as_number("chosen"),
