@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unicodedata
@@ -16,10 +17,12 @@ from types import ModuleType
 from typing import Any
 
 import click
+import duckdb
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
+from kept_reader import KeptReader
 from playwright.sync_api import Browser, BrowserType, sync_playwright
 
 from schemas.calibration import Advantages, AltTests, Ratings
@@ -40,6 +43,9 @@ settings.load_profile("fast")
 # Prefect keeps results where this says when it is imported; the user's own are left alone.
 HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
 os.environ["PREFECT_HOME"] = HOME
+
+SERVED = {"served", "shared"}
+"""Fixtures of processes that have a warehouse open."""
 
 SLOW = {"chromium", "served", "voirdire_process"}
 """Fixtures that make a test slow, also by way of another fixture."""
@@ -123,12 +129,10 @@ def copy_warehouse() -> Callable[[Path, bytes], None]:
     return copy
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def copied_warehouses(
-    built_warehouse: bytes,
-    copy_warehouse: Callable[[Path, bytes], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    built_warehouse: bytes, copy_warehouse: Callable[[Path, bytes], None]
+) -> Iterator[None]:
     """Copy each new warehouse from one that was built, which takes a hundredth of the time.
 
     A copy whose schema or marts a test has changed is migrated like any other file.
@@ -142,7 +146,34 @@ def copied_warehouses(
                 copy_warehouse(self.path, built_warehouse)
         return connect(self, **options)
 
-    monkeypatch.setattr(Warehouse, "_connect", copied)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Warehouse, "_connect", copied)
+        yield
+
+
+@pytest.fixture
+def kept_reader(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let visits that only read, one after another, share what takes longest: to open the file.
+
+    Tests of several processes open it anew each time, as the product does.
+    """
+    if request.node.get_closest_marker("slow") or SERVED & {*request.fixturenames}:
+        yield
+        return
+    reader, execute = KeptReader(), subprocess.Popen._execute_child  # type: ignore[attr-defined]
+
+    def started(*words: Any, **more: Any) -> Any:
+        reader.keeps = False
+        reader.release()
+        return execute(*words, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warehouse.store.connect", reader.connect)
+        patch.setattr("warehouse.peek.connect", reader.connect)
+        patch.setattr(duckdb, "connect", reader.connect_directly)
+        patch.setattr(subprocess.Popen, "_execute_child", started)
+        yield
+        reader.release()
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ def connect(
     connection = duckdb.connect(
         str(path), read_only=reading, config={**SETTINGS, **closed, **settings}
     )
-    statements = ["set timezone = 'UTC'"]
+    statements = ["set global timezone = 'UTC'"]
     if writes_in is not None:
         folder = str(writes_in).replace("'", "''")
         statements.append(f"set allowed_directories = ['{folder}/']")

@@ -43,9 +43,14 @@ STUDY = Study(name="quick", perturbations=["padding"], judges=["offline/honest",
 LINK = re.compile(r"^(\S+) +\d+ of (\d+) +(http\S+)$", re.MULTILINE)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _copied(copied_warehouses: None) -> None:
+    """Copy new warehouses."""
+
+
 @pytest.fixture(autouse=True)
-def _light(copied_warehouses: None, no_charts: None) -> None:
-    """Copy new warehouses, and draw no charts, as these tests look at none."""
+def _light(kept_reader: None, no_charts: None) -> None:
+    """Keep files open that are only read, and draw no charts, as these tests look at none."""
 
 
 @pytest.fixture(scope="session")

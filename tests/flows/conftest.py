@@ -64,10 +64,15 @@ CATALOGUES: list[Catalogue[Any]] = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _copied(copied_warehouses: None) -> None:
+    """Copy new warehouses."""
+
+
 @pytest.fixture(autouse=True)
 def _light(request: pytest.FixtureRequest) -> None:
-    """Copy new warehouses, and draw charts only for tests that look at them (mark ``charts``)."""
-    request.getfixturevalue("copied_warehouses")
+    """Keep files open that are only read; draw charts for tests with the mark ``charts``."""
+    request.getfixturevalue("kept_reader")
     if not request.node.get_closest_marker("charts"):
         request.getfixturevalue("no_charts")
 

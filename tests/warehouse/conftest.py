@@ -279,11 +279,18 @@ def concluded() -> Callable[..., list[Saving]]:
     return add
 
 
-@pytest.fixture(autouse=True)
-def _light(request: pytest.FixtureRequest) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _copied(request: pytest.FixtureRequest) -> None:
     """Copy new warehouses, except where tests are about how they are made."""
     if request.path.name not in MAKING:
         request.getfixturevalue("copied_warehouses")
+
+
+@pytest.fixture(autouse=True)
+def _light(request: pytest.FixtureRequest) -> None:
+    """Keep files open that are only read, with the same exceptions."""
+    if request.path.name not in MAKING:
+        request.getfixturevalue("kept_reader")
 
 
 @pytest.fixture
