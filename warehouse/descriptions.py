@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from functools import cache
 
 from warehouse._ddl import ADDED, FRAMES, MARTS, added_columns, mart_grains, mart_names
 
@@ -27,6 +28,7 @@ def grains() -> list[tuple[str, str]]:
     return mart_grains()
 
 
+@cache
 def picked_columns(mart: str) -> dict[str, tuple[str, str]]:
     """Return the columns of a mart that are a number of one statistic: (number, statistic)."""
     text = (MARTS / f"{mart}.sql").read_text(encoding="utf-8")
@@ -38,6 +40,7 @@ def picked_columns(mart: str) -> dict[str, tuple[str, str]]:
     return {column: (number, row) for number, row, column in (*PICKED.findall(text), *pivoted)}
 
 
+@cache
 def column_meanings() -> dict[str, dict[str, list[str]]]:
     """Return what columns hold: column -> meaning -> the tables and marts with this meaning.
 
