@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -29,8 +31,16 @@ def remeasure(warehouse: Warehouse, *words: str) -> str:
 
 
 @pytest.fixture
-def voted(audited: Audited) -> Warehouse:
+def voted(
+    audited: Audited,
+    built: dict[Any, bytes],
+    copy_warehouse: Callable[[Path, bytes], None],
+    tmp_path: Path,
+) -> Warehouse:
     """Thirteen samples that two people have judged, each in three arms: 78 votes."""
+    if "voted" in built:
+        copy_warehouse(tmp_path / "v.duckdb", built["voted"])
+        return Warehouse(tmp_path / "v.duckdb")
     warehouse = audited(13)
     with open_booth(warehouse, "quick", {}) as booth:
         for voter in ("ann", "ben"):
@@ -41,6 +51,7 @@ def voted(audited: Audited) -> Warehouse:
                 seconds = 1.0 if turn % 10 == 7 else 20.0
                 write_choice(booth.ledger, seat, ballot, label, seconds)
         assert booth.close()
+    built["voted"] = warehouse.path.read_bytes()
     return warehouse
 
 

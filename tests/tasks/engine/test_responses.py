@@ -5,6 +5,7 @@ import json
 import tracemalloc
 import zlib
 from collections.abc import Awaitable, Callable
+from functools import cache
 
 import pytest
 
@@ -138,6 +139,7 @@ def _sent(part: bytes, head: bytes, taken: list[int]) -> Callable[[Writer], Awai
     return send
 
 
+@cache
 def _bomb() -> bytes:
     """Return 300 MB of blanks, compressed."""
     packed = zlib.compressobj(wbits=31)
@@ -168,8 +170,10 @@ def test_a_body_that_is_too_large_is_broken_off(route: str, head: bytes) -> None
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_body_that_inflates_is_broken_off(route: str) -> None:
-    tracemalloc.start()
     bomb = _finite(_bomb(), b"content-encoding: gzip\r\n")
+    # What this route imports with its first request is no part of the reply.
+    asyncio.run(_ask(route, _redirect))
+    tracemalloc.start()
     (reply,), asked = asyncio.run(_ask(route, bomb, pause_seconds=0.01))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
