@@ -37,6 +37,8 @@ GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
 Kind = Literal["rows", "object", "archive"]
+TEXT, RAW, TYPE = "json_extract_string", "json_extract", "json_type"
+"""Functions of DuckDB that take what is asked of a field from JSON."""
 RESAVE = "Export the log again."
 
 
@@ -85,29 +87,32 @@ class Source:
         ValueError
             If the file is damaged or exceeds a limit.
         """
-        paths = {name: (path, False) for name, path in (text or {}).items()}
-        paths |= {name: (path, True) for name, path in (raw or {}).items()}
-        paths |= {
-            name: (path, False) for name, path in {**(digests or {}), **(present or {})}.items()
-        }
-        tops = {path.split(".")[0] for path, _ in paths.values()}
-        parsed = {path.split(".")[0] for path, is_raw in paths.values() if is_raw or "." in path}
+        asked = {TEXT: {**(text or {}), **(digests or {})}, RAW: raw or {}, TYPE: present or {}}
+        named = [(n, path, kind) for kind, paths in asked.items() for n, path in paths.items()]
+        tops = {path.split(".")[0] for _, path, _ in named}
+        parsed = {path.split(".")[0] for _, path, kind in named if kind == RAW or "." in path}
         if self.format != "json":
             tops &= self.columns
-        found = {
-            n: self._field(path, tops, parsed, raw=is_raw) for n, (path, is_raw) in paths.items()
-        }
+        inner: dict[tuple[str, str], list[str]] = {}
+        found = {n: self._field(path, kind, tops, parsed, inner) for n, path, kind in named}
         found |= {name: f"md5({found[name]})" for name in digests or {}}
-        found |= {name: f"{found[name]} is not null" for name in present or {}}
         shown = [f"{field} as {quoted(name)}" for name, field in found.items()]
-        query = f"select {', '.join(shown)} from {self._rows(tops, parsed)} limit {LIMITS.rows + 1}"  # noqa: S608
+        rows = self._rows(tops, parsed)
+        if inner:
+            # Each call parses the JSON again, so it takes all paths at once.
+            values = [
+                f"{kind}({self._as_json(top)}, [{', '.join(paths)}]) as {quoted(f'{kind}.{top}')}"
+                for (kind, top), paths in inner.items()
+            ]
+            rows = f"(select {', '.join([*map(quoted, sorted(tops)), *values])} from {rows})"  # noqa: S608
+        query = f"select {', '.join(shown)} from {rows} limit {LIMITS.rows + 1}"  # noqa: S608
         with reported(self.problems):
-            rows = run_query(query)
-        if rows.height > LIMITS.rows:
+            table = run_query(query)
+        if table.height > LIMITS.rows:
             what = f"the file has more than {LIMITS.rows} rows, the maximum"
             self.problems.add("", what, LIMITS.todo)
         self.problems.check()
-        return rows
+        return table
 
     def object(self) -> dict[str, Any]:
         """Return the one JSON object of the file; ``NaN`` is allowed, as in Python's JSON.
@@ -147,26 +152,43 @@ class Source:
             f"maximum_object_size = {MAX_LINE}, compression = 'uncompressed')"
         )
 
-    def _field(self, path: str, tops: set[str], parsed: set[str], *, raw: bool) -> str:
-        top, *inner = path.split(".")
-        if top not in tops:
-            return "null::varchar"
-        column = quoted(top)
-        if self.format == "csv" and not inner:
+    def _field(
+        self,
+        path: str,
+        kind: str,
+        tops: set[str],
+        parsed: set[str],
+        inner: dict[tuple[str, str], list[str]],
+    ) -> str:
+        """Return the SQL of a field; add what must be extracted from JSON to ``inner``."""
+        top, *steps = path.split(".")
+        column = quoted(top) if top in tops else "null::varchar"
+        if top in tops and not self._is_plain(top, kind, parsed, nested=bool(steps)):
+            extracted = inner.setdefault((kind, top), [])
+            found = "".join(f"[{step}]" if step.isdigit() else f'."{step}"' for step in steps)
+            extracted.append(literal(f"${found}"))
+            value = f"{quoted(f'{kind}.{top}')}[{len(extracted)}]"
+            if kind == RAW:
+                return f"nullif({value}::varchar, 'null')"
+            return f"nullif({value}, 'NULL') is not null" if kind == TYPE else value
+        if kind == TYPE:
+            return f"{column} is not null"
+        if kind == RAW and top in tops:  # of CSV
             is_number = f"regexp_full_match({column}, {literal(NUMBER)})"
-            as_json = f"case when {is_number} then {column} else to_json({column})::varchar end"
-            return as_json if raw else column
-        if self.format == "json" and top not in parsed:
-            return column
-        if self.format == "parquet" and not inner and not raw:
-            return f"{column}::varchar"
-        steps = "".join(f"[{p}]" if p.isdigit() else f'."{p}"' for p in inner)
-        value = column if self.format == "json" else f"to_json({column})"
-        if self.format == "csv":
-            value = f"try_cast({column} as json)"
-        if raw:
-            return f"nullif(json_extract({value}, {literal('$' + steps)})::varchar, 'null')"
-        return f"json_extract_string({value}, {literal('$' + steps)})"
+            return f"case when {is_number} then {column} else to_json({column})::varchar end"
+        return f"{column}::varchar" if self.format == "parquet" else column
+
+    def _is_plain(self, top: str, kind: str, parsed: set[str], *, nested: bool) -> bool:
+        """Tell whether a field is read without parsing JSON."""
+        if self.format == "json":
+            return top not in parsed
+        return not nested and (self.format == "csv" or kind != RAW)
+
+    def _as_json(self, top: str) -> str:
+        """Return the SQL of a column as JSON."""
+        column = quoted(top)
+        casts = {"csv": f"try_cast({column} as json)", "parquet": f"to_json({column})"}
+        return casts.get(self.format, column)
 
 
 @contextmanager
