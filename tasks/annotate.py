@@ -8,6 +8,7 @@ from schemas.results import Annotations
 
 LABELS = {-1: "anchor", 0: "tie", 1: "target"}
 ORDERS = ("12", "21")
+ANNOTATED = ("dataset", "sample", "judge", "prompt", "wave")
 
 
 def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
@@ -19,22 +20,22 @@ def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
     only one order was asked, as often for people, it counts alone. A person's votes are pooled over
     prompts and waves.
     """
-    person = pl.col("human").fill_null(value=False)
     counts = [f"{side}_{order}" for order in ORDERS for side in LABELS.values()]
-    judged = (
+    votes = pl.col(*counts, "matched").cast(pl.Int64)
+    control = (
         tallies.lazy()
         .filter(pl.col("arm") == "control")
-        .with_columns(pl.col("wave").cast(pl.String), human=person)
-        .with_columns(
-            prompt=pl.when(~pl.col("human")).then("prompt"),
-            wave=pl.when(~pl.col("human")).then("wave").otherwise(pl.lit("")),
-        )
-        .group_by("dataset", "sample", "judge", "prompt", "wave", maintain_order=True)
-        .agg(
-            pl.col(*counts, "matched").cast(pl.Int64).sum(),
-            pl.col("cluster", "human", "simulated").first(),
-        )
+        .with_columns(pl.col("human").fill_null(value=False), pl.col("wave").cast(pl.String))
     )
+    about = ("cluster", "human", "simulated")
+    models = control.filter(~pl.col("human")).select(*ANNOTATED, votes, *about)
+    people = (
+        control.filter("human")
+        .with_columns(prompt=pl.lit(None, tallies.schema["prompt"]), wave=pl.lit(""))
+        .group_by(ANNOTATED, maintain_order=True)
+        .agg(votes.sum(), pl.col(about).first())
+    )
+    judged = pl.concat([models, people])
     for order in ORDERS:
         anchor, tie, target = (pl.col(f"{side}_{order}") for side in LABELS.values())
         judged = judged.with_columns(
