@@ -99,14 +99,17 @@ class Frame(pa.DataFrameModel):
 
     @classmethod
     def coded(cls, frame: pl.DataFrame) -> DataFrame[Self]:
-        """Project, cast and sort ``frame`` like ``draft``, but keep texts that are ``pl.Enum``."""
+        """Project, cast and sort ``frame`` like ``draft``, but keep texts that have codes.
+
+        These are ``pl.Enum`` and ``pl.Categorical``.
+        """
         return cls._drafted(frame, coded=True)
 
     @classmethod
     def _drafted(cls, frame: pl.DataFrame, *, coded: bool) -> DataFrame[Self]:
         # Asking for the type of an Enum checks that its categories differ: .1 s per million.
-        enums = frame.select(cs.enum()).columns if coded else []
-        there = {**frame.drop(enums).schema, **dict.fromkeys(enums, pl.String)}
+        codes = frame.select(cs.enum() | cs.categorical()).columns if coded else []
+        there = {**frame.drop(codes).schema, **dict.fromkeys(codes, pl.String)}
         steps = tuple(
             MISSING if name not in there else KEPT if there[name] == dtype else CAST
             for name, dtype in _dtypes(cls).items()

@@ -36,6 +36,7 @@ from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
 __all__ = [
+    "count_coded",
     "count_votes",
     "log_votes",
     "match_groups",
@@ -47,6 +48,20 @@ __all__ = [
 ]
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Threads that compute statistics, for logs with more rows than this."""
+
+NAMES = (
+    "dataset",
+    "judge",
+    "prompt",
+    "wave",
+    "sample",
+    "cluster",
+    "perturbation",
+    "anchor_author",
+    "target_author",
+    "category",
+)
+"""Columns of a vote log with any number of values, which ``tallies.sql`` only groups and copies."""
 
 MARKUP = r"(?m)^\s*(?:#{1,6}\s|[-*+]\s|\d+[.)]\s|\||```)|\*\*[^*\n]+\*\*|\p{Extended_Pictographic}"
 """A heading, list item, table row, code block, bold text or emoji."""
@@ -135,6 +150,14 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     ValueError
         If a repeat is above 126: a set of repeats is an integer, with a bit for each.
     """
+    return Tallies.of(count_coded(vote_log))
+
+
+def count_coded(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
+    """Count votes like :func:`count_votes`, without validation and with ``NAMES`` as categories.
+
+    DuckDB groups their integers, and statistics need not hash millions of texts again.
+    """
     last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
     if last > LAST_REPEAT:
         raise ValueError(
@@ -142,10 +165,12 @@ def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
             f"votes in each order, numbered 0 to {LAST_REPEAT}. Number the repeats of each pair "
             "from 0, or leave some out."
         )
+    codes = pl.col(NAMES).cast(pl.Categorical).to_physical()
     with _engine().cursor() as connection:
-        lend(connection, "vote_log", vote_log.with_columns(study=pl.lit("")))
+        lend(connection, "vote_log", vote_log.with_columns(codes, study=pl.lit("")))
         connection.execute("set variable study = ''")
-        return Tallies.of(fetch(connection, TALLIES))
+        counted = fetch(connection, TALLIES)
+    return Tallies.coded(counted.with_columns(pl.col(NAMES).cat.to(pl.Categorical)))
 
 
 def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.frame import Frame, ranked
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations, Estimates
-from tasks.aggregate import match_models, measure_all
+from tasks.aggregate import count_coded, match_models, measure_all
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
@@ -64,6 +64,7 @@ def results_of_log(log: Log, mode: str) -> Results:
         return Estimates.of(with_floors(pl.concat(rows)))
 
     steps = Steps(
+        count=count_coded,
         match_models=lambda tallies: joined(Contests, match_models(tallies), contests_of(ratings)),
         annotate=lambda tallies: joined(Annotations, annotate(tallies), annotations_of(ratings)),
         measure=measure,
@@ -75,7 +76,7 @@ def results_of_log(log: Log, mode: str) -> Results:
 
 
 def joined(model: type[Frame], *frames: pl.DataFrame) -> Any:
-    """Concatenate drafts; of one alone, texts may stay ``pl.Enum``, each frame's own type."""
+    """Concatenate drafts; of one alone, texts may keep codes, each frame's own."""
     filled = [frame for frame in frames if not frame.is_empty()]
     if len(filled) == 1:
         return model.coded(filled[0])
