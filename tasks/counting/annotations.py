@@ -273,7 +273,7 @@ def estimates(
     """
     if cells.is_empty():
         return []
-    wide = features(slice(0, 1)).shape[2]
+    wide = features(slice(0, 0)).shape[2]
     groups = len(block.starts)
     affordable = cells.height * wide * groups * DRAWS <= MOST_PRODUCTS
     step = max(1, int(AT_ONCE // (wide * max(len(block.codes), DRAWS))))

@@ -18,6 +18,7 @@ from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
 from tasks.inference.cluster_sums import Numbers, all_numbered, combined, first_of, most_common
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import limits
+from tasks.kit.memo import memoised
 
 Floats = NDArray[np.float64]
 
@@ -310,6 +311,7 @@ ITEM = [*JURY, "sample", "cluster"]
 NAMES = (*ITEM, "judge", "label")
 
 
+@memoised
 def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return each jury member's score on each control pair, in total and by order.
 
@@ -329,7 +331,8 @@ def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("members") > 1)
         .select(*JURY, "judge", "members")
     )
-    return scored.join(members, on=[*JURY, "judge"], maintain_order="left").with_columns(
+    found = scored.join(members, on=[*JURY, "judge"], maintain_order="left")
+    return found.with_columns(pl.col(NAMES).cast(pl.String)).with_columns(
         pl.col("label").drop_nulls().first().over(ITEM)
     )
 
@@ -347,7 +350,7 @@ def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
         means.append(((first + 1) / 2).alias(f"score_{order}"))
     return (
         tallies.filter(pl.col("arm") == "control", ~pl.col("human").fill_null(value=False))
-        .with_columns(*means, *(pl.col(name).cast(pl.String) for name in NAMES))
+        .with_columns(means)
         .with_columns(score=(pl.col("score_12") + pl.col("score_21")) / 2)
     )
 

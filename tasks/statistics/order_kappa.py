@@ -69,7 +69,7 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     p_e = .6 * .3 + .4 * .7 = .46, kappa = .24 / .54 = 4/9.
     """
     control = tallies.filter(pl.col("arm") == "control", pl.col("matched_once")).select(
-        pl.col(*JUDGE, "sample", "cluster").cast(pl.String), "simulated", "planned", *ORDERS
+        *JUDGE, "sample", "cluster", "simulated", "planned", *ORDERS
     )
     judges = control.sort(*JUDGE, "cluster", "sample").partition_by(JUDGE, maintain_order=True)
     found = [row for rows in judges for row in _measured(rows)]

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.judging import FORMATS, Contests
+from schemas.judging import FORMATS, SIDES, Contests
 from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.contests import all_excess, excess
@@ -19,6 +19,7 @@ APART = "models are not connected by contests with a score"
 SEPARATED = "a model wins or loses everything, or style predicts every verdict: no finite fit"
 INSEPARABLE = "the effects of style or order cannot be separated from those of the models"
 BY_KIND, WHOLE = ("length", *FORMATS, "other"), ("length", "markup")
+AUTHORS = ("target_author", "anchor_author")
 STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE))}
 
 
@@ -74,7 +75,11 @@ def style_controlled(contests: DataFrame[Contests]) -> Rows:
     """
     if contests.is_empty():
         return []
-    texts = contests.with_columns(pl.col(*JUDGE, "anchor_author", "target_author").cast(pl.String))
+    styles = [f"{side}_{style}" for side in SIDES for style in WHOLE + FORMATS]
+    scores = ("score_12", "score_21", "shown_first", "votes", "simulated")
+    texts = contests.select(
+        pl.col(*JUDGE, *AUTHORS).cast(pl.String), "sample", "cluster", *scores, *styles
+    )
     cells = texts.partition_by(JUDGE, as_dict=True)
     found = [row for judge in sorted(cells, key=str) for row in _strengths(cells[judge])]
     nullable = {name: Estimates.dtypes()[name] for name in ("reason", "simulated")}
@@ -87,7 +92,8 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
         "votes_per_pair": int(cell["votes"].mode().max()),  # type: ignore[arg-type]
     }
     models = sorted({*cell["anchor_author"].unique(), *cell["target_author"].unique()})
-    asked = _by_order(cell)
+    # As integers: texts take several times as long.
+    asked = _by_order(cell.with_columns(pl.col(AUTHORS).cast(pl.Enum(models)).to_physical()))
     plain = [("bt_strength", model) for model in models]
     one_order = cell["shown_first"].null_count() == 0
     rows = _fitted(asked, models, plain, ["o"] if one_order else [])
@@ -119,8 +125,7 @@ def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
         rows.with_columns(pl.Series("cluster", numbered(rows["cluster"])[0])).select(
             "contest",
             "cluster",
-            "anchor_author",
-            "target_author",
+            *AUTHORS,
             "score_12",
             "score_21",
             **{what: excess(what, "target", "anchor") for what in ("length", *FORMATS)},
@@ -167,12 +172,9 @@ def _fit(
     asked: pl.DataFrame, models: list[str], terms: list[str]
 ) -> tuple[Floats | None, Floats | None, str]:
     """Return centred strengths and terms, the same for each draw, or the reason for none."""
-    # As integers: comparing strings takes several times as long.
-    names = pl.Enum(models)
-    sides = [pl.col(f"{side}_author").cast(names).to_physical() for side in ("target", "anchor")]
-    items = asked.select("cluster", "y", *sides, *(_term(asked[term]) for term in terms))
+    items = asked.select("cluster", "y", *AUTHORS, *(_term(asked[term]) for term in terms))
     # Contests between the same models at the same style are one row of the design.
-    key = ["target_author", "anchor_author", *terms]
+    key = [*AUTHORS, *terms]
     sums = (pl.len().cast(pl.Float64).alias("n"), pl.col("y").sum())
     rows = items.group_by(key, maintain_order=True).agg(sums).with_row_index("row")
     target, anchor = (rows[side].to_numpy()[:, None] == np.arange(len(models)) for side in key[:2])
