@@ -160,6 +160,8 @@ def count_coded(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
 
     DuckDB groups their integers, and statistics need not hash millions of texts again.
     """
+    if vote_log.is_empty():
+        return Tallies.empty()
     last = vote_log.select(pl.col("repeat").max().fill_null(0)).item()
     if last > LAST_REPEAT:
         raise ValueError(
