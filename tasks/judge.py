@@ -209,7 +209,7 @@ def _messages(
 
 
 def _shown(prompt: Prompt, ballot: dict[str, Any], pair: dict[str, Any]) -> dict[str, Any]:
-    """Return what a simulated judge is told beside the messages.
+    """Return what a simulated judge gets beside the messages.
 
     It finds the texts of pairs in the bundled wordings, and in no others.
     """

@@ -74,14 +74,14 @@ def audit_here(
         view.close()
         _show(dated, path, results, [message])
     else:
-        asked, told = _askable(study, path), False
+        asked, warned = _askable(study, path), False
         if not confirmed and any(not provider_of(judge).simulated for judge in asked):
             from flows.cli.plan import confirm_spending
 
-            told = confirm_spending(
+            warned = confirm_spending(
                 study.model_copy(update={"judges": asked}), warehouse, view.paused
             )
-        code = _audit(study, path, server, view, told=told)
+        code = _audit(study, path, server, view, warned=warned)
     # Garbage collection of thousands of classes at exit takes a second.
     gc.freeze()
     gc.disable()
@@ -123,7 +123,7 @@ def _row(study: Study) -> dict[str, Any]:
     return first_row("audit", str(uuid4()), study.at(now), now)
 
 
-def _audit(study: Study, path: Path, server_url: str | None, view: View, *, told: bool) -> int:
+def _audit(study: Study, path: Path, server_url: str | None, view: View, *, warned: bool) -> int:
     os.environ.update({k: os.environ.get(k, v) for k, v in QUIET.items()})
     # Prefect's log handler would print records that it could not send.
     logging.raiseExceptions = False
@@ -136,7 +136,7 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View, *, told
     start_servers(study.judges)
     sent = True
     try:
-        state, sent = _run(study, path, access, server, told=told)
+        state, sent = _run(study, path, access, server, warned=warned)
         if server and sent:
             server.begin_to_stop()
         step("reading results")
@@ -162,11 +162,11 @@ def _only_simulated(study: Study) -> bool:
 
 
 def _run(
-    study: Study, path: Path, access: Access | None, server: Server | None, *, told: bool
+    study: Study, path: Path, access: Access | None, server: Server | None, *, warned: bool
 ) -> tuple[Any, bool]:
     """Return the state of the run, and whether the Prefect server received everything.
 
-    Say first what cannot be computed from the data, unless it was ``told``.
+    Say first what cannot be computed from the data, unless it was ``warned``.
     """
     if used := server.access if server else access:
         used.put_into_environment()
@@ -188,7 +188,7 @@ def _run(
         found = import_dataset(
             study.dataset, study.folder, study.limit, study.category_column, study.columns
         )
-        if not told and (line := cannot_compute(study.dataset, found)):
+        if not warned and (line := cannot_compute(study.dataset, found)):
             status.tell(line)
         require_free(study.name, Warehouse(path))
         if line := fewer_questions_line(study, found[0].height, Warehouse(path)):

@@ -168,8 +168,8 @@ def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
             f"--people {people!r:.80} is for logs of other tools, and {file.name} is a file of "
             f"votes. {KNOWN}"
         )
-    if told := described(file):
-        raise ValueError(told)
+    if summary := described(file):
+        raise ValueError(summary)
     return read_votes(file)
 
 
@@ -180,13 +180,13 @@ def show_recognised(
     try:
         log = read_log(path, people, mapping)
     except NoLogError:
-        if not (told := described(path)):
+        if not (summary := described(path)):
             raise
-        say(told)
+        say(summary)
         return
     if log is None:
-        if told := described(path):
-            say(told)
+        if summary := described(path):
+            say(summary)
             return
         votes = read_votes(path)
         say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")

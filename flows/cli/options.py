@@ -92,16 +92,16 @@ CATALOGUES = {
 """Option -> the module and the name of the catalogue of its names."""
 
 
-def name_option(option: str, *names: str, told: str, several: bool = False) -> Decorator:
+def name_option(option: str, *names: str, text: str, several: bool = False) -> Decorator:
     """Return an option for names of entries of a catalogue, which shells complete."""
     module, catalogue = CATALOGUES[option]
     complete = complete_from(module, catalogue)
-    return click.option(option, *names, multiple=several, shell_complete=complete, help=told)
+    return click.option(option, *names, multiple=several, shell_complete=complete, help=text)
 
 
-def map_option(name: str, metavar: str, told: str) -> Decorator:
+def map_option(name: str, metavar: str, text: str) -> Decorator:
     """Return the option that maps columns to what a file of the user calls them."""
-    return click.option("--map", name, multiple=True, metavar=metavar, callback=_mapping, help=told)
+    return click.option("--map", name, multiple=True, metavar=metavar, callback=_mapping, help=text)
 
 
 def _mapping(
@@ -126,7 +126,7 @@ def _mapping(
 OPTIONS = (
     name_option(
         "--dataset",
-        told="Ask about this dataset: its name, or the path of your own data file. Default: bloom, "
+        text="Ask about this dataset: its name, or the path of your own data file. Default: bloom, "
         "the bundled one.",
     ),
     click.option(
@@ -148,20 +148,20 @@ OPTIONS = (
         "--perturbation",
         "perturbations",
         several=True,
-        told="Test this perturbation (repeatable). Default: the four classic ones, such as "
+        text="Test this perturbation (repeatable). Default: the four classic ones, such as "
         "fake_reference; `voirdire list perturbations` shows all.",
     ),
     name_option(
         "--judge",
         "judges",
         several=True,
-        told="Audit this judge (repeatable). Default: five simulated ones.",
+        text="Audit this judge (repeatable). Default: five simulated ones.",
     ),
     name_option(
         "--prompt",
         "prompts",
         several=True,
-        told="Give the judges this prompt (repeatable). Default: pair_v2.",
+        text="Give the judges this prompt (repeatable). Default: pair_v2.",
     ),
     click.option(
         "--votes",
@@ -273,9 +273,9 @@ interval_option = click.option(
     show_default=True,
     help="Compute this confidence interval for proportions (cluster-adjusted).",
 )
-judge_option = name_option("--judge", told="Show only this judge. Default: all judges.")
+judge_option = name_option("--judge", text="Show only this judge. Default: all judges.")
 perturbation_option = name_option(
-    "--perturbation", told="Show only this perturbation. Default: all perturbations."
+    "--perturbation", text="Show only this perturbation. Default: all perturbations."
 )
 
 
@@ -294,13 +294,13 @@ STUDY_FIRST = (
 )
 
 
-def _all(*options: Decorator, told: str = "") -> Decorator:
-    """Return a decorator that adds several options, and what is told of them, to a command."""
+def _all(*options: Decorator, text: str = "") -> Decorator:
+    """Return a decorator that adds several options, and a text about them, to a command."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
             command = option(command)
-        command.__doc__ = f"{command.__doc__}{told}"
+        command.__doc__ = f"{command.__doc__}{text}"
         return command
 
     return add
@@ -308,7 +308,7 @@ def _all(*options: Decorator, told: str = "") -> Decorator:
 
 def study_options(name_help: str) -> Decorator:
     """Return a decorator that adds the options that change a study."""
-    return _all(*OPTIONS, click.option("--name", help=name_help), told=f"\n\n{STUDY_FIRST}")
+    return _all(*OPTIONS, click.option("--name", help=name_help), text=f"\n\n{STUDY_FIRST}")
 
 
 log_options = _all(

@@ -135,7 +135,7 @@ def sql(**options: Any) -> None:
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @judge_option
-@name_option("--prompt", told="Show only this judge prompt. Default: all prompts.")
+@name_option("--prompt", text="Show only this judge prompt. Default: all prompts.")
 @perturbation_option
 @click.option(
     "--pair", "sample", metavar="ID", help="Open this sample (or the sample of this pair_id)."
@@ -248,7 +248,7 @@ def report(**options: Any) -> None:
     "--judge",
     "judges",
     several=True,
-    told="Check only the gates of this judge (repeatable). Default: all judges.",
+    text="Check only the gates of this judge (repeatable). Default: all judges.",
 )
 @click.option(
     "--only",

@@ -113,6 +113,6 @@ def link_to(file: Path) -> str | None:
 async def _respond(
     send: Send, status: int, content: bytes, headers: MutableMapping[bytes, bytes] | None = None
 ) -> None:
-    told = {b"content-type": b"text/plain; charset=utf-8", **(headers or {})}
-    await send({"type": "http.response.start", "status": status, "headers": [*told.items()]})
+    every = {b"content-type": b"text/plain; charset=utf-8", **(headers or {})}
+    await send({"type": "http.response.start", "status": status, "headers": [*every.items()]})
     await send({"type": "http.response.body", "body": content})

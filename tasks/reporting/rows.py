@@ -167,8 +167,8 @@ def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
     points = lookup.find(row["statistic"].removesuffix("_sd"), row, row["perturbation"])
     if row["unit"] != "sd" or points is None or points["estimate"] is None:
         return shift
-    told = said(points)
-    return shift.with_notes(f"{told.text} points {told.note}".rstrip())
+    written = said(points)
+    return shift.with_notes(f"{written.text} points {written.note}".rstrip())
 
 
 def _level(row: Row, lookup: Lookup) -> Text:

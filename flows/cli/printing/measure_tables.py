@@ -136,8 +136,8 @@ def missing(log: pl.DataFrame, statistic: str) -> str:
     """Say why a file gives no row of a statistic, as far as its columns show."""
     if columns := lacking(filled_columns(log)).get(statistic):
         about = VoteLog.descriptions()
-        told = (f"`{column}` ({about[column].split(';')[0]})" for column in columns)
-        return f"the file has no values in the column {listing(list(told))}"
+        named = (f"`{column}` ({about[column].split(';')[0]})" for column in columns)
+        return f"the file has no values in the column {listing(list(named))}"
     if (
         "contests" in STATISTICS[statistic].reads
         and not (log["anchor_author"] != log["target_author"]).any()
