@@ -271,10 +271,10 @@ def report(**options: Any) -> None:
 def gate(**options: Any) -> None:
     """Exit with 0 if the recommendation for each judge of STUDY (default: quick) is "use".
 
-    Exits with 1 if a gate of the scorecard fails, and otherwise with 3: a gate is inconclusive.
-    Inconclusive drift without an alert limits no judge. Gates named with --only decide instead of
-    the recommendations. Tolerances are those of the study; an estimate alone never passes or
-    fails, only its interval does.
+    Exit codes: 1 if a gate of the scorecard fails; 0 if none fails and each judge is to be used;
+    else 3. Inconclusive drift without an alert limits no judge. Gates named with --only decide
+    instead of the recommendations: 0 if none is inconclusive. Tolerances are those of the study;
+    an estimate alone never passes or fails: its interval, or the finding that rests on it, does.
     """
     from flows.cli.printing.gate_table import show_gate
 

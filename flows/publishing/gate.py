@@ -48,6 +48,7 @@ MEASURES = {
     EFFECT: "logits",
     "detection_power": "DP",
     "detection_share": "D",
+    "flaws_detected": "D",
 }
 """Gate, or the statistic of the finding that it follows -> what its limit is a limit of."""
 RECOMMENDED = "select * from mart.recommendations where study = ?"

@@ -277,7 +277,9 @@ def test_questions_are_answered_without_sql(
     drifted = json.loads(voirdire(*ask, "what_drifted").stdout)
     assert {row["judge"] for row in drifted} == {row["judge"] for row in judges}
     told = {(row["drift"], row["reason"], row["change"]) for row in drifted}
-    assert told == {("not measured", "needs 2 waves (audit --wave), has 0", None)}
+    assert told == {
+        ("not measured", "needs two waves (audit --wave) with verdicts on the same questions", None)
+    }
     assert json.loads(voirdire(*ask, "who_disagrees_with_people").stdout) == []
     tables = voirdire("sql", "show tables").stdout.split()
     assert "bias" in tables

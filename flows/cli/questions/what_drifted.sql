@@ -1,7 +1,7 @@
 -- What has changed since the baseline? Alerts and suspicions of the waves of the last days; of other judges, the verdict of the gate and the change that it rests on.
 -- study: name of the study [all studies]
 -- days: how many days back [7]
-with waves as (select judge, prompt, count(*) as waves, max(first_vote) as newest from mart.replies where wave <> '' group by all),
+with waves as (select judge, prompt, max(first_vote) as newest from mart.replies where wave <> '' group by all),
 recent as (
     select
         d.*, r.first_vote, d.state in ('alert', 'suspect') as changed, g.verdict,
@@ -25,9 +25,8 @@ select
         when s.drift = 'pass' then 'no alert, and the intervals lie within the limits'
         when s.drift = 'quiet' then 'no comparison of this wave raised an alert'
         when s.drift is not null then null
-        when coalesce(w.waves, 0) < 2 then format('needs 2 waves (audit --wave), has {}', coalesce(w.waves, 0))
         when w.newest < now() - to_days($days::integer) then format('no wave in the last {} days', $days)
-        else 'no two waves with verdicts on the same questions'
+        else 'needs two waves (audit --wave) with verdicts on the same questions'
     end as reason,
     s.perturbation, s.minimum, s.wave, s.base, j.prompt, s.first_vote,
 from (select distinct study, judge, prompt, simulated from mart.recommendations where $study in (study, 'all studies')) as j
