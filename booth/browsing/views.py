@@ -15,6 +15,8 @@ MOST_CHARACTERS = 100_000
 
 OTHER = {"anchor": "target", "target": "anchor"}
 CHANGED = {"experimental": "perturbed"}
+ORDERS = {"target alone": "", "alone": "", "anchor alone": "the anchor"}
+"""What a judge of single answers was shown -> what stands in place of the order."""
 
 
 class StudyLine(NamedTuple):
@@ -174,7 +176,7 @@ def vote_of(vote: Mapping[str, Any]) -> Vote:
     cost, seconds = vote.get("cost_usd"), vote.get("seconds")
     return Vote(
         plain(f"{arm}{named}"),
-        first if first.endswith("alone") else f"{first} first",
+        ORDERS.get(first, f"{first} first"),
         vote["repeat"] + 1,
         plain(rating_text(vote["rating"]) if choice == "rated" else places.get(choice, choice)),
         choice in {"first", "second", "tie", "rated"},

@@ -45,12 +45,13 @@ NAMES = """
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
 DRAWN = f"{PLACE}, judge, repeat"
 ORDER = {"disagree": 'judge, prompt, wave, criterion, "rank"'}
+# A judge of single answers rates the anchor too, which no perturbation changes.
 REPLIES = """
     select dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, choice,
         rating, reply, target
     from mart.transcript
     where study = $study and sample in $samples and judge in $judges
-        and arm in ('control', 'experimental', 'sham')
+        and arm in ('control', 'experimental', 'sham') and shown_first <> 'anchor alone'
     order by arm, shown_first, repeat
 """
 SAME = ["dataset", "judge", "prompt", "wave", "sample"]

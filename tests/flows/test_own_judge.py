@@ -78,7 +78,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     # The study's own name finds them, with what the judge replied.
     differing = voirdire("show", "helpdesk", "--disagree", "--most", "2").stdout
     assert re.search(r": people (pass|fail), judge (pass|fail)$", differing, re.MULTILINE)
-    assert re.search(r"control, target alone: (pass|fail): ", differing)
+    assert re.search(r"control: (pass|fail): ", differing)
     disagreeing = voirdire("sql", "--ask", "who_disagrees_with_people")
     assert "study helpdesk-people" in disagreeing.stderr
     assert disagreeing.stdout.count("desk/small") > 1
@@ -110,11 +110,11 @@ def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> No
     # People label unperturbed answers, and one repeat at a time has changed.
     differing = voirdire("show", "pass_fail", "--disagree", "--most", "50")
     assert (differing.returncode, differing.stderr) == (0, "")
-    assert "control, target alone: " in differing.stdout
+    assert "control: " in differing.stdout
     assert "perturbed, " not in differing.stdout
     flipped = voirdire("show", "pass_fail", "--most", "1").stdout
     assert re.search(r"fake_reference, repeat \d: (fail -> pass|pass -> fail)", flipped)
-    assert flipped.count("control, target alone") == 1
+    assert flipped.count("control: ") == 1
     reports = tmp_path / "reports"
     told = (reports / "pass_fail.html").read_text("utf-8")
     assert "single answers have no order: votes on the same answer are averaged" in told

@@ -173,10 +173,12 @@ ASKED = """
     study = $study and judge = $judge and prompt = $prompt and wave = $wave and sample = $sample
     and (arm in ('control', 'replicate', 'reworded') or perturbation = $perturbation)
 """
+# A judge of single answers rates the anchor too, which no perturbation changes.
 VOTES = f"""
     select arm, perturbation, shown_first, repeat, choice, rating, reply, model, seconds,
         prompt_tokens, completion_tokens, cost_usd, cast_at
     from mart.transcript where {ASKED}
+        and (shown_first <> 'anchor alone' or $perturbation is null)
 """
 # Votes that were collected elsewhere have no ballots, and so no replies.
 CHOICES = f"""
@@ -186,6 +188,7 @@ CHOICES = f"""
     select arm, perturbation, coalesce(side || ' ', '') || 'alone', repeat,
         if(invalid is null, 'rated', 'invalid'), label
     from (select * replace (coalesce(sample, item) as sample) from ratings) where {ASKED}
+        and (side is distinct from 'anchor' or $perturbation is null)
 """
 
 

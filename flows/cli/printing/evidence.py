@@ -12,6 +12,7 @@ from rich.text import Text
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
+from schemas.judging import SIDES
 from tasks.judging.rated_votes import rating_text
 from tasks.kit.printable import message, printable
 from tasks.rewriting.word_diff import changed_words
@@ -74,17 +75,26 @@ def _lines(
         yield from _replies({**row, "sample": row["item"]}, found.replies)
         return
     yield _labelled("sample", row["sample"])
-    yield from _texts({"question": row["question"], "anchor": row["anchor"]})
     if what == "invalid":
-        yield from _texts({"target": row["target"], f"{row['choice']} reply": row["reply"]})
+        yield from _texts(_shown(row))
+        yield from _texts({f"{row['choice']} reply": row["reply"]})
         return
+    yield from _texts({"question": row["question"], "anchor": row["anchor"]})
     if row["target"] is None:
         yield _labelled("texts", "unknown: these votes were collected elsewhere")
         return
-    yield _labelled("target", _marked(row["target"], row["perturbed"] or ""))
+    name = "target" if row["rating_kind"] is None else "answer"
+    yield _labelled(name, _marked(row["target"], row["perturbed"] or ""))
     for text in _sham(row, found.replies).get("sham_targets", ()):
         yield _labelled("sham", _marked(row["target"], text))
     yield from _replies(row, found.replies)
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts that a judge saw: the question, and one answer or two."""
+    first, _, alone = row["shown_first"].partition(" ")
+    answers = {"answer": row[first]} if alone else {name: row[name] for name in SIDES}
+    return {"question": row["question"], **answers}
 
 
 def _sham(row: Mapping[str, Any], replies: pl.DataFrame) -> dict[str, list[str]]:
@@ -147,7 +157,7 @@ def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]
     for each in _own(row, replies):
         arm = "perturbed" if each["arm"] == "experimental" else each["arm"]
         first = each["shown_first"]
-        order = f", {first}" if first.endswith("alone") else f", {first} first"
+        order = "" if first.endswith("alone") else f", {first} first"
         chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
         rated = each["choice"] == "rated"
         verdict = (
