@@ -28,11 +28,7 @@ ASKED = """
     left join votes as v using (ballot_id)
     where b.prompt in $prompts and b.judge in $judges and b.wave <> ''
         and b.repeat < if(m.kind = 'pair', $repeats, $alone)
-        and p.arm <> 'reworded'
-        and b.pair_id in (
-            select pair_id from ballots
-            where prompt in $prompts and judge in $judges and wave = $wave
-        )
+        and p.arm <> 'reworded' and b.pair_id in (select unnest($pairs))
 """
 # The wave is part of a ballot's id: no vote of one wave can serve another, so none is cached.
 LOG = f"""
@@ -71,25 +67,35 @@ RUNS = """
 """
 
 
+PAIRS = "select pair_id from study_pairs where study = ?"
+
+
 def drift_of(
-    study: Study, warehouse: Warehouse, measure: Callable[..., pl.DataFrame] | None = None
+    study: Study,
+    warehouse: Warehouse,
+    measure: Callable[..., pl.DataFrame] | None = None,
+    *,
+    pairs: pl.Series | None = None,
 ) -> DataFrame[Drifts]:
     """Return the changes since each baseline, for a study with waves.
 
     Baselines and epochs are computed from the votes each time; ``measure`` may replace
-    ``measure_wave`` by a cached version.
+    ``measure_wave`` by a cached version. ``pairs`` are the ids of the study's pairs, by default
+    those of its saved results: other studies may use the same names of waves.
     """
+    if not study.wave:
+        return Drifts.empty()
+    if pairs is None:
+        pairs = warehouse.query(PAIRS, [study.name])["pair_id"]
     # With random positions all votes may be in one order; repeats of replicates follow control.
     orders = 1 if study.mode == "paper" else 2
     asked = {
         "prompts": study.prompts,
         "judges": study.judges,
-        "wave": study.wave,
+        "pairs": pairs.to_list(),
         "repeats": study.votes_per_pair * (1 + study.asks_again) // orders,
         "alone": study.votes_per_pair * (1 + study.asks_again),
     }
-    if not study.wave:
-        return Drifts.empty()
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
     if len(waves) < 2:
         return Drifts.empty()

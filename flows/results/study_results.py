@@ -83,7 +83,8 @@ def results_of_study(
     missing = open_ballots(pairs, log, limits.fewest_questions)
     results = results._replace(findings=with_open_ballots(results.findings, missing))
     step("measuring drift")
-    drifts = drift_of(study, warehouse, measure_wave)
+    known = pairs["pair_id"] if pairs.height else None
+    drifts = drift_of(study, warehouse, measure_wave, pairs=known)
     return StudyResults(
         results,
         results.concluded(drifts, limits, warehouse.query(PRICES)),

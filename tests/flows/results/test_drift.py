@@ -16,7 +16,7 @@ from flows.results.remeasure import remeasure_study
 from flows.running.run_row import first_row
 from flows.studies import STUDIES, Study
 from schemas.curation import Questions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, Verdicts, VoteLog, Votes
+from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Verdicts, VoteLog, Votes
 from schemas.results import Drifts
 from tasks.aggregate import count_votes, tally_votes
 from tasks.curate import import_dataset
@@ -49,8 +49,9 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
             (Judges, judge_table(study.judges)),
             (Prompts, prompt_table(study.prompts)),
             (Pairs, pairs),
+            (StudyPairs, pairs),
         )
-        warehouse.save([Saving(*each) for each in frames], run="r")
+        warehouse.save([Saving(*each) for each in frames], run="r", study=study.name)
         arms = pairs.select("pair_id", "arm", odd=pl.col("sample").rank("dense") % 2 == 1)
         asking = ["ballot_id", "arm", "shown_first", "odd", "repeat"]
         for night, verdict in enumerate(verdicts):
@@ -111,6 +112,17 @@ def test_a_change_is_found_confirmed_and_told(nights: Any) -> None:
     assert f"Drift, alert: {JUDGE} " in drift_line(found, "night 6")
     assert f"{JUDGE} mps_drift of rich_content 1.00" in drift_line(found, "night 6")
     assert drift_line(found, "night 8") == ""
+
+
+def test_pairs_of_other_studies_with_the_same_waves_do_not_count(nights: Any) -> None:
+    study, warehouse = nights(["a", "t"])
+    asked = warehouse.query("select * from pairs order by sample")
+    own = asked.filter(pl.col("sample").is_in(asked["sample"].unique().sort().head(6).implode()))
+    warehouse.save([Saving(StudyPairs, own)], run="r", study=study.name)
+    for found in (drift_of(study, warehouse), drift_of(study, warehouse, pairs=own["pair_id"])):
+        assert found.filter(measure="mps_drift")["n"].to_list() == [6]
+    everything = drift_of(study, warehouse, pairs=asked["pair_id"])
+    assert everything.filter(measure="mps_drift")["n"].to_list() == [12]
 
 
 def test_a_night_measures_no_earlier_night_again(

@@ -123,7 +123,7 @@ def test_one_that_fails_says_so_in_runs(
     state: str,
     code: int,
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("flows.running.processes.exit_now", sys.exit)
