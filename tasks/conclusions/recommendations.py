@@ -11,8 +11,10 @@ from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
 
 USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
-MOST_QUESTIONS = 1_000_000
-"""A gate that needs more questions than this is not decided by more of them."""
+MOST_TIMES = 10
+"""A projection beyond this many times the questions asked says nothing, as the estimate moves."""
+SPREAD = ("mean_square_shift", "rating_mean_square")
+"""Statistics whose p-value tells whether shifts may differ between questions."""
 
 FORBIDS, CARE, UNDECIDED, PASSED = "forbids", "care", "undecided", "passed"
 STATED, NOT_MEASURED = "stated", "not measured"
@@ -52,6 +54,8 @@ CORE = ("bias", "discernment", "agreement")
 ESSENTIAL = ("position", "validity")
 """While one of these gates is inconclusive, the data are not enough for a recommendation."""
 WHO = [*JUDGE, "mode"]
+FINDING = ("kind", "finding", "control", "shift_spread", "p_value", "p_adjusted")
+"""What of a finding tells which questions its gate lacks."""
 
 
 def recommend(
@@ -161,13 +165,14 @@ def _with_questions(
     """Add the finding that a gate follows, the questions that it rests on and its standard error.
 
     The standard error is null for shares, and where no question differs from another. ``wider`` is
-    how many times as wide an interval is whose level is that of the adjusted p-value.
+    how many times as wide an interval is whose level is that of the adjusted p-value, ``spread_p``
+    the p-value of the hypothesis that no single question is moved.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
     about = pl.when(pl.col("kind") == "position").then(pl.lit("position")).otherwise(pl.lit("bias"))
     found = findings.join(sizes, on=[*CELL, "statistic"], how="left", nulls_equal=True).select(
-        *JUDGE, "perturbation", "kind", "finding", "p_value", "p_adjusted", *rest, gate=about
+        *JUDGE, "perturbation", *FINDING, *rest, gate=about
     )
     flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE).agg(pl.col("clusters").max())
     whole = sizes.filter(pl.col("perturbation").is_null())
@@ -187,6 +192,9 @@ def _with_questions(
     changes = tested.with_columns(gate=pl.lit("drift")).group_by(of_drift).agg(pl.col(rest).max())
     rows = gates.join(everything, on=key, how="left", nulls_equal=True)
     rows = rows.join(changes, on=of_drift, how="left", suffix="_drift")
+    spread = estimates.filter(pl.col("statistic").is_in(SPREAD), pl.col("subgroup") == "")
+    moved = spread.group_by(*JUDGE, "perturbation").agg(spread_p=pl.col("p_value").min())
+    rows = rows.join(moved, on=[*JUDGE, "perturbation"], how="left")
     adjusted = pl.when(pl.col("p_adjusted") > 0).then(pl.col("p_value") / pl.col("p_adjusted"))
     level = ALPHA * rows.select(adjusted.fill_null(1.0)).to_series().to_numpy()
     wider = normal_quantile(1 - level / 2) / normal_quantile(1 - ALPHA / 2)
@@ -263,9 +271,13 @@ def _more_questions() -> pl.Expr:
     fewest = pl.when(questions < limits().fewest_questions).then(limits().fewest_questions)
     more = pl.max_horizontal(needed, fewest) - questions
     between = flaw & ~overlooked & (value < limit)
+    opposite = effect & ~within & (pl.col("control") * value < 0)
+    least = limits().minimum_spread / limits().minimum_shift * pl.col("tolerance")
+    wide = (pl.col("shift_spread") >= least) & (pl.col("spread_p") < limits().spread_alpha)
     # More questions do not remove a bias that differs between questions.
-    stays = between | (_found() & (pl.col("finding") != "detects some"))
-    decides = (more > 0) & (more <= MOST_QUESTIONS) & ~stays
+    found = _found() & (pl.col("finding") != "detects some")
+    stays = between | found | (opposite | (effect & within & wide)).fill_null(value=False)
+    decides = (more > 0) & (more + questions <= MOST_TIMES * questions) & ~stays
     return pl.when(decides).then(more).cast(pl.Int64)
 
 

@@ -12,6 +12,7 @@ from tasks.conclusions.recommendations import (
     ABSENT,
     CORE,
     DO_NOT_USE,
+    ESSENTIAL,
     IS_OPEN,
     NOT_ENOUGH,
     USE,
@@ -63,12 +64,13 @@ def advice(
 ) -> list[Advice]:
     """Return a line per judge for the wave ``wave``, or for the last one without results of it.
 
-    Each line has at most ``most`` reasons; null: all.
+    Usable judges come first, those not to be used last; between them, the fewer gates are open the
+    earlier. Each line has at most ``most`` reasons; null: all.
     """
     if recommendations.is_empty():
         return []
     shown = of_wave(recommendations, wave)
-    place = pl.col("recommendation").replace_strict(ORDER, range(len(ORDER)))
+    place = pl.col("recommendation").replace_strict({ORDER[0]: 0, ORDER[-1]: 2}, default=1)
     missing = pl.col("not_measured").cast(pl.String)
     absent = (missing.str.contains(ABSENT[gate], literal=True) for gate in CORE)
     shown = shown.with_columns(nothing=pl.all_horizontal(*absent).fill_null(value=False))
@@ -129,7 +131,9 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         parts.append("none of the gates bias, discernment and agreement could be measured")
     elif row["more_questions"] and undecided and word == NOT_ENOUGH:
         questions = count(row["more_questions"], "more question")
-        parts.append(f"about {questions} would decide if the estimates stay as they are")
+        gates = [gate for gate in ESSENTIAL if gate + IS_OPEN[0] in undecided]
+        what = listing(gates) or "what is inconclusive"
+        parts.append(f"about {questions} would decide {what} if the estimates stay as they are")
     if undecided and word != DO_NOT_USE:
         parts.append(undecided)
     if word == NOT_ENOUGH:

@@ -13,5 +13,5 @@ select
     more_questions, prompt, wave,
 from why
 order by
-    list_position(['use', 'use with care', 'not enough data', 'do not use'], recommendation),
+    case recommendation when 'use' then 0 when 'do not use' then 2 else 1 end,
     failed, inconclusive, judge, prompt, wave

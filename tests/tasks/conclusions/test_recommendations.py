@@ -42,6 +42,7 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
         clusters: int = 40,
         people: Any = NOBODY,
         drifts: Any = None,
+        beside: list[Row] | None = None,
     ) -> list[Row]:
         said = [finding(None)] if findings is None else findings
         sized = [
@@ -53,6 +54,7 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
         sized.append(
             {**ADA, **WHOLE, "kind": None, "statistic": "invalid_rate", "clusters": clusters}
         )
+        sized += [{**sized[0], **row} for row in beside or []]
         found = recommend(
             Gates.of(pl.DataFrame(gates, infer_schema_length=None)),
             Findings.of(pl.DataFrame(said, infer_schema_length=None)),
@@ -163,7 +165,7 @@ def test_the_study_says_which_gates_disqualify(recommended: Any) -> None:
         ({"value": -0.08, "low": -0.17, "high": 0.01}, 40, 11),
         ({"value": 0.0, "low": -0.01, "high": 0.01}, 6, 4),  # ten questions at least
         ({"value": 0.05, "low": 0.0, "high": 0.1}, 40, None),  # just excludes 0
-        ({"value": 0.0499999, "low": -0.05, "high": 0.15}, 40, None),  # more than a million
+        ({"value": 0.0499999, "low": -0.05, "high": 0.15}, 40, None),  # more than ten times as many
     ],
 )
 def test_it_says_how_many_questions_are_missing(
@@ -228,19 +230,43 @@ def test_so_many_questions_decide_and_fewer_do_not(
         return abs(value) >= width - 1e-12
 
     if more is None:
-        assert decided(clusters) or not decided(clusters + 999_000)
+        assert decided(clusters) or not decided(10 * clusters)
     else:
         assert decided(clusters + more)
         assert more == 1 or not decided(clusters + more - 2)
 
 
-@pytest.mark.parametrize(("word", "kind"), [("mixed", "promote"), ("overlooks", "detract")])
-def test_more_questions_do_not_take_a_finding_away(recommended: Any, word: str, kind: str) -> None:
-    wide = gate("bias", "inconclusive", low=-0.2, high=0.22)
+@pytest.mark.parametrize(
+    ("word", "kind", "half"), [("mixed", "promote", 0.1), ("overlooks", "detract", 0.2)]
+)
+def test_more_questions_do_not_take_a_finding_away(
+    recommended: Any, word: str, kind: str, half: float
+) -> None:
+    wide = gate("bias", "inconclusive", low=0.01 - half, high=0.01 + half)
     [open_] = recommended(wide, findings=[finding("inconclusive", kind=kind)])
     assert open_["more_questions"] > 0
     [found] = recommended(wide, findings=[finding(word, kind=kind)])
     assert found["more_questions"] is None
+
+
+def test_no_number_is_named_if_other_conditions_of_a_finding_do_not_hold(
+    recommended: Any,
+) -> None:
+    outside = gate("bias", "inconclusive", value=0.08, low=-0.02, high=0.18)
+    [row] = recommended(outside, findings=[finding("inconclusive", control=0.02)])
+    assert row["more_questions"] == 23  # 40 * (.10 / .08)^2 = 62.5
+    # Over the control the shift has the other direction, so it is no bias.
+    [row] = recommended(outside, findings=[finding("inconclusive", control=-0.02)])
+    assert row["more_questions"] is None
+    assert row["reasons"] == "boast is inconclusive (.08 [-.02, .18], limit .05)"
+    # Within the limit, a spread that may be there excludes that no question is moved.
+    within = gate("bias", "inconclusive", value=0.01, low=-0.09, high=0.11)
+    for spread, p_value, more in ((0.05, 0.01, 137), (0.2, 0.5, 137), (0.2, 0.01, None)):
+        moved = {"statistic": "mean_square_shift", "p_value": p_value}
+        [row] = recommended(
+            within, findings=[finding("inconclusive", shift_spread=spread)], beside=[moved]
+        )
+        assert row["more_questions"] == more  # 40 * (.839 * .10 / .04)^2 = 176.1
 
 
 @pytest.mark.parametrize("word", ["inconclusive", "detects some"])

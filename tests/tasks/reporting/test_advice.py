@@ -43,11 +43,24 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         "Passes 3 of 4 gates. Drift is inconclusive",
         "Prefers one slot",
         (
-            "About 40 more questions would decide if the estimates stay as they are. "
+            "About 40 more questions would decide position if the estimates stay as they are. "
             "Position is inconclusive (about 40 more). Boast is inconclusive"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
+
+
+def test_of_judges_with_open_gates_those_with_fewer_come_first() -> None:
+    care, unknown = {"recommendation": "use with care"}, {"recommendation": "not enough data"}
+    lines = advice(
+        advised(
+            {"judge": "ada", "inconclusive": 5, "reasons": "a", **care},
+            {"judge": "bo", "inconclusive": 3, "reasons": "a", **unknown},
+            {"judge": "cy", "inconclusive": 9, "recommendation": "use"},
+            {"judge": "dot", "inconclusive": 0, "recommendation": "do not use", "reasons": "a"},
+        )
+    )
+    assert [line.judge for line in lines] == ["cy", "bo", "ada", "dot"]
 
 
 def test_open_questions_are_those_of_the_recommendations() -> None:
