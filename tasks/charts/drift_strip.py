@@ -1,12 +1,13 @@
 """Chart of changes between waves: quiet, suspect or alert."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Drifts
+from schemas.keys import JUDGE
+from schemas.results import Drifts, Gates
 from tasks.charts import chart
 from tasks.drawing.names import Name
 from tasks.drawing.row_panels import PLOT, STEP, Y, measured, row_texts, sizes, tip, values_of
@@ -54,22 +55,24 @@ TONES = {"alert": "bad", "suspect": "good"}
     order=6,
     title="Has a judge changed?",
     reading=(
-        "A panel per judge, a column per wave. Small ring: no significant change (quiet). "
-        "Large ring: suspected change. Filled diamond: alert, a suspected change that the "
-        "next wave confirmed. Dash: not measured. All cells of this study share a budget "
-        "of false alerts, by default one in 90 waves; each study has its own. An alert "
-        "starts a new baseline (vertical line). The number on the right is the change "
-        "from the baseline to the last wave, with its 95 % interval."
+        "A panel per judge, with the verdict of its gate, and a column per wave. Small ring: no "
+        "alert (quiet), which excludes a change only as far as its interval does. Large ring: "
+        "suspected change. Filled diamond: alert, a suspected change that the next wave "
+        "confirmed. Dash: not measured. All cells of this study share a budget of false alerts, "
+        "by default one in 90 waves; each study has its own. An alert starts a new baseline "
+        "(vertical line). On the right: the change from the baseline to the last wave, with its "
+        "95 % interval."
     ),
 )
-def drift_strip(drifts: DataFrame[Drifts]) -> list[Spec]:
+def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec]:
     """Draw a panel per judge, a row per measure and perturbation, a mark per wave."""
+    verdicts = {tuple(row[c] for c in JUDGE): row for row in gates.filter(gate="drift").to_dicts()}
     named = with_who(drifts.with_columns(label=pl.col("wave")).with_columns(wave=pl.lit("")))
     judges = named.sort("who").partition_by("who", maintain_order=True)
-    return [_panel(rows) for rows in judges]
+    return [_panel(rows, verdicts) for rows in judges]
 
 
-def _panel(found: pl.DataFrame) -> Spec:
+def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec:
     waves = sorted(found["label"].unique())[-NIGHTS:]
     shown = found.filter(pl.col("label").is_in(waves))
     order = pl.col("measure").replace_strict({name: n for n, name in enumerate(NAMED)})
@@ -77,6 +80,7 @@ def _panel(found: pl.DataFrame) -> Spec:
         "measure", "perturbation", maintain_order=True
     )
     rows = [_row(cell.to_dicts(), waves[-1]) for cell in cells]
+    judge = (*(found[column][0] for column in JUDGE if column != "wave"), waves[-1])
     who, simulated = found["who"][0], bool(found["simulated"].any())
     begun = shown.filter(pl.col("epoch") > 1)["base"].unique().sort()
     bases = [{"at": waves.index(base)} for base in begun if base in waves]
@@ -89,6 +93,7 @@ def _panel(found: pl.DataFrame) -> Spec:
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
         clip(clean(who), 32) + (" (simulated)" if simulated else ""),
+        _verdict(verdicts.get(judge)),
         _subtitle(found, waves),
         about=f"Changes of {who} from wave to wave",
         layers=[
@@ -107,6 +112,16 @@ def _panel(found: pl.DataFrame) -> Spec:
 def _name(row: Row) -> Name:
     upper, lower = NAMED[row["measure"]], clean(row["perturbation"] or "")
     return Name(upper, clip(lower, 23), f"{upper} {lower}".strip())
+
+
+def _verdict(gate: Row | None) -> str:
+    """Write the verdict of the gate drift with the change that it rests on."""
+    if gate is None:
+        return ""
+    change = measured("", gate["value"], gate["low"], gate["high"]).strip()
+    limit = f"; limit {number(gate['tolerance'])}" if change and gate["tolerance"] else ""
+    why = f" ({change}{limit})" if change else ""
+    return f"gate: {gate['verdict']}{why}"
 
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:

@@ -65,9 +65,9 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
         "its 95 % interval; shifts in the band are too small to matter. The hollow square and the "
         "thin line below it show the shift over the control: where they differ, the sham moves "
         "it. For a promote perturbation, a fair judge lies in the band; for a detract one, which "
-        "makes the answer worse, a good judge lies left of it. The shift of judges of pairs is "
-        "the mean preference shift (MPS); shifts of ratings are in standard deviations of the "
-        "judge's control ratings, or in pass rate."
+        "makes the answer worse, a good judge lies left of it. Shifts are mean preference shifts "
+        "(MPS); those of ratings are in standard deviations of the control ratings, or in pass "
+        "rate."
     ),
 )
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:

@@ -4,6 +4,7 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 
+from schemas.results import Gates
 from tasks.charts import CHARTS
 from tasks.drawing.render import inline_svg
 
@@ -44,7 +45,7 @@ def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> N
         },
         {"wave": "n1", "measure": "position_drift", "estimate": -0.02, **WHOLE},
     ]
-    (panel,) = drift_strip(drifts=make_drifts(rows))
+    (panel,) = drift_strip(drifts=make_drifts(rows), gates=Gates.empty())
     shown, last = texts(panel), ".31 [.10,\N{NO-BREAK SPACE}.50]"
     assert {last, "alert", "none", "not measured", "not asked", "n1", "n3"} <= set(shown)
     assert {"shift", "padding", "position gap", "verdicts"} <= set(shown)
@@ -64,7 +65,7 @@ def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> N
 
 def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None:
     rows = [{"wave": "n1"}, {"wave": "n1", "judge": "b", "simulated": True}]
-    titles = [texts(panel) for panel in drift_strip(drifts=make_drifts(rows))]
+    titles = [texts(panel) for panel in drift_strip(drifts=make_drifts(rows), gates=Gates.empty())]
     assert "a" in titles[0]
     assert "b (simulated)" in titles[1]
     # A single wave is named once, below its mark.
@@ -73,7 +74,7 @@ def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None
 
 def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
     rows = [{"wave": f"n{n:02}"} for n in range(45)]
-    (panel,) = drift_strip(drifts=make_drifts(rows))
+    (panel,) = drift_strip(drifts=make_drifts(rows), gates=Gates.empty())
     assert "the last 30 of 45 waves; significance level .011 per wave" in texts(panel)
     assert {"n15", "n44"} <= set(texts(panel))
     assert "n14" not in texts(panel)
@@ -82,8 +83,8 @@ def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
 def test_a_new_baseline_is_drawn(make_drifts: Make) -> None:
     rows = [{"wave": f"n{n}"} for n in (1, 2)]
     later = [{"wave": "n3", "epoch": 2, "base": "n2"}]
-    (plain,) = drift_strip(drifts=make_drifts([*rows, {"wave": "n3"}]))
-    (marked,) = drift_strip(drifts=make_drifts([*rows, *later]))
+    (plain,) = drift_strip(drifts=make_drifts([*rows, {"wave": "n3"}]), gates=Gates.empty())
+    (marked,) = drift_strip(drifts=make_drifts([*rows, *later]), gates=Gates.empty())
     assert (layers(plain, "rule"), layers(marked, "rule")) == ([[]], [[{"at": 1}]])
     assert layers(marked, "point")[0] == layers(plain, "point")[0]
 
@@ -91,11 +92,25 @@ def test_a_new_baseline_is_drawn(make_drifts: Make) -> None:
 def test_hostile_names_are_drawn_as_texts(make_drifts: Make) -> None:
     name = "<script>$x$" + "y" * 80
     (panel,) = drift_strip(
-        drifts=make_drifts([{"judge": name, "wave": "n1", "perturbation": name}])
+        drifts=make_drifts([{"judge": name, "wave": "n1", "perturbation": name}]),
+        gates=Gates.empty(),
     )
     assert "<script" not in inline_svg(panel)
     assert any(t.startswith("<script>$x$") for t in texts(panel))
 
 
 def test_nothing_watched_draws_nothing(make_drifts: Make) -> None:
-    assert drift_strip(drifts=make_drifts([{"wave": "n1"}]).clear()) == []
+    assert drift_strip(drifts=make_drifts([{"wave": "n1"}]).clear(), gates=Gates.empty()) == []
+
+
+def test_the_gate_s_verdict_stands_above_the_changes(make_drifts: Make) -> None:
+    row = {"dataset": "demo", "judge": "a", "prompt": "plain", "wave": "n2", "mode": "any"}
+    numbers = {"value": 0.02, "low": -0.1, "high": 0.14, "tolerance": 0.05}
+    last = row | numbers | {"gate": "drift", "verdict": "inconclusive"}
+    earlier = last | {"wave": "n1", "verdict": "pass"}
+    gates = Gates.draft(pl.DataFrame([earlier, last, last | {"gate": "validity"}]))
+    drifts = make_drifts([{"wave": "n1", **row}, {**row, **WHOLE}])
+    (panel,) = drift_strip(drifts=drifts, gates=gates)
+    assert panel["title"]["subtitle"][0] == (
+        "gate: inconclusive (.02 [\N{MINUS SIGN}.10,\N{NO-BREAK SPACE}.14]; limit .05)"
+    )

@@ -144,7 +144,8 @@ def test_charts_have_distinct_places_and_short_explanations() -> None:
 
 
 def test_a_page_has_the_charts_of_its_frames() -> None:
-    study = ("estimates", "findings", "drifts", "rankings", "jury_findings", "panel_members")
+    study = ("estimates", "findings", "drifts", "gates", "rankings", "jury_findings")
+    study += ("panel_members",)
     calibration = ("alt_tests", "advantages")
     assert [c.order for c in charts_of(*study)] == [1, 2, 3, 4, 5, 6]
     assert [c.name for c in charts_of(*calibration, "agreement")] == [
