@@ -23,6 +23,7 @@ from tasks.results import results_of_file
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
+pytestmark = pytest.mark.usefixtures("computed_once")
 SHARES = {
     "asr",
     "sham_floor",

@@ -1,17 +1,15 @@
 import json
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from flows.cli import measure as command
 from flows.cli.main import main
 from schemas.judging import SIDES
 
 Row = dict[str, Any]
+pytestmark = pytest.mark.usefixtures("computed_once")
 
 
 def ballots(
@@ -39,31 +37,6 @@ def attack(judge: str, before: tuple[str, str], after: tuple[str, str], **more: 
         (after, {"arm": "experimental", "perturbation": "boast", "kind": "promote"}),
     ]
     return [row for choices, arm in arms for row in ballots(judge, choices, **arm, **more)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _computed_once() -> Iterator[None]:
-    """Compute the results of equal votes once: these tests are about how results are shown."""
-    known: dict[Any, Any] = {}
-    results, rows = command.results_of_votes, command._query_temporary
-
-    def once(key: Any, compute: Any) -> Any:
-        if key not in known:
-            known[key] = compute()
-        return known[key]
-
-    def results_once(log: Any, mode: str, other: object) -> Any:
-        assert other is None
-        return once((log.write_ndjson(), mode), partial(results, log, mode))
-
-    # Results are kept, so their ids are not those of others.
-    def rows_once(concluded: Any, query: str) -> Any:
-        return once((id(concluded), query), partial(rows, concluded, query))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "results_of_votes", results_once)
-        patch.setattr(command, "_query_temporary", rows_once)
-        yield
 
 
 @pytest.fixture
