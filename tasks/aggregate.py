@@ -139,9 +139,9 @@ def text_sizes() -> list[pl.Expr]:
 
 
 @cache
-def _engine() -> duckdb.DuckDBPyConnection:
-    """Return an empty database in memory, which takes 15 ms to make."""
-    return duckdb.connect()
+def _engine(*, many: bool) -> duckdb.DuckDBPyConnection:
+    """Return an empty database in memory, which takes 15 ms to make; few rows need one thread."""
+    return duckdb.connect(config={} if many else {"threads": 1})
 
 
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
@@ -170,7 +170,7 @@ def count_coded(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
             "from 0, or leave some out."
         )
     codes = pl.col(NAMES).cast(pl.Categorical).to_physical()
-    with _engine().cursor() as connection:
+    with _engine(many=vote_log.height > MANY_ROWS).cursor() as connection:
         lend(connection, "vote_log", vote_log.with_columns(codes, study=pl.lit("")))
         connection.execute("set variable study = ''")
         counted = fetch(connection, TALLIES)
