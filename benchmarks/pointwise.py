@@ -223,17 +223,16 @@ def recovery(items: int, seed: int) -> pl.DataFrame:
 def contrasts(one: Judge, other: Judge, items: int, studies: int, seed: int) -> pl.DataFrame:
     """Return, as :func:`coverage` does, how well differences between two judges are measured."""
     frames = []
-    with formulas_only():
-        for first in range(0, studies, BATCH // items):
-            # Each study is a dataset of two judges, who grade answers of their own quality.
-            some = min(BATCH // items, studies - first)
-            both = [
-                ratings(judge, items, some, seed + studies * at + first).with_columns(
-                    dataset=pl.col("judge"), judge=pl.lit(name)
-                )
-                for at, (name, judge) in enumerate({"a": one, "b": other}.items())
-            ]
-            frames.append(STATISTICS["rating_contrast"].draft(ratings=pl.concat(both)))
+    for first in range(0, studies, BATCH // items):
+        # Each study is a dataset of two judges, who grade answers of their own quality.
+        some = min(BATCH // items, studies - first)
+        both = [
+            ratings(judge, items, some, seed + studies * at + first).with_columns(
+                dataset=pl.col("judge"), judge=pl.lit(name)
+            )
+            for at, (name, judge) in enumerate({"a": one, "b": other}.items())
+        ]
+        frames.append(STATISTICS["rating_contrast"].draft(ratings=pl.concat(both)))
     true = [truths(judge) for judge in (one, other)]
     known = {
         f"{what}_sham_contrast": true[0][name] - true[1][name]

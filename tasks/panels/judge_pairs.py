@@ -22,7 +22,7 @@ from tasks.inference.bootstrap import (
 )
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.permutation import Pairs, Sums
+from tasks.inference.permutation import SEED, Pairs, Sums, Tested
 from tasks.panels.panels import Panel, panels, panels_of_prompts, several_prompts
 
 Floats = NDArray[np.float64]
@@ -150,6 +150,17 @@ class Test(NamedTuple):
     name: pl.Series
     seed: pl.Series
     """Seed of its random draws; null where it draws none."""
+
+
+def swapped(tested: Tested) -> Test:
+    """Describe a test that swapped the labels of the two judges of each pair."""
+    swaps, exhaustive = pl.Series(tested.swaps), pl.Series(tested.exhaustive)
+    every, drawn = pl.format("all {} swaps", swaps), pl.format("{} random swaps", swaps)
+    found = pl.select(
+        name=pl.when(exhaustive).then(every).otherwise(drawn),
+        seed=pl.when(~exhaustive).then(pl.lit(SEED, pl.Int64)),
+    )
+    return Test(tested.p_value, found["name"], found["seed"])
 
 
 class Part(NamedTuple):

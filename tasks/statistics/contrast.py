@@ -14,7 +14,7 @@ from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, newcombe, t_interval
 from tasks.inference.linearised_errors import have_enough, over, ratio_difference
-from tasks.inference.permutation import SEED, Pairs, Tested, sign_test, swap_rates, swap_sums
+from tasks.inference.permutation import Pairs, sign_test, swap_rates, swap_sums
 from tasks.panels.judge_pairs import (
     Duel,
     Floats,
@@ -27,6 +27,7 @@ from tasks.panels.judge_pairs import (
     none_drawn,
     numbers_of,
     part_of,
+    swapped,
 )
 from tasks.panels.panels import Panel, primary_shift
 from tasks.statistics import Rows, statistic
@@ -136,7 +137,7 @@ def _shifts(duel: Duel) -> Part:
     name = SHIFT[panel.over_sham]
     if not by_chance():
         return part_of(duel, name, both, moments)
-    test = _swapped(swap_sums(pairs, duel.sums("shift", first, second)))
+    test = swapped(swap_sums(pairs, duel.sums("shift", first, second)))
     columns = {"shift": (first, second), "measured": duel.of_pairs("measured", both)}
     ends = duel.bounds(columns, both, _mean_gap)
     return part_of(duel, name, both, moments, test=test, ends=ends)
@@ -169,7 +170,7 @@ def _rates(duel: Duel) -> Part:
         return part_of(duel, "asr_contrast", in_v, found, lost=lost)
     totals = (k[0] + k[1]).sum(axis=0), (v[0] + v[1]).sum(axis=0)
     sums = duel.sums("hit", *k), duel.sums("counted", *v)
-    test = _swapped(swap_rates(duel.pairs, *sums, totals))
+    test = swapped(swap_rates(duel.pairs, *sums, totals))
     columns = {"hit": k, "counted": v}
     ends = duel.bounds(columns, in_v, _rate_gap)
     return part_of(duel, "asr_contrast", in_v, found, test=test, ends=ends, lost=lost)
@@ -242,13 +243,3 @@ def _wilson(hits: Floats, counted: Floats) -> Floats:
     """Return the rates of cells with their intervals, shape (3, cells)."""
     found = intervals.proportions(intervals.table_moments(hits, counted))
     return found.select("estimate", "low", "high").to_numpy().T
-
-
-def _swapped(tested: Tested) -> Test:
-    swaps, exhaustive = pl.Series(tested.swaps), pl.Series(tested.exhaustive)
-    every, drawn = pl.format("all {} swaps", swaps), pl.format("{} random swaps", swaps)
-    found = pl.select(
-        name=pl.when(exhaustive).then(every).otherwise(drawn),
-        seed=pl.when(~exhaustive).then(pl.lit(SEED, pl.Int64)),
-    )
-    return Test(tested.p_value, found["name"], found["seed"])

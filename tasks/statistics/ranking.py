@@ -36,7 +36,7 @@ from tasks.panels.panels import (
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
 from tasks.statistics.contrast import compare_shifts
-from tasks.statistics.rating_shift import TINY
+from tasks.statistics.rating_shift import linearised_shift
 
 Floats = NDArray[np.float64]
 Judge = tuple[str, str]
@@ -79,9 +79,8 @@ def ranking(
         Per perturbation a row ``rank`` per judge, with the 2.5 and 97.5 percentiles of its rank in
         2000 cluster bootstraps of all judges jointly (the same resampled questions); and a row
         ``tier`` per judge and letter (``subgroup``; a is 1): judges that share a letter do not
-        differ at .05 by the test of ``mps_contrast``, after Holm over pairs of ranked judges.
-        For grades the test swaps linearised shifts, which count the error of the standard
-        deviation.
+        differ at .05 by the test of ``mps_contrast`` or ``rating_contrast``, after Holm over pairs
+        of ranked judges.
 
     Notes
     -----
@@ -131,12 +130,7 @@ def _rated(ratings: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.Expr]]:
 
 
 def standardised() -> pl.Expr:
-    """Return linearised shifts in standard deviations of control: their mean is the effect.
-
-    ``e + (d_i - D) / s - e / (2 s^2) ((q_i - Q) - 2 Y (y_i - Y))`` with ``e = D / s``: the error of
-    their mean is that of the delta method (``rating_shift_sd``). Null if all control ratings are
-    equal.
-    """
+    """Return a judge's linearised shifts in standard deviations of control, for panels."""
     base = pl.when("over_sham").then("sham_points").otherwise("control_points")
     shift = pl.col("experimental_points") - base
     known = shift.is_not_null() & pl.col("control_points").is_not_null()
@@ -144,12 +138,7 @@ def standardised() -> pl.Expr:
         pl.when(known).then(each)
         for each in (shift, pl.col("control_points"), pl.col("control_square"))
     )
-    mean, level, square = (each.mean().over(CELL) for each in (d, y, q))
-    variance = square - level**2
-    variance = pl.when(variance > TINY * square.clip(lower_bound=1.0)).then(variance)
-    effect = mean / variance.sqrt()
-    of_deviation = (q - square) - 2 * level * (y - level)
-    return effect + (d - mean) / variance.sqrt() - effect / (2 * variance) * of_deviation
+    return linearised_shift(d, y, q, CELL)
 
 
 def _movable() -> pl.Expr:

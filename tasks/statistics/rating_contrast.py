@@ -8,12 +8,15 @@ from schemas.calibration import Ratings
 from schemas.keys import BETWEEN
 from tasks.counting.cells import differences
 from tasks.counting.primary_endpoint import over_shams
+from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.linearised_errors import Sums
+from tasks.inference.linearised_errors import Sums as Totals
+from tasks.inference.permutation import Pairs, Sums, swap_sums
+from tasks.panels.judge_pairs import BARE, swapped
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
-from tasks.statistics.rating_shift import ENDS, SUMS, UNMOVED, in_deviations
+from tasks.statistics.rating_shift import ENDS, SUMS, UNMOVED, in_deviations, linearised_shift
 
 PERTURBED = ("dataset", "wave", "mode", "perturbation")
 OTHER = "_other"
@@ -58,13 +61,16 @@ def rating_contrast(ratings: DataFrame[Ratings]) -> Rows:
     -------
     Estimates
         One row per perturbation and pair, of judges that both grade or both pass; the other judge
-        is the ``subgroup``, with its prompt (``judge / prompt``) if that is another one. Grades by
-        the delta method, passes by cluster linearisation.
+        is the ``subgroup``, with its prompt (``judge / prompt``) if that is another one. Intervals
+        of grades by the delta method, of passes by cluster linearisation. p-values come from
+        swapping the two judges' labels within clusters, as in ``mps_contrast``; grades swap their
+        shifts in standard deviations, linearised so that they count the error of the deviation.
 
     Notes
     -----
     p-values are raw; the mart ``contrasts`` adjusts them over all pairs of a perturbation (Holm).
-    Pairs with a judge that passes or fails every answer have no interval: nothing could move it.
+    A pair with p above .1 after 1000 draws is not drawn further. Pairs with a judge that passes or
+    fails every answer have no interval and no p-value: nothing could move it.
 
     References
     ----------
@@ -90,9 +96,15 @@ def rating_contrast(ratings: DataFrame[Ratings]) -> Rows:
         if graded.height:
             sums = (*SUMS, *(f"{name}{OTHER}" for name in SUMS))
             parts = summed(graded, sums, lambda sums: _apart(sums).estimate)
-            found.append(linearised(NAMES["rating"][over_sham], parts, _apart))
+            compared = linearised(NAMES["rating"][over_sham], parts, _apart)
+            one, other = (_linear(end) for end in ("", OTHER))
+            found.append(_with_swaps(compared, graded.with_columns(apart=one - other)))
         if passed.height:
-            found.append(_of_passes(NAMES["pass"][over_sham], passed))
+            rows = _of_passes(NAMES["pass"][over_sham], passed)
+            some = passed.filter(~pl.col("alike"), "counted")
+            found.append(
+                _with_swaps(rows, some.with_columns(apart=pl.col("d") - pl.col(f"d{OTHER}")))
+            )
     return found
 
 
@@ -141,7 +153,48 @@ def _pairs(shifts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _apart(sums: dict[str, Sums]) -> Linear:
+def _linear(end: str) -> pl.Expr:
+    """Return the linearised shifts of one judge of each pair, on the answers of both."""
+    d, y, q = (pl.when("counted").then(f"{name}{end}") for name in SUMS)
+    return linearised_shift(d, y, q, PART)
+
+
+def _with_swaps(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """Set the p-values to those of swapping the two judges' labels within clusters.
+
+    ``items`` have ``apart``, the difference of the two judges; null where it does not count. It is
+    the test of :func:`tasks.statistics.contrast.compare_shifts`, which the ranking uses.
+    """
+    counted = items.filter(pl.col("apart").is_finite())
+    if not by_chance() or counted.is_empty():
+        return rows
+    tests = pl.concat(_swaps(some) for some in counted.partition_by(PERTURBED))
+    known = pl.col("_p_value").is_not_null() & (pl.col("clusters") > 1)
+    method = pl.format("{}; {}", pl.col("method").replace("none", BARE), "_test")
+    return (
+        rows.join(tests, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(
+            p_value=pl.when(known).then("_p_value").otherwise("p_value"),
+            method=pl.when(known).then(method).otherwise("method"),
+            seed=pl.coalesce("seed", pl.when(known).then("_seed")),
+        )
+        .select(rows.columns)
+    )
+
+
+def _swaps(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the test of each pair under one perturbation."""
+    groups = grouped(items)
+    pairs = groups.cells.height
+    apart = groups.table(groups.by_cluster(items["apart"]), slice(0, pairs))
+    none = np.zeros(pairs, np.intp)
+    test = swapped(swap_sums(Pairs(none, none), Sums(np.empty((0, 1)), apart.T)))
+    return groups.cells.select(
+        *PART, _p_value=pl.Series(test.p_value), _test=test.name, _seed=test.seed
+    )
+
+
+def _apart(sums: dict[str, Totals]) -> Linear:
     one = in_deviations(sums)
     other = in_deviations({"n": sums["n"], **{name: sums[f"{name}{OTHER}"] for name in SUMS}})
     slopes = one.slopes | {f"{name}{OTHER}": -slope for name, slope in other.slopes.items()}

@@ -1,5 +1,7 @@
 """How far a perturbation moves ratings and pass rates: the pointwise primary endpoint."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -227,6 +229,22 @@ def in_deviations(sums: dict[str, Sums]) -> Linear:
     slopes = {"d": over(1.0, n * deviation), "y": over(-2 * mean * slope, n), "q": over(slope, n)}
     slopes = {name: np.nan_to_num(values) for name, values in slopes.items()}
     return Linear(effect, slopes, reason=np.where(n > 0, CONSTANT, NOBODY))
+
+
+def linearised_shift(d: pl.Expr, y: pl.Expr, q: pl.Expr, by: Sequence[str]) -> pl.Expr:
+    """Return shifts in standard deviations of control, linearised: their mean is the effect.
+
+    ``e + (d_i - D) / s - e / (2 s^2) ((q_i - Q) - 2 Y (y_i - Y))`` with ``e = D / s``: the error of
+    their mean is that of the delta method (:func:`in_deviations`). Null if all control ratings are
+    equal. ``d``, ``y`` and ``q`` are as in :func:`deviations`, and null together; means are of the
+    rows with equal values of ``by``.
+    """
+    mean, level, square = (each.mean().over(by) for each in (d, y, q))
+    variance = square - level**2
+    variance = pl.when(variance > TINY * square.clip(lower_bound=1.0)).then(variance)
+    effect = mean / variance.sqrt()
+    of_deviation = (q - square) - 2 * level * (y - level)
+    return effect + (d - mean) / variance.sqrt() - effect / (2 * variance) * of_deviation
 
 
 NOBODY = "no sample has readable ratings in the arms that are compared and in control"

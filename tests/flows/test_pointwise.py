@@ -58,6 +58,30 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
 
 
 @pytest.mark.slow
+def test_judges_share_a_letter_unless_their_contrast_is_significant(
+    voirdire: Voirdire, warehouse: Warehouse
+) -> None:
+    names = ("dazzled", "fair", "fussy", "hasty", "leaning")
+    judges = [word for name in names for word in ("--judge", f"offline/{name}")]
+    kinds = ("--perturbation", "fake_reference", "--perturbation", "gender_bias")
+    asked = (*judges, *kinds, "--prompt", "binary_v1", "--limit", "25")
+    done = voirdire("audit", "quick", *asked)
+    assert done.returncode == 0, done.stderr
+    compared = warehouse.query("""
+        select c.perturbation, p_holm < .05 as differ, one.tier as tier, two.tier as other_tier,
+            one.n = c.n and two.n = c.n as same
+        from mart.contrasts as c
+        join mart.ranking as one using (perturbation, judge)
+        join mart.ranking as two on two.perturbation = c.perturbation and two.judge = c.other
+    """)
+    assert compared.height == 20
+    assert compared["same"].all()
+    assert set(compared["differ"]) == {True, False}
+    for row in compared.to_dicts():
+        assert row["differ"] == {*row["tier"]}.isdisjoint(row["other_tier"]), row
+
+
+@pytest.mark.slow
 def test_grades_beside_comparisons_and_with_references(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
