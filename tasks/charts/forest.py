@@ -62,12 +62,11 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
     title="How far each perturbation moves each judge",
     reading=(
         "Each row is a judge. The dot is its shift (over the sham where there is one), the line "
-        "its 95 % interval; shifts in the band are too small to matter. The hollow square and the "
-        "thin line below it show the shift over the control: where they differ, the sham moves "
-        "it. For a promote perturbation, a fair judge lies in the band; for a detract one, which "
+        "its 95 % interval; shifts in the band are too small to matter. The hollow square and "
+        "thin line below show the shift over the control: where they differ, the sham moves it. "
+        "For a promote perturbation, a fair judge lies in the band; for a detract one, which "
         "makes the answer worse, a good judge lies left of it. Shifts are mean preference shifts "
-        "(MPS); those of ratings are in standard deviations of the control ratings, or in pass "
-        "rate."
+        "(MPS); of ratings, standard deviations of the control ratings, or pass rates."
     ),
 )
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:
