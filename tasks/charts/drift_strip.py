@@ -6,7 +6,6 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.keys import JUDGE
 from schemas.results import Drifts, Gates
 from tasks.charts import chart
 from tasks.drawing.names import Name
@@ -51,6 +50,10 @@ SIZES = {"quiet": 16, "suspect": 48, "alert": 64, "not measured": 24}
 TONES = {"alert": "bad", "suspect": "good"}
 
 
+WHO = ("dataset", "judge", "prompt")
+"""What tells panels apart."""
+
+
 @chart(
     order=6,
     title="Has a judge changed?",
@@ -66,7 +69,9 @@ TONES = {"alert": "bad", "suspect": "good"}
 )
 def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec]:
     """Draw a panel per judge, a row per measure and perturbation, a mark per wave."""
-    verdicts = {tuple(row[c] for c in JUDGE): row for row in gates.filter(gate="drift").to_dicts()}
+    # By wave, so that the last one stays.
+    known = gates.filter(gate="drift").sort("wave").to_dicts()
+    verdicts = {tuple(row[column] for column in WHO): row for row in known}
     named = with_who(drifts.with_columns(label=pl.col("wave")).with_columns(wave=pl.lit("")))
     judges = named.sort("who").partition_by("who", maintain_order=True)
     return [_panel(rows, verdicts) for rows in judges]
@@ -80,7 +85,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
         "measure", "perturbation", maintain_order=True
     )
     rows = [_row(cell.to_dicts(), waves[-1]) for cell in cells]
-    judge = (*(found[column][0] for column in JUDGE if column != "wave"), waves[-1])
+    judge = tuple(found[column][0] for column in WHO)
     who, simulated = found["who"][0], bool(found["simulated"].any())
     begun = shown.filter(pl.col("epoch") > 1)["base"].unique().sort()
     bases = [{"at": waves.index(base)} for base in begun if base in waves]
@@ -121,7 +126,7 @@ def _verdict(gate: Row | None) -> str:
     change = measured("", gate["value"], gate["low"], gate["high"]).strip()
     limit = f"; limit {number(gate['tolerance'])}" if change and gate["tolerance"] else ""
     why = f" ({change}{limit})" if change else ""
-    return f"gate: {gate['verdict']}{why}"
+    return f"gate of {clip(clean(gate['wave']), 16)}: {gate['verdict']}{why}"
 
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:

@@ -107,10 +107,11 @@ def test_the_gate_s_verdict_stands_above_the_changes(make_drifts: Make) -> None:
     row = {"dataset": "demo", "judge": "a", "prompt": "plain", "wave": "n2", "mode": "any"}
     numbers = {"value": 0.02, "low": -0.1, "high": 0.14, "tolerance": 0.05}
     last = row | numbers | {"gate": "drift", "verdict": "inconclusive"}
+    # The last wave that has a verdict: another study may have asked in later ones.
     earlier = last | {"wave": "n1", "verdict": "pass"}
     gates = Gates.draft(pl.DataFrame([earlier, last, last | {"gate": "validity"}]))
-    drifts = make_drifts([{"wave": "n1", **row}, {**row, **WHOLE}])
+    drifts = make_drifts([row, row | {"wave": "n3"}])
     (panel,) = drift_strip(drifts=drifts, gates=gates)
     assert panel["title"]["subtitle"][0] == (
-        "gate: inconclusive (.02 [\N{MINUS SIGN}.10,\N{NO-BREAK SPACE}.14]; limit .05)"
+        "gate of n2: inconclusive (.02 [\N{MINUS SIGN}.10,\N{NO-BREAK SPACE}.14]; limit .05)"
     )
