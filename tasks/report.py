@@ -11,6 +11,7 @@ from schemas.conclusions import JuryFindings
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
+from tasks.judging.vote_wording import order_text
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.progress import usd
 from tasks.reporting.advice import advice, not_measured, policy
@@ -63,6 +64,8 @@ LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY = 2000, 600, 600
 """Characters of a text, of a passage that did not change, and of a reply that an example shows."""
 MOST_NUMBERS = 2500
 """Rows of the table of all numbers: more make a page slow, and the warehouse has them."""
+ARMS = {"unperturbed": "control", "perturbed": "experimental"}
+"""Name of an arm whose replies an example shows -> the arm."""
 NO_NOISE = "no arm measures noise alone"
 
 
@@ -144,7 +147,7 @@ def report(
         every = numbers.filter(pl.col("mode").is_in([facts.mode, "any"]))
     name = "'" + facts.study.replace("'", "''") + "'"
     command = f"voirdire show {quote(facts.study)}"
-    shown = [] if examples is None else _examples(examples, facts.study)
+    shown = [] if examples is None else _examples(examples, facts)
     return page(
         TEMPLATE,
         facts=facts,
@@ -210,7 +213,7 @@ class Example(NamedTuple):
     target: list[Part]
     """The target, with what the perturbation removed and added."""
     replies: list[tuple[str, str]]
-    """Name of the arm and reply, verbatim but for its length."""
+    """Name of the arm with the order of the answers, and reply, verbatim but for its length."""
     commands: tuple[str, str]
     """What shows all of it: in the terminal, and on a page."""
 
@@ -226,8 +229,9 @@ class Examples(NamedTuple):
     pairs: list[Example]
 
 
-def _examples(rows: pl.DataFrame, study: str) -> list[Examples]:
+def _examples(rows: pl.DataFrame, facts: ReportFacts) -> list[Examples]:
     """Return the examples of each judge and perturbation, in the order given."""
+    several = facts.votes_per_pair > 1
     cells = with_who(rows.drop("category")).partition_by(
         "who", "perturbation", maintain_order=True, as_dict=True
     )
@@ -238,18 +242,20 @@ def _examples(rows: pl.DataFrame, study: str) -> list[Examples]:
             bool(cell["simulated"].any()),
             str(perturbation),
             cell["total"].item(0),
-            [_example(row, study) for row in cell.to_dicts()],
+            [_example(row, facts.study, several=several) for row in cell.to_dicts()],
         )
         for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
     ]
 
 
-def _example(row: Mapping[str, Any], study: str) -> Example:
-    about = f"{row['criterion']}: " if row["criterion"] else ""
+def _example(row: Mapping[str, Any], study: str, *, several: bool) -> Example:
+    # A single answer is compared repeat by repeat.
+    repeat = f"repeat {row['repeat'] + 1}" if several and row["repeat"] is not None else None
+    about = ", ".join(filter(None, (row["criterion"], repeat)))
+    about += ": " if about else ""
     before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
     sham = f" (sham: {row['sham']})" if row["sham"] else ""
     pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
-    replies = {"unperturbed": row["control_replies"], "perturbed": row["experimental_replies"]}
     return Example(
         row["sample"],
         shorten(row["question"], LONGEST_TEXT),
@@ -257,9 +263,11 @@ def _example(row: Mapping[str, Any], study: str) -> Example:
         shorten(row["anchor"] or "", LONGEST_TEXT),
         [_shortened(part) for part in changed_words(row["target"] or "", row["perturbed"] or "")],
         [
-            (arm, shorten(text or "", LONGEST_REPLY))
-            for arm, own in replies.items()
-            for text in own or ()
+            (", ".join(filter(None, (name, order_text(order)))), shorten(text or "", LONGEST_REPLY))
+            for name, arm in ARMS.items()
+            for order, text in zip(
+                row[f"{arm}_orders"] or (), row[f"{arm}_replies"] or (), strict=True
+            )
         ],
         (
             f"voirdire show {pair}",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tasks.judging.rated_votes import rating_text
+from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import printable
 from tasks.reporting.wording import count
 from tasks.rewriting.word_diff import Part, changed_words
@@ -13,10 +13,7 @@ from tasks.rewriting.word_diff import Part, changed_words
 MOST_CHARACTERS = 100_000
 """A longer text is shortened in the middle."""
 
-OTHER = {"anchor": "target", "target": "anchor"}
 CHANGED = {"experimental": "perturbed"}
-ORDERS = {"target alone": "", "alone": "", "anchor alone": "the anchor"}
-"""What a judge of single answers was shown -> what stands in place of the order."""
 
 
 class StudyLine(NamedTuple):
@@ -169,16 +166,15 @@ def _parts(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -> lis
 def vote_of(vote: Mapping[str, Any]) -> Vote:
     """Return a vote as a page shows it: which answer it chose, not which place."""
     first = vote["shown_first"]
-    places = {"first": first, "second": OTHER.get(first, first)}
     choice = vote["choice"] or "not cast"
     arm = CHANGED.get(vote["arm"], vote["arm"])
     named = f": {vote['perturbation']}" if vote["arm"] == "reworded" else ""
     cost, seconds = vote.get("cost_usd"), vote.get("seconds")
     return Vote(
         plain(f"{arm}{named}"),
-        ORDERS.get(first, f"{first} first"),
+        order_text(first),
         vote["repeat"] + 1,
-        plain(rating_text(vote["rating"]) if choice == "rated" else places.get(choice, choice)),
+        plain(choice_text(choice, first, vote["rating"])),
         choice in {"first", "second", "tie", "rated"},
         None if vote.get("reply") is None else plain(vote["reply"]),
         "" if seconds is None else f"{seconds:.1f}",

@@ -63,8 +63,8 @@ EXAMPLES = """
         (select max(wave) from mart.scorecard where study = $study)
     )
     window cell as (partition by dataset, judge, prompt, perturbation)
-    qualify row_number() over (cell order by place) <= $most
-    order by judge, prompt, dataset, perturbation, place
+    qualify row_number() over (cell order by place, criterion, repeat) <= $most
+    order by judge, prompt, dataset, perturbation, place, criterion, repeat
 """
 """Flipped pairs of one wave, the one named or the last: a few of each cell, drawn as above."""
 

@@ -1,5 +1,6 @@
 """An audit whose judge prompt shows one answer, as a user runs it."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
 
 
 @pytest.mark.slow
-def test_judges_share_a_letter_unless_their_contrast_is_significant(
+def test_letters_agree_with_contrasts_and_examples_show_one_repeat(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
     names = ("dazzled", "fair", "fussy", "hasty", "leaning")
@@ -79,6 +80,21 @@ def test_judges_share_a_letter_unless_their_contrast_is_significant(
     assert set(compared["differ"]) == {True, False}
     for row in compared.to_dicts():
         assert row["differ"] == {*row["tier"]}.isdisjoint(row["other_tier"]), row
+    flipped = warehouse.query("""
+        select f.judge, f.sample, f.repeat, f.control_replies, f.control_orders, t.reply
+        from mart.flipped_pairs as f
+        join mart.transcript as t using (study, judge, sample, repeat)
+        where t.arm = 'control' and t.shown_first = 'target alone'
+    """)
+    assert set(flipped["repeat"]) == {0, 1}
+    for row in flipped.to_dicts():
+        assert (row["control_replies"], row["control_orders"]) == ([row["reply"]], ["target alone"])
+    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    shown = re.findall(r"<h3>(.*?)</section>", page, re.DOTALL)
+    assert shown
+    for example in shown:
+        assert re.search(r"<strong>repeat [12]: (pass|fail) → ", example)
+        assert re.findall("<li>Reply, (.*?): ", example) == ["unperturbed", "perturbed"]
 
 
 @pytest.mark.slow

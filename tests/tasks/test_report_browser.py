@@ -32,8 +32,11 @@ EXAMPLE = {
     "anchor": "It is so.",
     "target": "It is not so.",
     "perturbed": "It is not so (Smith 2019).",
+    "repeat": None,
     "control_replies": [REPLY],
+    "control_orders": ["anchor"],
     "experimental_replies": ["B", "B"],
+    "experimental_orders": ["anchor", "target"],
     "total": 26,
 }
 Open = Callable[..., Page]
@@ -191,7 +194,8 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     assert f"Why? {EVIL}" in shown
     assert "anchor \N{RIGHTWARDS ARROW} target (sham: tie)" in shown
     assert example.locator("ins").all_inner_texts() == ["(Smith 2019)"]
-    assert f"Reply, unperturbed: {REPLY}" in shown
+    assert f"Reply, unperturbed, anchor first: {REPLY}" in shown
+    assert "Reply, perturbed, target first: B" in shown
     # The command can be pasted, whatever the names are.
     pair = "'my study' --judge acme/judge-1 --pair 'bloom/q 7/a2'"
     assert f"The whole pair: voirdire show {pair}" in shown

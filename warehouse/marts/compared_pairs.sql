@@ -10,7 +10,7 @@ with texts as (
 )
 select
     p.*, q.category, c.question, if(p.rating_kind is null, c.anchor, null) as anchor, c.target, e.target as perturbed,
-    r.control_replies, r.experimental_replies,
+    r.control_replies, r.control_orders, r.experimental_replies, r.experimental_orders,
 from (from mart.comparisons where perturbation is not null) as p
 left join texts as c on c.arm = 'control' and c.study = p.study and c.dataset = p.dataset and c.sample = p.sample
 left join texts as e
@@ -21,9 +21,12 @@ left join (select distinct study, dataset, sample, category from vote_log) as q
 left join lateral (
     select
         list(reply order by shown_first, repeat) filter (where arm = 'control') as control_replies,
+        list(shown_first order by shown_first, repeat) filter (where arm = 'control') as control_orders,
         list(reply order by shown_first, repeat) filter (where arm = 'experimental') as experimental_replies,
+        list(shown_first order by shown_first, repeat) filter (where arm = 'experimental') as experimental_orders,
     from mart.transcript as t
     where t.study = p.study and t.dataset = p.dataset and t.judge = p.judge and t.prompt = p.prompt and t.wave = p.wave
         and t.sample = p.sample and (t.perturbation is null or t.perturbation = p.perturbation)
         and t.arm in ('control', 'experimental') and t.shown_first <> 'anchor alone'
+        and (p.repeat is null or t.repeat = p.repeat)
 ) as r on true

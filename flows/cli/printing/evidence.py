@@ -13,7 +13,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from schemas.judging import SIDES
-from tasks.judging.rated_votes import rating_text
+from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
 from tasks.rewriting.word_diff import changed_words
 
@@ -157,10 +157,6 @@ def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]
     for each in _own(row, replies):
         arm = "perturbed" if each["arm"] == "experimental" else each["arm"]
         first = each["shown_first"]
-        order = "" if first.endswith("alone") else f", {first} first"
-        chosen = {"first": first, "second": "anchor" if first == "target" else "target"}
-        rated = each["choice"] == "rated"
-        verdict = (
-            rating_text(each["rating"]) if rated else chosen.get(each["choice"], each["choice"])
-        )
-        yield _labelled(f"{arm}{order}: {verdict}", each["reply"])
+        shown = ", ".join(filter(None, (arm, order_text(first))))
+        verdict = choice_text(each["choice"], first, each["rating"])
+        yield _labelled(f"{shown}: {verdict}", each["reply"])

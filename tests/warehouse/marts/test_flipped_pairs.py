@@ -14,6 +14,7 @@ def test_a_flipped_pair_has_its_texts_and_replies(judged: Warehouse) -> None:
     assert (row["target"], row["perturbed"]) == ("It is 4.", "It is 4, says Lee (2019).")
     assert row["control_replies"] == ["A it is [[A]]", "[[B]]"]
     assert row["experimental_replies"] == ["so well sourced: [[B]]", "cannot say"]
+    assert row["control_orders"] == row["experimental_orders"] == ["anchor", "target"]
 
 
 def test_a_changed_grade_is_no_changed_verdict(rated: Warehouse) -> None:
