@@ -1,5 +1,6 @@
 """Frames to and from DuckDB as Arrow streams, without pyarrow (30 MB and a slow import)."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -37,6 +38,20 @@ def fetch(
     sql: str,
     parameters: Sequence[Any] | Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Run one statement and return its rows; a frame without columns if it returns none."""
+    """Run one statement and return its rows; a frame without columns if it returns none.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name, which a frame cannot have.
+    """
     relation = connection.sql(sql, params=parameters)
-    return pl.DataFrame() if relation is None else pl.DataFrame(relation)
+    if relation is None:
+        return pl.DataFrame()
+    names = Counter(relation.columns)
+    if several := [name for name, count in names.items() if count > 1]:
+        raise ValueError(
+            f"more than one column of the result has the name {several[0]!r:.200}. Give each "
+            "another name, as in `column as name`."
+        )
+    return pl.DataFrame(relation)

@@ -1,4 +1,4 @@
--- What does a night cost? US dollars by judge and study, and of all in the night (UTC day); null where a price is unknown (mart.cost has tokens).
+-- What does a night cost? US dollars by judge, study and wave; night_usd: sum of the night (UTC day) over all studies, with --set study= over that one; null where a price is unknown (mart.cost has tokens).
 -- study: name of the study [all studies]
 -- days: how many days back [30]
 with nights as (

@@ -15,8 +15,9 @@ from flows.cli.query import show_numbers, show_query
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.conclusions import Recommendations
+from schemas.curation import Questions
 from schemas.frame import Frame
-from schemas.judging import Shifts, VoteLog
+from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, VoteLog, Votes
 from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
 from tasks.results import conclusions_of
@@ -230,6 +231,22 @@ def test_a_question_that_does_not_exist_is_one_clear_error(words: list[str], say
     assert says in done.stderr
 
 
+@pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
+def test_columns_of_one_name_are_one_clear_error(tmp_path: Path, form: str) -> None:
+    Warehouse(tmp_path / "w.duckdb").query("select 1")
+    query = "select a.judge, b.judge from ranking as a join ranking as b using (study)"
+    words = ["sql", query, "--warehouse", str(tmp_path / "w.duckdb")]
+    file = tmp_path / f"rows.{form}"
+    printed = [] if form == "parquet" else [["--format", form]]
+    for more in [*printed, ["--output", str(file)]]:
+        done = CliRunner().invoke(main, [*words, *more])
+        assert (done.exit_code, done.stdout) == (2, "")
+        [line] = done.stderr.splitlines()
+        assert "more than one column of the result has the name 'judge'" in line
+        assert "as in `column as name`" in line
+    assert not file.exists()
+
+
 def test_values_of_questions_are_never_sql(tmp_path: Path) -> None:
     path = ["--warehouse", str(tmp_path / "w.duckdb")]
     warehouse = Warehouse(tmp_path / "w.duckdb")
@@ -287,3 +304,43 @@ def test_a_question_about_all_studies_can_be_asked_of_one(tmp_path: Path) -> Non
 
     assert judges() == ["ada", "bob"]
     assert judges("--set", "study=yours") == ["bob"]
+
+
+def test_the_sum_of_a_night_is_of_the_studies_that_are_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    warehouse = Warehouse(path)
+    now = datetime.now(UTC)
+    judge = {"judge": "a/b", "provider": "a", "model": "b", "params": "{}", "system": ""}
+    prompt = {"prompt": "plain", "kind": "pair", "source": "s", "verdict": "tag"}
+    pair = {"pair_id": "p", "dataset": "d", "sample": "s", "cluster": "s", "arm": "control"}
+    pair |= {"question": "?", "anchor": "x", "target": "y"}
+    ballot = {
+        "pair_id": "p",
+        "judge": "a/b",
+        "prompt": "plain",
+        "wave": "",
+        "shown_first": "anchor",
+    }
+    vote = {"choice": "first", "raw": "", "seconds": 1.0, "attempts": 1, "cast_at": now}
+    for number, (study, cost) in enumerate({"mine": 0.25, "yours": 0.5}.items()):
+        run = first_row("audit", study, make_study("quick", {}), now)
+        warehouse.start_run({**run, "study": study, "state": "completed", "ended_at": now})
+        rows: list[tuple[type[Frame], dict[str, Any]]] = [
+            (Judges, {**judge, "simulated": False}),
+            (Prompts, {**prompt, "system": "", "user": "u"}),
+            (Questions, {"question_id": "s", "dataset": "d", "question": "?"}),
+            (Pairs, pair),
+            (Ballots, {**ballot, "ballot_id": study, "repeat": number}),
+            (Votes, {**vote, "ballot_id": study, "cost_usd": cost}),
+        ]
+        warehouse.save([Saving(m, m.of(pl.DataFrame([row]))) for m, row in rows], run=study)
+
+    def sums(*words: str) -> list[tuple[str, float, float]]:
+        asked = ["sql", "--ask", "cost_per_judge_per_night", *words, "--format", "json"]
+        done = CliRunner().invoke(main, [*asked, "--warehouse", str(path)])
+        return [(r["study"], r["cost_usd"], r["night_usd"]) for r in json.loads(done.stdout)]
+
+    assert sums() == [("mine", 0.25, 0.75), ("yours", 0.5, 0.75)]
+    assert sums("--set", "study=yours") == [("yours", 0.5, 0.5)]
+    listed = " ".join(CliRunner().invoke(main, ["sql"]).stdout.split())
+    assert "night_usd: sum of the night (UTC day) over all studies" in listed
