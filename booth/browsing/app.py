@@ -187,6 +187,7 @@ def _comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Response
         back=address(filters._replace(sample=None)),
         before=link(row["before"]),
         after=link(row["after"]),
+        alike=address(Filters(filters.study, judge=row["judge"], perturbation=row["perturbation"])),
         permanent=address(Filters(filters.study)._replace(**own), pair=row["id"]),
         textless=not found.texts and not row["texts"],
     )

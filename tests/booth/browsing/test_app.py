@@ -147,6 +147,18 @@ def test_one_comparison_has_texts_votes_and_neighbours(client: Client) -> None:
     assert "Question 0?" in client.get(kept.replace("&amp;", "&")).text
 
 
+def test_from_one_pair_all_of_its_judge_and_perturbation_are_reached(client: Client) -> None:
+    named = {"judge": "offline/random", "perturbation": "padding"}
+    rows = ROW.findall(client.get("/study/quick", params=named).text)
+    (sample,) = re.findall(r"Sample <bdi>([^<]+)", client.get(rows[0].replace("&amp;", "&")).text)
+    # What `voirdire browse quick --judge ... --perturbation ... --pair ...` opens.
+    text = client.get("/study/quick", params={**named, "sample": sample}).text
+    assert "1 of 1" in text
+    (alike,) = re.findall(r'<a href="([^"]+)">all comparisons of this judge and pert', text)
+    assert len(rows) > 1
+    assert ROW.findall(client.get(alike.replace("&amp;", "&")).text) == rows
+
+
 def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client: Client) -> None:
     assert "people: anchor" in client.get("/study/quick?disagree=1&pair=").text
     listed = client.get("/study/quick-people").text
