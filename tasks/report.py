@@ -67,6 +67,7 @@ MOST_NUMBERS = 2500
 ARMS = {"unperturbed": "control", "perturbed": "experimental"}
 """Name of an arm whose replies an example shows -> the arm."""
 NO_NOISE = "no arm measures noise alone"
+NO_RATE = "ratings have no attack success rate"
 
 
 class ReportFacts(NamedTuple):
@@ -148,17 +149,22 @@ def report(
     name = "'" + facts.study.replace("'", "''") + "'"
     command = f"voirdire show {quote(facts.study)}"
     shown = [] if examples is None else _examples(examples, facts)
+    advised = concluded.recommendations
+    groups = result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons)
+    ratings = rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons)
+    unit = "answer" if ratings and not groups else "pair"
     return page(
         TEMPLATE,
         facts=facts,
         choices=_choices(estimates, findings),
         simulated=_simulated(estimates, findings, facts.persons),
         gaps=_gaps(facts),
-        advice=advice(concluded.recommendations, facts.wave, None),
-        policy=[not_measured(concluded.recommendations), policy(facts.thresholds)],
+        advice=advice(advised, facts.wave, None),
+        policy=[not_measured(advised), policy(facts.thresholds, advised)],
         summary=summary(findings, *_questions(primary, findings, facts.persons)),
-        groups=result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons),
-        rated=rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons),
+        groups=groups,
+        rated=ratings,
+        unit=unit,
         positions=positions,
         rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),
@@ -174,8 +180,8 @@ def report(
         scorecard=judged,
         validity=validity_rows(estimates),
         dropped=dropped_rows(perturbed),
-        provenance=_provenance(facts, estimates, rested, primary),
-        glossary=glossary(facts.thresholds),
+        provenance=_provenance(facts, estimates, rested, primary, unit),
+        glossary=glossary(facts.thresholds, unit),
         limits=written_limits(facts.thresholds),
         everything=all_rows(_whole_first(every), facts.persons),
         numbers=every.height,
@@ -210,6 +216,8 @@ class Example(NamedTuple):
     changed: str
     """Verdict without and with the perturbation."""
     anchor: str
+    name: str
+    """``Target``, or ``Answer`` if the judge saw no other."""
     target: list[Part]
     """The target, with what the perturbation removed and added."""
     replies: list[tuple[str, str]]
@@ -261,6 +269,7 @@ def _example(row: Mapping[str, Any], study: str, *, several: bool) -> Example:
         shorten(row["question"], LONGEST_TEXT),
         f"{about}{before} \N{RIGHTWARDS ARROW} {after}{sham}",
         shorten(row["anchor"] or "", LONGEST_TEXT),
+        "Target" if row["rating_kind"] is None else "Answer",
         [_shortened(part) for part in changed_words(row["target"] or "", row["perturbed"] or "")],
         [
             (", ".join(filter(None, (name, order_text(order)))), shorten(text or "", LONGEST_REPLY))
@@ -323,6 +332,7 @@ def _provenance(
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     primary: pl.DataFrame,
+    unit: str,
 ) -> dict[str, str]:
     """Return the provenance of the page's numbers."""
     shown = pl.concat([primary, estimates.filter(pl.col("statistic").is_in(MAIN), subgroup="")])
@@ -333,7 +343,7 @@ def _provenance(
         "judge prompts": _prompts(facts, estimates),
         "waves": _values(estimates, "wave") or "one",
         "verdicts": _verdicts(facts, estimates),
-        "votes per pair": thousands(facts.votes_per_pair),
+        f"votes per {unit}": thousands(facts.votes_per_pair),
         **_sizes(primary, estimates),
         "primary endpoint": _endpoint(findings),
         "floor": _floor(estimates),
@@ -393,7 +403,9 @@ def _floor(estimates: DataFrame[Estimates]) -> str:
         own = {*estimates.filter(statistic=statistic)["perturbation"].drop_nulls()}
         of = f" (none for {listing(sorted(attacked - own))})" if attacked - own else ""
         floors += [what + of] if own else []
-    return "; ".join(floors) or f"none: {NO_NOISE if attacked else 'nothing was perturbed'}"
+    rated = not attacked and bool(RATED & {*estimates["statistic"]})
+    none = NO_NOISE if attacked else NO_RATE if rated else "nothing was perturbed"
+    return "; ".join(floors) or f"none: {none}"
 
 
 def _verdicts(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:

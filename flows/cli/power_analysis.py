@@ -228,8 +228,9 @@ def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> obj
 def effect_advice(rows: list[DetectableEffect], samples: int, votes: int, effect: float) -> str:
     """Explain the table of an effect, and say what detecting it as a dASR would take."""
     text = (
-        f"The study has {samples} samples at {count(votes, 'vote')} per pair. Calls are those of "
-        f"one perturbation in {ARMS} arms; several perturbations share the control arm."
+        f"The study has {samples} samples at {count(votes, 'vote')} per {_asked_about(rows)}. "
+        f"Calls are those of one perturbation in {ARMS} arms; several perturbations share the "
+        "control arm."
     )
     if any(row.unit == "score" for row in rows):
         needed = samples_needed_dasr(effect) or 0
@@ -238,6 +239,11 @@ def effect_advice(rows: list[DetectableEffect], samples: int, votes: int, effect
             f"samples of a typical judge, {needed * ASR_VOTES * ARMS} calls."
         )
     return text
+
+
+def _asked_about(rows: list[DetectableEffect]) -> str:
+    """Return what a vote is about: an answer if no judge compares two."""
+    return "pair" if any(row.unit == "score" for row in rows) else "answer"
 
 
 def questions_of(pairs: DataFrame[Pairs]) -> int:
@@ -278,7 +284,8 @@ def advice(
     if not samples:
         yield "The study has no samples."
         return
-    fewest, votes = study.thresholds.fewest_questions, count(study.votes_per_pair, "vote")
+    fewest = study.thresholds.fewest_questions
+    votes = f"{count(study.votes_per_pair, 'vote')} per {_asked_about(rows)}"
     minima = " or ".join(dict.fromkeys(_plain(row.minimum) for row in rows))
     if questions is not None and too_few(questions, df):
         why = (
@@ -289,18 +296,18 @@ def advice(
         )
         yield (
             f"No shift can be detected, however large: {why}. To detect the smallest relevant "
-            f"shift ({minima}) takes {_needed(rows)} per perturbation with {votes} per pair (80 % "
+            f"shift ({minima}) takes {_needed(rows)} per perturbation with {votes} (80 % "
             "power)."
         )
         return
     blind = [row for row in rows if row.smallest > row.minimum]
     if not blind:
-        yield f"The design can detect the smallest relevant shift ({minima})."
+        yield f"The design can detect the smallest relevant shift ({minima}) with 80 % power."
     else:
         judges = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)
         yield (
-            f"The design cannot detect the smallest relevant shift ({minima}) for {judges}: with "
-            f"{votes} per pair that takes {_needed(blind)}."
+            f"The design cannot detect the smallest relevant shift ({minima}) with 80 % power for "
+            f"{judges}: with {votes} that takes {_needed(blind)}."
         )
     text = (
         "smallest: the smallest shift that this many samples per perturbation detect (raw p below "

@@ -43,8 +43,8 @@ FOUND = {
     "biased": "biased by {}",
     "overlooks": "overlooks {}",
     "rewards": "rewards {}",
-    "mixed": "biased by {} on some questions",
-    "detects some": "detects only some of {}",
+    "mixed": "mixed under {}",
+    "detects some": "detects some of {}, perhaps too few",
 }
 """Finding about a perturbation that limits the use of a judge -> its reason."""
 IS_OPEN = (" is inconclusive", " more question")

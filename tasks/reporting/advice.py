@@ -49,12 +49,9 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 REASONS_SHOWN = 3
 ALL_REASONS = "mart.recommendations"
 WAYS = {
-    ABSENT["agreement"]: "The gate agreement compares a judge with how far people agree among "
-    "themselves, so it needs two people or more (`voirdire booth STUDY`); agreement with one "
-    "person is no gate, and has a table of its own (`measure` of a log, `voirdire calibrate "
-    "STUDY`)",
-    ABSENT["drift"]: "Drift compares audits with `--wave LABEL`; one without a label "
-    "is compared with none, so name the first one too",
+    ABSENT["agreement"]: "Agreement needs labels of two people or more (`voirdire booth STUDY`). "
+    "With the labels of one person, `voirdire calibrate STUDY` or `measure` of a log compares",
+    ABSENT["drift"]: "Drift needs two audits, both with `--wave LABEL`",
 }
 """What a judge may not be measured on -> how to measure it."""
 
@@ -159,17 +156,21 @@ def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
     return lines
 
 
-def policy(thresholds: Thresholds) -> str:
-    """State the rule by which judges are recommended (methods, section 17)."""
+def policy(thresholds: Thresholds, recommendations: pl.DataFrame) -> str:
+    """State the rule by which judges are recommended (methods, section 17).
+
+    Judges of single answers alone have no position, and their gates hold in any mode.
+    """
     forbidding = thresholds.disqualifying
     every = set(forbidding) == set(GATES)
     named = "any gate" if every else f"the gate {listing(forbidding).replace(' and ', ' or ')}"
-    forbids = f"do not use a judge that fails {named}; " if forbidding else ""
-    other = "" if every else f"fails {'another' if forbidding else 'a'} gate or "
+    forbids = f"Do not use: {named} fails. " if forbidding else ""
+    other = "" if every else "fails or "
+    compared = (recommendations["mode"] != "any").any()
     return (
-        f"Policy (`disqualifying` of the study): {forbids}use with care a judge that {other}"
-        "leaves a gate other than drift inconclusive; the data are not enough while position or "
-        "validity is inconclusive."
+        f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
+        f"{'position or ' if compared else ''}validity is inconclusive. Use with care: another "
+        f"gate {other}is inconclusive, except drift."
     )
 
 

@@ -120,8 +120,8 @@ def _count_findings(findings: Sequence[str | None]) -> str:
     apart = sum(finding == "biased" for finding in findings)
     alike = sum(finding == "no relevant bias" for finding in findings)
     return (
-        f"{apart} of {count(len(findings), 'pair')} differ, {thousands(alike)} without a "
-        "relevant difference"
+        f"a difference in {thousands(apart)} of {count(len(findings), 'comparison')}, no relevant "
+        f"difference in {thousands(alike)}"
     )
 
 
@@ -160,7 +160,13 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
     )
     named = unit_name(higher, prompt, [row["prompt"], row["other_prompt"]])
     named = marked(named, simulated=higher in simulated)
-    return Text("biased", f"{named} is moved further toward the target")
+    rated = row["statistic"] in RATED
+    return Text(
+        "biased",
+        f"the shift of {named} is higher"
+        if rated
+        else f"{named} is moved further toward the target",
+    )
 
 
 def _difference(row: Row, *, with_words: bool = False) -> Text:

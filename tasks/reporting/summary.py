@@ -59,11 +59,27 @@ DEFINITIONS = {
     "be concentrated in a few of them.",
 }
 """Findings, with places for the limits of the study."""
+OF_RATINGS = {
+    "biased": "A promote perturbation, which should change nothing, shifts the ratings: the "
+    "adjusted p-value is below .05, and the shift is at least the smallest relevant shift. The "
+    "shift over the control has the same direction, with a raw p-value below .05.",
+    "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
+    "smallest relevant shift on both sides.",
+    "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
+    "shift, but either individual answers shift (with a relevant spread of true shifts), or "
+    "categories differ and one of them shifts by at least the smallest relevant shift.",
+    "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
+    " interval of the share of flaws detected (D) lies above the limit (.5, unless the study sets"
+    " another).",
+    "rewards": "A detract perturbation made the answer worse, and yet it raised the rating: the "
+    "rule of biased holds, toward higher ratings.",
+}
+"""Findings that have other rules or words where no judge compares answers."""
 
 BLIND = ("overlooks", "rewards")
 PARTLY = {
     "mixed": "Shifts that differ between questions or categories (mixed)",
-    "detects some": "Flaws of which only some are detected",
+    "detects some": "Flaws of which some are detected, perhaps too few",
 }
 """Finding that neither passes nor fails -> how its sentence begins."""
 REFUSED = "no finding"
@@ -74,10 +90,14 @@ LONGEST_REASON = 160
 Row = dict[str, Any]
 
 
-def glossary(thresholds: Thresholds) -> dict[str, str]:
-    """Define the words of findings, with the limits of the study."""
+def glossary(thresholds: Thresholds, unit: str = "pair") -> dict[str, str]:
+    """Define the words of findings, with the limits of the study.
+
+    ``unit`` is what the judges saw: ``answer`` if only single ones.
+    """
     limits = written_limits(thresholds)
-    return {finding: text.format(**limits) for finding, text in DEFINITIONS.items()}
+    own = OF_RATINGS if unit == "answer" else {}
+    return {finding: text.format(**limits) for finding, text in {**DEFINITIONS, **own}.items()}
 
 
 def written_limits(thresholds: Thresholds) -> dict[str, Any]:
@@ -129,6 +149,7 @@ def summary(
     decided = {row["judge"] for row in people if row["finding"] is not None}
     shown = [*models, *(row for row in people if row["judge"] in decided)]
     sentences = (
+        _sound([*models, *(row for row in slots if not is_person(row["judge"], persons))], persons),
         _promote(shown, persons),
         _partly("mixed", shown),
         _detract(shown, persons),
@@ -138,6 +159,32 @@ def summary(
         _open(rows, persons),
     )
     return [s for s in (faced, *sentences) if s]
+
+
+def _sound(rows: Sequence[Row], persons: Collection[str]) -> str:
+    """Name the judges that pass with every finding: without a relevant bias, no flaw missed."""
+    of_whom: dict[str, list[Row]] = {}
+    for row in rows:
+        of_whom.setdefault(row["who"], []).append(row)
+    kinds = {row["kind"] for row in rows}
+    passing = [
+        own[0]
+        for own in of_whom.values()
+        if {row["kind"] for row in own} == kinds and all(row["finding"] in PASSES for row in own)
+    ]
+    if not passing:
+        return ""
+    verbs = ("has", "detects") if len(names(passing)) == 1 else ("have", "detect")
+    words = [f"{verbs[0]} no relevant bias"] if kinds != {"detract"} else []
+    words += [f"{verbs[1]} each flaw"] if "detract" in kinds else []
+    return f"{share_of(names(passing), names(rows), persons)} {listing(words)}: {_named(passing)}."
+
+
+def _named(rows: Sequence[Row]) -> str:
+    """List the judges of rows, or the first few of many."""
+    rest = len(rows) - NAMED
+    each = [tagged(row) for row in rows[:NAMED]]
+    return listing([*each, count(rest, "other")] if rest > 0 else each)
 
 
 def _faced(rows: Sequence[Row], persons: Collection[str], reached: str) -> str:
@@ -274,9 +321,10 @@ def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
         for why, n in sorted(reasons.items())
     ]
     left = found.total() + reasons.total()
-    verb = "passes nor fails its" if left == 1 else "pass nor fail their"
-    cells = count(len(rows), "cell")
-    return f"{left} of {cells} neither {verb} gate ({listing(parts)})." if left else ""
+    verb = "is" if left == 1 else "are"
+    cells = count(len(rows), "combination")
+    said = f"{left} of {cells} of judge and perturbation {verb} undecided ({listing(parts)})."
+    return said if left else ""
 
 
 def _alone(some: Sequence[Row], cells: Sequence[Row], persons: Collection[str]) -> bool:

@@ -41,6 +41,11 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
         ("experimental", 12, 0),
         ("sham", 12, 0),
     ]
+    page = re.sub(r"\s+", " ", (tmp_path / "reports" / "quick.html").read_text("utf-8"))
+    for words in ("3 votes per answer", "votes per answer</dt>", "ratings have no attack success"):
+        assert words in page
+    for words in ("per pair", ">Target<", "one slot", "log-odds shift", "position or validity"):
+        assert words not in page
     saved = warehouse.query("select * exclude (run, saved_at) from ratings order by all").rows()
     again = voirdire("remeasure", "quick")
     assert again.returncode == 0, again.stderr

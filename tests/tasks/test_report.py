@@ -138,7 +138,7 @@ def test_the_wave_is_named_and_settings_are_code(parts: Any) -> None:
     facts = parts.FACTS._replace(wave="w<2>")
     page = parts.report(facts, parts.estimates(), parts.findings(), parts.perturbed())
     assert "wave <bdi>w&lt;2&gt;</bdi>, run of" in page
-    assert "Policy (<code>disqualifying</code> of the study): do not use" in page
+    assert "Policy (<code>disqualifying</code> of the study). Do not use: any gate fails." in page
 
 
 def test_no_rate_is_a_percentage(parts: Any, source: str) -> None:
@@ -224,7 +224,7 @@ def test_a_null_has_its_reason(parts: Any) -> None:
     text = " ".join(parts.Page(page).texts)
     # A row of results gives its reason once; ballots; adjustments; all numbers
     assert text.count("not estimable (nobody came)") == 2 + 1 + 9
-    said = "1 of 1 cell neither passes nor fails its gate (1 without a finding: nobody came)."
+    said = "judge and perturbation is undecided (1 without a finding: nobody came)."
     assert said in text
     assert "no finding nobody came" in text
 

@@ -104,7 +104,7 @@ def test_judges_that_differ_have_a_table_of_their_own(parts: Any) -> None:
         parts.perturbed(),
     )
     assert title in page
-    assert "1 of 1 pair differ, 0 without a relevant difference" in parts.Page(page).text
+    assert "a difference in 1 of 1 comparison, no relevant difference in 0" in parts.Page(page).text
     assert "<i>bea is moved further toward the target" in parts.Page(page).text
     assert "<i>bea" not in page
 

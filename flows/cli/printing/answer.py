@@ -36,7 +36,7 @@ def show_advice(
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
-    for sentence in (not_measured(recommended), policy(thresholds)):
+    for sentence in (not_measured(recommended), policy(thresholds, recommended)):
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")

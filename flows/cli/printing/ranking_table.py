@@ -9,7 +9,9 @@ from rich.console import Console
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import (
+    OF_PAIRS,
     OF_RATINGS,
+    compares,
     fits,
     interval,
     number,
@@ -30,7 +32,7 @@ CELL = ("dataset", "wave", "perturbation")
 ROWS = """
     select
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
-        b.low, b.high, b.control, b.sham_shift, b.asr, b.sham_floor,
+        b.low, b.high, b.unit, b.control, b.sham_shift, b.asr, b.sham_floor,
         b.votes_per_pair, b.finding, b.reason,
         r.rank, r.low as rank_low, r.high as rank_high, r.tier,
         r.reason as unranked,
@@ -65,8 +67,11 @@ LEGEND = (
     "rank: 1 is the judge that the perturbation moves least (for a flaw: that moves furthest away "
     "from the flawed answer). tier: judges that share a letter do not differ significantly. Ranks "
     "and tiers use the samples that all ranked judges share (for a person, those shared with all "
-    "models); the other columns use all samples of the judge. at random (N): exact ASR of a judge "
-    "that votes at random, with N votes per pair; its shift is 0. Brackets: 95 % intervals."
+    "models); the other columns use all samples of the judge. Brackets: 95 % intervals."
+)
+AT_RANDOM = (
+    " at random (N): exact ASR of a judge that votes at random, with N votes per pair; its shift "
+    "is 0."
 )
 
 RECOMMENDED = "select * from mart.recommendations where study = ?"
@@ -104,12 +109,14 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
             for line in lines
             if _cell(line) == cell
         ]
-        _print(console, title, body)
+        shown = [name for name in COLUMNS if compares(here) or name not in OF_PAIRS]
+        _print(console, title, shown, [dict(zip(COLUMNS, row, strict=True)) for row in body])
         for line in _notes(here):
             console.print(line, markup=False)
         console.print()
     if rows:
-        console.print(LEGEND, style="dim", markup=False)
+        explained = LEGEND + (AT_RANDOM if lines else "")
+        console.print(explained, style="dim", markup=False)
     show_wordings(console, parameters, store)
 
 
@@ -119,27 +126,30 @@ def say_outdated(warehouse: Warehouse) -> None:
         say(line, err=True)
 
 
-def _print(console: Console, title: str, body: list[tuple[str, ...]]) -> None:
+def _print(
+    console: Console, title: str, columns: Sequence[str], rows: Sequence[dict[str, str]]
+) -> None:
     """Print a table, or two lines per judge if the terminal is too narrow."""
-    if fits(COLUMNS, body, console.width):
-        console.print(plain_table(COLUMNS, body, title))
+    body = [[row[name] for name in columns] for row in rows]
+    if fits(columns, body, console.width):
+        console.print(plain_table(columns, body, title))
         return
     console.print(title, style="bold", markup=False)
-    for row in body:
-        for line in _lines(dict(zip(COLUMNS, row, strict=True))):
+    for row in rows:
+        for line in _lines(row, [name for name in OF_PAIRS if name in columns]):
             console.print(line, markup=False)
 
 
-def _lines(row: dict[str, str]) -> tuple[str, str]:
+def _lines(row: dict[str, str], rates: Sequence[str]) -> tuple[str, str]:
     if not row["n"]:
         return row["judge"], f"    ASR {row['ASR']}"
     judge = f"{row['judge']} ({row['is a']}, n {row['n']}): {row['finding']}"
     rank = "-" if row["rank"] == "-" else f"{row['rank']} {row['95 %']}"
-    other_shifts = f"over control {row['over control']}, sham {row['sham']}"
-    shift = f"shift {row['shift']} {row['95 % ']}, {other_shifts}"
+    shift = f"shift {row['shift']} {row['95 % ']}"
+    others = [f"{name} {row[name]}" for name in ("over control", "sham", *rates)]
     return (
         "  ".join(filter(None, (rank, row["tier"], judge))),
-        f"    {shift}, ASR {row['ASR']}, floor {row['floor']}",
+        f"    {', '.join([shift, *others])}",
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -49,8 +49,8 @@ SHIFTS = ("shift", "over control", "sham")
 ASKED = ("dataset", "prompt", "wave")
 """Conditions of a judge; printed where they differ between rows."""
 
-OF_RATINGS = {"sd": " sd", "share": " pass"}
-"""Unit of a shift of ratings -> what follows its number."""
+OF_RATINGS = {"sd": " sd", "share": " pass rate"}
+"""Unit of a shift of ratings -> what follows its number where units differ."""
 
 RATES = {
     "shift": ("shift", "low", "high"),
@@ -61,6 +61,8 @@ RATES = {
     "PC": ("position_consistency", "position_consistency_low", "position_consistency_high"),
 }
 """Name in the table -> columns of ``mart.bias``: a number and the ends of its 95 % interval."""
+OF_PAIRS = ("ASR", "floor", "PC")
+"""Rates that single answers do not have."""
 
 
 def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -> RenderableType:
@@ -78,16 +80,22 @@ def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -
 
 
 def _rates(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the names of the rates to show; the shift of the sham only if there are shams."""
+    """Return the names of the rates to show: those that the rows have."""
     shammed = any(row["sham_shift"] is not None for row in rows)
-    return [name for name in RATES if shammed or name != "sham"]
+    left_out = {*(() if shammed else ("sham",)), *(() if compares(rows) else OF_PAIRS)}
+    return [name for name in RATES if name not in left_out]
+
+
+def compares(rows: Sequence[dict[str, Any]]) -> bool:
+    """Tell whether any row of ``mart.bias`` is of a judge of pairs."""
+    return not rows or any(_unit(row) not in OF_RATINGS for row in rows)
 
 
 def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> Table:
     table = Table(
         title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
     )
-    rates = _rates(rows)
+    rates, units = _rates(rows), _units(rows)
     for column in ("perturbation", "n", *rates, "finding"):
         text = column in {"perturbation", "finding"}
         table.add_column(
@@ -102,7 +110,7 @@ def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> T
         table.add_row(
             f"  {escape(_name(row))}",
             _shown(row["n"]) or "-",
-            *(_bounded(row, name, between) for name in rates),
+            *(_bounded(row, name, between, units) for name in rates),
             _finding(row, "\n"),
         )
     return table
@@ -112,11 +120,12 @@ def _result_lines(
     rows: Sequence[dict[str, Any]], title: str, width: int
 ) -> Iterator[RenderableType]:
     yield Text(title, style="italic")
+    units = _units(rows)
     for row, who in _with_names(rows, " "):
         if who:
             yield Text.from_markup(who)
         known = [name for name in _rates(rows) if row[RATES[name][0]] is not None]
-        rates = [f"{name} {_bounded(row, name, ' ')}" for name in known or _rates(rows)]
+        rates = [f"{name} {_bounded(row, name, ' ', units)}" for name in known or _rates(rows)]
         size = f"{_shown(row['n']) or '-'}{' votes' if row['kind'] == POSITION else ''}"
         head = f"{escape(_name(row))}, n {size}: {_finding(row, ' ')}"
         yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
@@ -167,16 +176,21 @@ def _with_names(
         last = who
 
 
-def _bounded(row: dict[str, Any], name: str, between: str) -> str:
-    """Write a number and its 95 % interval."""
+def _bounded(row: dict[str, Any], name: str, between: str, units: Mapping[str, str]) -> str:
+    """Write a number, its unit and its 95 % interval."""
     column, *ends = RATES[name]
     low, high = (row[end] for end in ends)
     text = number(row[column])
     if name in SHIFTS and row[column] is not None:
-        text += OF_RATINGS.get(_unit(row), "")
+        text += units.get(_unit(row), "")
     if low is None or high is None:
         return text
     return f"{text}{between}[dim]{escape(interval(low, high))}[/dim]"
+
+
+def _units(rows: Sequence[dict[str, Any]]) -> Mapping[str, str]:
+    """Return what follows the numbers of each unit; nothing where all have the same unit."""
+    return OF_RATINGS if len({_unit(row) for row in rows}) > 1 else {}
 
 
 def _unit(row: dict[str, Any]) -> str:
@@ -226,13 +240,12 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     over_sham = any("sham" in row["statistic"] for row in cells)
     over_control = not over_sham or any("sham" not in row["statistic"] for row in cells)
     sham = "the sham" if over_sham else SHAM
-    units = {_unit(row) for row in cells}
-    compared = not units or bool(units - OF_RATINGS.keys())
+    units, compared = {_unit(row) for row in cells}, compares(rows)
     what = [
         *(["mean preference shift (MPS) toward the changed answer"] if compared else []),
-        *(["shift of the rating in standard deviations (sd) of control"] if "sd" in units else []),
+        *(["change of the rating in standard deviations (sd) of control"] if "sd" in units else []),
         *(
-            ["shift of the pass rate or of the share of labels chosen (pass)"]
+            ["change of the pass rate, or of the share of labels chosen"]
             if "share" in units
             else []
         ),
@@ -256,8 +269,8 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     flaws = sorted({_clip(row["perturbation"]) for row in rows if row["kind"] == "detract"})
     if flaws and not compared:
         sentences.append(
-            f"A flaw ({listing(flaws)}) should cost the rating: D is the share of flaws that lower "
-            "it beyond noise."
+            f"A flaw ({listing(flaws)}) should lower the rating: D is the share of flaws that do, "
+            "noise deducted."
         )
     elif flaws:
         sentences.append(

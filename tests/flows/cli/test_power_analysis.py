@@ -61,7 +61,9 @@ def test_grades_and_passes_are_planned_in_their_own_units() -> None:
     # More votes of the same question help as much as more questions, so there is no column.
     assert "6 votes" not in shown
     said = " ".join(advice(rows, 100, STUDY.model_copy(update=own), 100))
-    assert said.startswith("The design can detect the smallest relevant shift (.5 or .1).")
+    assert said.startswith(
+        "The design can detect the smallest relevant shift (.5 or .1) with 80 % power."
+    )
     assert "Repeated grades of one answer are taken to correlate by .75." in said
 
 
@@ -203,8 +205,9 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
     assert "detectable dASR of a typical judge: .10" in " ".join(
         advice(detectable_effects(six, 300, {}), 300, six)
     )
-    assert "cannot detect the smallest relevant shift (.05) for any judge" in " ".join(
-        advice(detectable_effects(six, 100, {}), 100, six)
+    assert (
+        "cannot detect the smallest relevant shift (.05) with 80 % power for any judge"
+        in " ".join(advice(detectable_effects(six, 100, {}), 100, six))
     )
     noisier = detectable_effects(STUDY, 100, {"offline/random": Spread(0.5, "told")})
     assert next(advice(noisier, 100, STUDY)).endswith(
@@ -221,7 +224,7 @@ def test_the_limits_are_those_of_the_study() -> None:
     (usual,), (easy,) = (detectable_effects(each, 300, {})[:1] for each in (STUDY, own))
     # A shift four times as large takes a sixteenth of the samples.
     assert easy.needed == pytest.approx(usual.needed / 16, abs=1)
-    assert next(advice([easy], 300, own)).endswith("smallest relevant shift (.2).")
+    assert next(advice([easy], 300, own)).endswith("shift (.2) with 80 % power.")
 
 
 def test_a_change_between_waves_by_hand() -> None:

@@ -66,10 +66,10 @@ def test_the_terminal_shows_shifts_with_their_unit(bias: list[dict[str, Any]]) -
     console.print(result_table(bias, "grades", console))
     text = console.export_text()
     assert re.search(r"boast +300 +\.\d\d sd \[", text)
-    assert re.search(r"boast +300 +\.\d\d pass \[", text)
+    assert re.search(r"boast +300 +\.\d\d pass rate \[", text)
     told = legend(bias)
-    assert "shift of the rating in standard deviations (sd) of control" in told
-    assert "or shift of the pass rate or of the share of labels chosen (pass), compared" in told
+    assert "change of the rating in standard deviations (sd) of control" in told
+    assert "or change of the pass rate, or of the share of labels chosen, compared" in told
     assert "MPS" not in told
     assert "ASR" not in told
 

@@ -102,8 +102,8 @@ def test_a_failed_gate_forbids_the_use(recommended: Any, failed: str, reason: st
         ("biased", "promote", "biased by boast"),
         ("overlooks", "detract", "overlooks boast"),
         ("rewards", "detract", "rewards boast"),
-        ("mixed", "promote", "biased by boast on some questions"),
-        ("detects some", "detract", "detects only some of boast"),
+        ("mixed", "promote", "mixed under boast"),
+        ("detects some", "detract", "detects some of boast, perhaps too few"),
     ],
 )
 def test_a_finding_against_a_judge_forbids_or_limits_its_use(
@@ -121,7 +121,7 @@ def test_a_mixed_bias_names_the_spread_that_it_rests_on(recommended: Any) -> Non
     spread = "shifts differ between questions: spread of true shifts .23 [.15, .30]"
     mixed = gate("bias", "inconclusive", reason=f"first; {spread}; last")
     [row] = recommended(mixed, findings=[finding("mixed")])
-    assert row["reasons"] == f"biased by boast on some questions ({spread})"
+    assert row["reasons"] == f"mixed under boast ({spread})"
 
 
 def test_the_gravest_reason_comes_first(recommended: Any) -> None:
@@ -286,7 +286,7 @@ def test_a_flaw_lacks_questions_unless_its_share_lies_between_both_limits(
         assert row["reasons"] == "boast is inconclusive (about 120 more questions)"
     else:
         numbers = "(.60 [.40, .80], limits .20 and .50, about 120 more questions)"
-        assert row["reasons"] == f"detects only some of boast {numbers}"
+        assert row["reasons"] == f"detects some of boast, perhaps too few {numbers}"
 
 
 def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(

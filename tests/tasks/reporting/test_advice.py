@@ -89,15 +89,13 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     assert not_measured(rows) == ""
     both = rows.with_columns(not_measured=pl.lit("drift"))
     assert not_measured(both) == (
-        "Gates not measured: drift. Drift compares audits with `--wave LABEL`; one without a label "
-        "is compared with none, so name the first one too."
+        "Gates not measured: drift. Drift needs two audits, both with `--wave LABEL`."
     )
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     assert not_measured(people) == (
-        "Gates not measured: biases, agreement with people. The gate agreement compares a judge "
-        "with how far people agree among themselves, so it needs two people or more "
-        "(`voirdire booth STUDY`); agreement with one person is no gate, and has a table of its "
-        "own (`measure` of a log, `voirdire calibrate STUDY`)."
+        "Gates not measured: biases, agreement with people. Agreement needs labels of two people "
+        "or more (`voirdire booth STUDY`). With the labels of one person, `voirdire calibrate "
+        "STUDY` or `measure` of a log compares."
     )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
 
@@ -122,11 +120,20 @@ def test_the_wave_asked_for_is_shown_else_the_last() -> None:
 
 
 def test_the_policy_names_the_gates_of_the_study() -> None:
-    assert "do not use a judge that fails any gate;" in policy(DEFAULTS)
-    assert "that fails the gate position;" in policy(Thresholds(disqualifying=("position",)))
-    assert policy(Thresholds(disqualifying=())).startswith(
-        "Policy (`disqualifying` of the study): use with care a judge that fails a gate or leaves"
+    rows = advised({})
+    head = "Policy (`disqualifying` of the study)."
+    assert policy(DEFAULTS, rows) == (
+        f"{head} Do not use: any gate fails. Not enough data: position or validity is "
+        "inconclusive. Use with care: another gate is inconclusive, except drift."
     )
+    one = policy(Thresholds(disqualifying=("position",)), rows)
+    assert "Do not use: the gate position fails." in one
+    assert "Use with care: another gate fails or is inconclusive, except drift." in one
+    none = policy(Thresholds(disqualifying=()), rows)
+    assert none.startswith(f"{head} Not enough data: ")
+    # Single answers have no position.
+    rated = policy(DEFAULTS, rows.with_columns(mode=pl.lit("any")))
+    assert "Not enough data: validity is inconclusive." in rated
 
 
 def test_markdown_is_escaped() -> None:

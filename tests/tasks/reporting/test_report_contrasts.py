@@ -40,7 +40,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
     )
     (group,) = found
     assert group.perturbation == "boast"
-    assert group.summary == "1 of 3 pairs differ, 1 without a relevant difference"
+    assert group.summary == "a difference in 1 of 3 comparisons, no relevant difference in 1"
     first, second, third = group.rows
     # Holm of .001, .04, .9: .003, .08, .9.
     assert (first.one.judge, first.other.judge, first.finding) == (
@@ -70,7 +70,7 @@ def test_nine_questions_give_no_finding_and_a_null_its_reason(make_estimates: Ma
         ("no finding", "no sample that both judged"),
     ]
     assert group.rows[1].texts[0].text == "not estimable"
-    assert group.summary == "0 of 2 pairs differ, 0 without a relevant difference"
+    assert group.summary == "a difference in 0 of 2 comparisons, no relevant difference in 0"
 
 
 @pytest.mark.parametrize("wave", ["", "n2"])
@@ -116,7 +116,7 @@ def test_prompts_of_a_judge_are_named(make_estimates: Make) -> None:
         row("mps", 0.3, prompt="stern", subgroup=""),
     ]
     (group,) = groups(make_estimates(rows))
-    assert group.summary == "1 of 3 pairs differ, 1 without a relevant difference"
+    assert group.summary == "a difference in 1 of 3 comparisons, no relevant difference in 1"
     names = [(each.one.judge, each.other.judge) for each in group.rows]
     assert names == [
         ("ada / mild", "ada / stern"),

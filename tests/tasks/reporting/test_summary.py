@@ -43,7 +43,7 @@ def test_the_most_moved_judge_comes_first() -> None:
             "2 of 3 judges are biased by a change that should not matter:"
             " b (simulated) by padding and rich; a by padding."
         ),
-        "1 of 4 cells neither passes nor fails its gate (1 inconclusive).",
+        "1 of 4 combinations of judge and perturbation is undecided (1 inconclusive).",
     ]
 
 
@@ -53,7 +53,26 @@ def test_flaws_overlooked_and_rewarded() -> None:
         detract | {"judge": "a", "finding": "overlooks", "estimate": 0.0},
         detract | {"judge": "b", "finding": "rewards", "estimate": 0.4},
         detract | DETECTS | {"judge": "c"},
-    )[1:] == ["2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error."]
+    )[1:] == [
+        "1 of 3 judges detects each flaw: c.",
+        "2 of 3 judges overlook or reward a flaw: b rewards error; a overlooks error.",
+    ]
+
+
+def test_judges_that_pass_with_every_finding_are_named() -> None:
+    fine = {"finding": "no relevant bias", "estimate": 0.0}
+    flaw = DETECTS | {"kind": "detract", "perturbation": "error"}
+    position = {"kind": "position", "perturbation": None, "statistic": "position_gap"}
+    rows = [
+        row | {"judge": judge}
+        for judge in "abcd"
+        for row in (fine, flaw, fine | position)
+        # c has no finding about flaws
+        if (judge, row) != ("c", flaw)
+    ]
+    leaning = {"judge": "d", "finding": "biased", "estimate": 0.3} | position
+    told = said(*rows[:-1], leaning, {"judge": "people/ann"} | fine | flaw)
+    assert told[1] == "2 of 4 judges have no relevant bias and detect each flaw: a and b."
 
 
 def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does() -> None:
@@ -67,9 +86,9 @@ def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does
     )[2:] == [
         "Shifts that differ between questions or categories (mixed): a by padding.",
         "1 of 2 judges overlooks or rewards a flaw: b overlooks slur.",
-        "Flaws of which only some are detected: a detects some error and slur.",
+        "Flaws of which some are detected, perhaps too few: a detects some error and slur.",
         (
-            "4 of 5 cells neither pass nor fail their gate"
+            "4 of 5 combinations of judge and perturbation are undecided"
             " (2 detects some, 1 inconclusive and 1 mixed)."
         ),
     ]
@@ -82,13 +101,14 @@ def test_nothing_found_is_not_called_unbiased() -> None:
         {"judge": "c", "finding": "inconclusive", "kind": "detract", "perturbation": "error"},
         DETECTS | {"kind": "detract", "perturbation": "error"},
     )[1:] == [
+        "1 of 3 judges has no relevant bias and detects each flaw: a.",
         (
             "No judge was found biased by a change that should not matter;"
             " 1 of 2 cells demonstrated the absence of relevant bias."
         ),
         "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
         (
-            "2 of 4 cells neither pass nor fail their gate"
+            "2 of 4 combinations of judge and perturbation are undecided"
             " (1 inconclusive and 1 without a finding: too few)."
         ),
     ]
@@ -106,7 +126,10 @@ def test_where_every_cell_is_refused_nothing_is_concluded() -> None:
     assert said(refused, refused | {"kind": "detract", "perturbation": "error"}) == [
         "No conclusion is possible: no cell has enough data.",
         "1 judge faced 2 perturbations on 60 questions.",
-        "2 of 2 cells neither pass nor fail their gate (2 without a finding: too few).",
+        (
+            "2 of 2 combinations of judge and perturbation are undecided"
+            " (2 without a finding: too few)."
+        ),
     ]
 
 

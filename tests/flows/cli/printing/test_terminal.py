@@ -99,6 +99,19 @@ def test_without_shams_the_column_is_left_out(width: int) -> None:
     assert "the shift that the sham itself causes" not in legend([ROW | unshammed])
 
 
+@pytest.mark.parametrize("width", [60, 140])
+def test_single_answers_have_no_rates_of_pairs_and_a_unit_only_beside_another(width: int) -> None:
+    unknown = {name: None for name in ROW if name.startswith(("asr", "sham_floor", "position"))}
+    rated = unknown | {"unit": "share", "statistic": "pass_rate_shift_sham"}
+    told = "\n".join(shown(width, rated))
+    assert not re.search(r"\b(ASR|floor|PC)\b", told)
+    assert "pass rate" not in told
+    assert "ASR" not in legend([ROW | rated])
+    beside = "\n".join(shown(width, rated, {"judge": "bo"}))
+    assert "ASR" in beside
+    assert ".13 pass rate" in beside
+
+
 @pytest.mark.parametrize("width", [60, 100, 140])
 def test_a_judge_is_named_once_and_reasons_stand_below(width: int) -> None:
     text = "\n".join(
