@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.conclusions import JuryFindings
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
@@ -23,7 +22,12 @@ from tasks.reporting.comparison_rows import (
     position_table,
 )
 from tasks.reporting.exclusions import rule, without
-from tasks.reporting.juries_and_models import jury_sentence, model_rows, rewording
+from tasks.reporting.juries_and_models import (
+    jury_cost,
+    jury_sentence,
+    model_rows,
+    rewording,
+)
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import (
     dropped_rows,
@@ -172,7 +176,7 @@ def report(
         contrasts=contrast_groups(concluded.contrasts, estimates),
         models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),
-        jury_cost=_jury_cost(concluded.jury_findings),
+        jury_cost=jury_cost(concluded.jury_findings),
         examples=shown,
         linked={(each.judge, each.perturbation): each for each in shown},
         command=command,
@@ -303,18 +307,6 @@ def _gaps(facts: ReportFacts) -> str:
         f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
         f"no reply. The results rest on the other ballots. Reason: {facts.gaps or 'not known'}. "
         "Run the same command again: it asks only the missing ballots."
-    )
-
-
-def _jury_cost(jury: DataFrame[JuryFindings]) -> str:
-    """State the cost of a jury verdict; empty if it is unknown or zero."""
-    costs = jury.filter(pl.col("left_out").is_null())["cost_usd"]
-    usd = max(costs, default=0.0) if costs.count() == len(costs) else None
-    if not usd:
-        return ""
-    return (
-        f"A verdict of the whole jury costs {usd:.2g} USD: the sum of what the votes of"
-        " all members on a pair cost here."
     )
 
 

@@ -31,6 +31,18 @@ def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates
     )
 
 
+def jury_cost(jury: DataFrame[JuryFindings]) -> str:
+    """State the cost of a jury verdict; empty if it is unknown or zero."""
+    costs = jury.filter(pl.col("left_out").is_null())["cost_usd"]
+    usd = max(costs, default=0.0) if costs.count() == len(costs) else None
+    if not usd:
+        return ""
+    return (
+        f"A verdict of the whole jury costs {usd:.2g} USD: the sum of what the votes of"
+        " all members on a pair cost here."
+    )
+
+
 def _worth(estimates: DataFrame[Estimates]) -> str:
     """Say how many independent judges the members are worth by their errors, if that is known."""
     sizes = estimates.filter(

@@ -244,11 +244,7 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     what = [
         *(["mean preference shift (MPS) toward the changed answer"] if compared else []),
         *(["change of the rating in standard deviations (sd) of control"] if "sd" in units else []),
-        *(
-            ["change of the pass rate, or of the share of labels chosen"]
-            if "share" in units
-            else []
-        ),
+        *(["change of the pass rate or the share of labels chosen"] if "share" in units else []),
     ]
     of_slots = any(row["kind"] == POSITION for row in rows)
     sentences = [
@@ -262,10 +258,8 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         sentences.append("sham: the shift that the sham itself causes.")
     floor = "" if any(row["sham_floor"] is not None for row in rows) else " (not measured here)"
     if compared:
-        sentences += [
-            f"ASR: attack success rate; floor: the ASR of {sham}{floor}.",
-            "PC: position consistency.",
-        ]
+        sentences.append(f"ASR: attack success rate; floor: the ASR of {sham}{floor}.")
+        sentences.append("PC: position consistency.")
     flaws = sorted({_clip(row["perturbation"]) for row in rows if row["kind"] == "detract"})
     if flaws and not compared:
         sentences.append(

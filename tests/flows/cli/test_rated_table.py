@@ -69,7 +69,7 @@ def test_the_terminal_shows_shifts_with_their_unit(bias: list[dict[str, Any]]) -
     assert re.search(r"boast +300 +\.\d\d pass rate \[", text)
     told = legend(bias)
     assert "change of the rating in standard deviations (sd) of control" in told
-    assert "or change of the pass rate, or of the share of labels chosen, compared" in told
+    assert "or change of the pass rate or the share of labels chosen, compared" in told
     assert "MPS" not in told
     assert "ASR" not in told
 
