@@ -94,6 +94,13 @@ def test_a_judge_that_passes_everything_shows_no_difference(make_ratings: Make) 
     assert "more answers cannot show a shift" in row["reason"]
 
 
+def test_judges_that_differ_by_nothing_are_in_the_family_as_in_the_ranking(
+    make_ratings: Make,
+) -> None:
+    [row] = found(make_ratings([*of(ONE, judge="ada"), *of(ONE, judge="bea")])).values()
+    assert (row["estimate"], row["low"], row["p_value"]) == (0.0, None, 1.0)
+
+
 def test_one_judge_or_no_perturbation_gives_no_row(make_ratings: Make) -> None:
     assert found(make_ratings(of(ONE))) == {}
     control = {"control": [4, 6, 8]}
