@@ -1,5 +1,7 @@
 """Conclude: estimates to findings about each cell's primary endpoint."""
 
+from collections.abc import Sequence
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -156,8 +158,7 @@ def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findin
     cells = cells_with_findings(whole, detects_at)
     if cells.is_empty():
         return Findings.empty()
-    for statistic in ASIDE:
-        cells = _beside(cells, whole, statistic)
+    cells = _beside(cells, whole, ASIDE)
     for side, name in WORST.items():
         worst = rows.filter(subgroup=name).with_columns(subgroup=pl.lit(""))
         words = _words_of(worst, whole, side, detects_at)
@@ -199,8 +200,7 @@ def cells_with_findings(rows: pl.DataFrame, detects_at: float) -> Cells:
     cells = primary(rows, CELL)
     if cells.is_empty():
         return cells
-    for statistic in SUPPORTING:
-        cells = _beside(cells, rows, statistic)
+    cells = _beside(cells, rows, SUPPORTING)
     cells = _with_tested(_with_detected(cells))
     cells = _adjusted(cells).with_columns(refused=refusal_reason("half"))
     return ruled(cells.with_columns(word=_first_word(detects_at)), RULES)
@@ -217,19 +217,22 @@ def _words_of(worst: pl.DataFrame, whole: pl.DataFrame, side: str, detects_at: f
     return words.join(worst, on=CELL, how="semi").select(*CELL, *names).rename(names)
 
 
-def _beside(cells: Cells, rows: pl.DataFrame, statistic: str) -> Cells:
-    found = _numbers_of(rows, statistic)
-    return cells.join(found, on=[key for key in CELL if key in found.columns], how="left")
-
-
-def _numbers_of(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
-    """Return the numbers of one statistic by cell; without a mode if that is irrelevant."""
-    found = rows.filter(pl.col("statistic") == statistic)
-    named = {f"{statistic}_{number}": number for number in NUMBERS}
-    short = {statistic: "estimate"} if statistic == "e_value" else named
-    any_mode = (found["mode"] == "any").all()
-    key = [name for name in CELL if name != "mode"] if any_mode and found.height else CELL
-    return found.select(*key, **{name: pl.col(number) for name, number in short.items()})
+def _beside(cells: Cells, rows: pl.DataFrame, statistics: Sequence[str]) -> Cells:
+    """Add the numbers of statistics by cell; those of any mode count for each mode."""
+    some = rows.filter(pl.col("statistic").is_in(statistics))
+    shared = {*some["statistic"]} - {*some.filter(pl.col("mode") != "any")["statistic"]}
+    for key in (CELL, [name for name in CELL if name != "mode"]):
+        own = [name for name in statistics if (name in shared) == ("mode" not in key)]
+        numbers = {
+            "e_value" if name == "e_value" else f"{name}_{number}": pl.col(number)
+            .filter(pl.col("statistic") == name)
+            .first()
+            for name in own
+            for number in (NUMBERS[:1] if name == "e_value" else NUMBERS)
+        }
+        found = some.filter(pl.col("statistic").is_in(own)).group_by(key).agg(**numbers)
+        cells = cells.join(found, on=list(key), how="left")
+    return cells
 
 
 def _with_detected(cells: Cells) -> Cells:
