@@ -25,6 +25,7 @@ EXAMPLE = {
     "perturbation": "fake_reference",
     "sample": "bloom/q 7/a2",
     "criterion": "",
+    "rating_kind": None,
     "control": "anchor",
     "experimental": "target",
     "sham": "tie",
@@ -198,7 +199,7 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     assert "Reply, perturbed, target first: B" in shown
     # The command can be pasted, whatever the names are.
     pair = "'my study' --judge acme/judge-1 --pair 'bloom/q 7/a2'"
-    assert f"The whole pair: voirdire show {pair}" in shown
+    assert f"All texts and replies: voirdire show {pair}" in shown
     assert f"voirdire browse {pair} --perturbation fake_reference" in shown
     section = page.locator("#examples ~ p").first.inner_text()
     assert "those shown were drawn at random" in section
