@@ -61,12 +61,22 @@ def environment() -> Any:
     )
     made.filters["anchor"] = anchor
     made.filters["signed"] = signed
+    made.filters["passage"] = passage
     return made
 
 
 def signed(text: str) -> str:
     """Return a reason, which is plain text in the warehouse, with the minus sign of the tables."""
     return HYPHEN.sub(MINUS, text)
+
+
+def passage(text: str) -> Any:
+    """Return a part of a running text, with the spaces that separate it from its neighbours."""
+    from markupsafe import escape
+
+    inner = clean(text)
+    first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
+    return escape(f"{first}{inner}{last}" if inner else first)
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:

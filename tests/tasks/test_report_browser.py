@@ -194,7 +194,9 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     shown = example.inner_text()
     assert f"Why? {EVIL}" in shown
     assert "anchor \N{RIGHTWARDS ARROW} target (sham: tie)" in shown
-    assert example.locator("ins").all_inner_texts() == ["(Smith 2019)"]
+    assert example.locator("ins").all_inner_texts() == [" (Smith 2019)"]
+    # Words that were added are apart from the others.
+    assert "It is not so (Smith 2019)." in shown
     assert f"Reply, unperturbed, anchor first: {REPLY}" in shown
     assert "Reply, perturbed, target first: B" in shown
     # The command can be pasted, whatever the names are.
