@@ -331,7 +331,10 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         [f"{row['count']} {STATES.get(row['state'], row['state'])}" for row in states.to_dicts()]
     )
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
-    why = "; ".join(f"{row['count']} times, {row['reason']}" for row in missing.to_dicts())
+    why = "; ".join(
+        str(row["reason"]) if missing.height == 1 else f"{row['count']} times, {row['reason']}"
+        for row in missing.to_dicts()
+    )
     print_line(
         console, f"Comparisons by judge, wave and measure: {counted}{f' ({why})' if why else ''}."
     )
