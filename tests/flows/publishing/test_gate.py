@@ -13,9 +13,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
-from flows.publishing.gate import EXIT_CODES, Check, Gated, junit, markdown
+from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, junit, markdown
 from schemas.conclusions import Recommendations
-from schemas.results import Estimates, Gates
+from schemas.results import Estimates, Findings, Gates
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]
@@ -221,6 +221,15 @@ def test_junit_has_a_case_per_gate(gated: Any, tmp_path: Path) -> None:
     [skipped] = cases["ada", "bias boast"]
     assert skipped.tag == "skipped"
     assert (skipped.get("message") or "").startswith("inconclusive: shift .01")
+
+
+def test_the_share_of_flaws_that_decides_has_a_name_of_its_own() -> None:
+    shares = Findings.to_schema().columns["detected_by"].checks[0].statistics["allowed_values"]
+    assert {name: MEASURES.get(name) for name in shares} == {
+        "detection_power": "DP",
+        "detection_share": "D",
+        "flaws_detected": "D",
+    }
 
 
 def test_hostile_names_are_text_in_markdown_and_xml() -> None:
