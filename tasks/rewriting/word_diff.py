@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-MOST_WORDS = 4000
-"""Longer changed passages are not compared word by word, which takes quadratic time."""
+MOST_WORDS, MOST_PIECES = 2000, 60
+"""Longer changed passages are not compared by words, or by pieces: that takes quadratic time."""
 
 WORDS = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
 """Words with the white space before them, as to compare each space with each takes most time."""
@@ -35,27 +35,27 @@ def _parts(old: list[str], new: list[str]) -> Iterator[Part]:
     tail = _alike(old[head:][::-1], new[head:][::-1])
     inner = old[head : len(old) - tail], new[head : len(new) - tail]
     yield Part("same", "".join(old[:head]))
-    if max(map(len, inner)) > MOST_WORDS:
-        yield from _replaced("".join(inner[0]), "".join(inner[1]))
-    else:
-        for same, gone, come in _compared(*inner):
-            if same:
-                yield Part("same", gone)
-            else:
-                # White space and marks around a word may be the same.
-                for alike, less, more in _compared(PIECES.findall(gone), PIECES.findall(come)):
-                    yield from [Part("same", less)] if alike else _replaced(less, more)
+    for same, gone, come in _compared(*inner, MOST_WORDS):
+        if same:
+            yield Part("same", gone)
+            continue
+        # White space and marks around a word may be the same.
+        for alike, less, more in _compared(PIECES.findall(gone), PIECES.findall(come), MOST_PIECES):
+            yield Part("same" if alike else "removed", less)
+            yield Part("added", "" if alike else more)
     yield Part("same", "".join(old[len(old) - tail :]))
 
 
-def _compared(old: list[str], new: list[str]) -> Iterator[tuple[bool, str, str]]:
-    """Yield passages of both lists in order, and whether they are the same."""
+def _compared(old: list[str], new: list[str], most: int) -> Iterator[tuple[bool, str, str]]:
+    """Yield passages of both lists in order, and whether they are the same.
+
+    Lists of more than ``most`` texts are one passage.
+    """
+    if max(len(old), len(new)) > most:
+        yield False, "".join(old), "".join(new)
+        return
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         yield kind == "equal", "".join(old[i:j]), "".join(new[k:m])
-
-
-def _replaced(gone: str, come: str) -> tuple[Part, Part]:
-    return Part("removed", gone), Part("added", come)
 
 
 def _alike(one: list[str], other: list[str]) -> int:

@@ -33,10 +33,11 @@ def test_equal_and_empty_texts() -> None:
 
 
 def test_very_long_passages_are_replaced_as_a_whole() -> None:
-    most = word_diff.MOST_WORDS
-    before, after = "x " * most, "y " * most
-    parts = changed_words(f"So {before}end", f"So {after}end")
-    assert [part.change for part in parts] == ["same", "removed", "added", "same"]
+    # Both longer than words are compared by, and than the pieces of what replaces them.
+    for many in (2 * word_diff.MOST_WORDS, word_diff.MOST_PIECES):
+        before, after = "x " * many, "y " * many
+        parts = changed_words(f"So {before}end", f"So {after}end")
+        assert [part.change for part in parts] == ["same", "removed", "added", "same"]
 
 
 @given(TEXTS, TEXTS)
