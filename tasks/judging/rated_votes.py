@@ -86,20 +86,6 @@ def rate_votes(
     )
 
 
-def rating_text(rating: str | None) -> str:
-    """Return a vote's rating in words: `7`, or `clarity: 4, tone: 5`."""
-    if not rating or not rating.startswith("{"):
-        return rating or "none"
-    read = json.loads(rating)
-    return ", ".join(f"{name}: {_value(v)}" if name else _value(v) for name, v in read.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "pass" if value else "fail"
-    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
-
-
 def _scales(prompts: dict[str, Prompt]) -> Iterator[tuple[Any, ...]]:
     """Yield the criteria of each prompt with their scales; each label is a criterion."""
     for name, prompt in prompts.items():

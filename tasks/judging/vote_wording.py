@@ -1,6 +1,6 @@
 """A vote in words: the order of the answers that the judge saw, and its choice."""
 
-from tasks.judging.rated_votes import rating_text
+import json
 
 OTHER = {"anchor": "target", "target": "anchor"}
 ORDERS = {"target alone": "", "alone": "", "anchor alone": "the anchor"}
@@ -27,6 +27,20 @@ def choice_text(choice: str, shown_first: str, rating: str | None) -> str:
     ('anchor', 'tie')
     """
     if choice == "rated":
-        return rating_text(rating)
+        return _rating(rating)
     places = {"first": shown_first, "second": OTHER.get(shown_first, shown_first)}
     return places.get(choice, choice)
+
+
+def _rating(rating: str | None) -> str:
+    """Return a vote's rating in words: `7`, or `clarity: 4, tone: 5`."""
+    if not rating or not rating.startswith("{"):
+        return rating or "none"
+    read = json.loads(rating)
+    return ", ".join(f"{name}: {_value(v)}" if name else _value(v) for name, v in read.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "pass" if value else "fail"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
