@@ -82,8 +82,8 @@ def _read(terminal: int) -> Iterator[bytes]:
             yield os.read(terminal, 65536)
 
 
-LINE = re.compile(r"audit tiny: (started|ended after .+|[a-z ]+, \d+ of \d+ ballots .+)")
-"""The last tenth of the ballots may be reported as votes are counted already."""
+LINE = re.compile(r"audit tiny: (started|ended after .+|[a-z].+, \d+ of \d+ ballots .+)")
+"""The last tenth of the ballots may be reported when votes are counted or measured already."""
 TINY = ("audit", "--judge", "offline/fair", "--limit", "5", "--name", "tiny")
 
 
