@@ -50,7 +50,7 @@ REASONS_SHOWN = 3
 ALL_REASONS = "mart.recommendations"
 WAYS = {
     ABSENT["agreement"]: "Agreement needs labels of two people or more (`voirdire booth STUDY`). "
-    "With the labels of one person, `voirdire calibrate STUDY` or `measure` of a log compares",
+    "Labels of one person are compared by `voirdire calibrate STUDY` or by `measure` of a log",
     ABSENT["drift"]: "Drift needs two audits, both with `--wave LABEL`",
 }
 """What a judge may not be measured on -> how to measure it."""

@@ -94,8 +94,8 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     assert not_measured(people) == (
         "Gates not measured: biases, agreement with people. Agreement needs labels of two people "
-        "or more (`voirdire booth STUDY`). With the labels of one person, `voirdire calibrate "
-        "STUDY` or `measure` of a log compares."
+        "or more (`voirdire booth STUDY`). Labels of one person are compared by `voirdire "
+        "calibrate STUDY` or by `measure` of a log."
     )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
 
