@@ -48,8 +48,6 @@ __all__ = [
 ]
 AT_ONCE, MANY_ROWS = 3, 50_000
 """Threads that compute statistics, for logs with more rows than this."""
-LONGEST = "win_rate"
-"""The statistic that takes longest for many rows."""
 
 NAMES = (
     "dataset",
@@ -192,13 +190,11 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     threads = AT_ONCE if many else 1
     with limited_by(thresholds), memo(*frames.values()):
         with ThreadPoolExecutor(threads) as pool:
-            # Begun last, the longest would run alone.
-            order = sorted(STATISTICS, key=lambda name: name != LONGEST)
-            drafts = {
-                name: pool.submit(copy_context().run, partial(_draft, name, number, frames))
-                for number, name in enumerate(order, 1)
-            }
-            rows: list[pl.DataFrame] = [drafts[name].result() for name in STATISTICS]
+            drafts = [
+                pool.submit(copy_context().run, partial(_draft, name, number, frames))
+                for number, name in enumerate(STATISTICS, 1)
+            ]
+            rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
         step("measuring: worst cases")
         if {"tallies", "shifts"} <= {*frames}:
             rows.append(worst_cases(frames["tallies"], frames["shifts"]))

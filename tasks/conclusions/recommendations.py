@@ -242,8 +242,13 @@ def _more_questions() -> pl.Expr:
     question differs from another, as if no reply is invalid, it is z^2 / (n + z^2). The interval of
     a bias, at the level of its adjusted p-value, must exclude 0, or its 90 % interval must lie
     within the limit; other intervals must exclude the limit, so of these the end that lies beyond
-    it counts. A flaw of which the share between the limits of *overlooks* and *detects* is detected
-    stays between them.
+    it counts.
+
+    No number is given where more questions do not decide: a flaw of which a share between the
+    limits of *overlooks* and *detects* is detected stays between them, a shift with the other
+    direction over the control is no bias, and one within the limit stays inconclusive while its
+    spread says that single questions may be moved. Nor is one given beyond ``MOST_TIMES`` the
+    questions asked.
     """
     value, size = pl.col("value"), pl.col("value").abs()
     questions = pl.col("clusters")

@@ -20,6 +20,7 @@ from schemas.frame import Frame
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Shifts, VoteLog, Votes
 from schemas.results import Drifts, Estimates, Findings
 from tasks.conclude import conclude
+from tasks.reporting.advice import advice
 from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
 from warehouse.store import Saving, Warehouse, WarehouseError
@@ -283,6 +284,27 @@ def test_the_gravest_reasons_come_first(tmp_path: Path, word: str, first: str) -
     words = ["sql", "--ask", "which_judge", "--format", "json", "--warehouse", str(path)]
     [answer] = json.loads(CliRunner().invoke(main, words).stdout)
     assert answer["reasons"].startswith(f"{first}; ")
+
+
+def test_judges_stand_in_the_order_of_the_answer(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    row = {"dataset": "demo", "prompt": "plain", "wave": "", "mode": "any", "passed": 1}
+    words = ("do not use", "not enough data", "use with care", "use")
+    rows = [
+        row | {"judge": f"{word} {open_}", "recommendation": word, "inconclusive": open_}
+        for word in words
+        for open_ in (3, 1)
+    ]
+    frame = Recommendations.draft(pl.DataFrame([{"failed": 0, **each} for each in rows]))
+    warehouse = Warehouse(path)
+    warehouse.start_run(
+        {**first_row("audit", "r1", make_study("quick", {}), datetime.now(UTC)), "state": "failed"}
+    )
+    warehouse.save([Saving(Recommendations, frame)], run="r1", study="quick")
+    asked = ["sql", "--ask", "which_judge", "--format", "json", "--warehouse", str(path)]
+    listed = [each["judge"] for each in json.loads(CliRunner().invoke(main, asked).stdout)]
+    assert listed == [line.judge for line in advice(frame)]
+    assert (listed[0], listed[-1]) == ("use 1", "do not use 3")
 
 
 def test_a_question_about_all_studies_can_be_asked_of_one(tmp_path: Path) -> None:
