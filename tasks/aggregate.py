@@ -46,8 +46,11 @@ __all__ = [
     "tally_votes",
     "text_sizes",
 ]
-AT_ONCE, MANY_ROWS = 3, 50_000
-"""Threads that compute statistics, for logs with more rows than this."""
+AT_ONCE = 3
+"""Threads that compute statistics: Polars computes while another thread runs Python."""
+
+MANY_ROWS = 50_000
+"""More rows than this are counted by several threads."""
 
 NAMES = (
     "dataset",
@@ -186,22 +189,24 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     Without ``ratings``, statistics of ratings have no rows.
     """
     frames.setdefault("ratings", Ratings.empty())
-    many = max(frame.height for frame in frames.values()) > MANY_ROWS
-    threads = AT_ONCE if many else 1
+    jobs = [
+        # First, as it takes longest.
+        partial(_worst_cases, frames),
+        *(partial(_draft, name, number, frames) for number, name in enumerate(STATISTICS, 1)),
+    ]
     with limited_by(thresholds), memo(*frames.values()):
-        with ThreadPoolExecutor(threads) as pool:
-            drafts = [
-                pool.submit(copy_context().run, partial(_draft, name, number, frames))
-                for number, name in enumerate(STATISTICS, 1)
-            ]
-            rows: list[pl.DataFrame] = [draft.result() for draft in drafts]
-        step("measuring: worst cases")
-        if {"tallies", "shifts"} <= {*frames}:
-            rows.append(worst_cases(frames["tallies"], frames["shifts"]))
-        rows.append(rating_worst_cases(frames["ratings"]))
-        return Estimates.of(with_exclusions(with_floors(pl.concat(rows))))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            worst, *drafts = [pool.submit(copy_context().run, job) for job in jobs]
+        rows = pl.concat([draft.result() for draft in [*drafts, worst]])
+        return Estimates.of(with_exclusions(with_floors(rows)))
 
 
 def _draft(name: str, number: int, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     step(f"measuring: {name} ({number} of {len(STATISTICS)} statistics)")
     return STATISTICS[name].draft(**frames)
+
+
+def _worst_cases(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    compared = {"tallies", "shifts"} <= {*frames}
+    cases = [worst_cases(frames["tallies"], frames["shifts"])] if compared else []
+    return pl.concat([*cases, rating_worst_cases(frames["ratings"])])

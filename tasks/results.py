@@ -1,6 +1,9 @@
 """Results of votes, computed alike for audits, `measure`, `remeasure` and benchmarks."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -178,19 +181,25 @@ def conclusions_of(
     tallies = Tallies.empty() if tallies is None else tallies
     prices = pl.DataFrame(schema=PRICES) if prices is None else prices
     step("concluding: recommendations, comparisons of judges")
-    with limited_by(thresholds):
+    with limited_by(thresholds), ThreadPoolExecutor(1) as beside:
         exclusions = exclude(estimates)
+        # A third of the time, so in a thread of its own.
+        again = partial(kept_findings, estimates, findings, exclusions, thresholds)
+        kept = beside.submit(copy_context().run, again)
         people = people_of(tallies)
         members = panel_members(estimates, exclusions, people)
         gates = scorecard(estimates, findings, drifts)
+        between = contrasts(estimates)
+        juries = jury_findings(estimates, detects_at_of(findings), jury_costs(members, prices))
+        advice = recommend(gates, findings, estimates, drifts, people)
         return Conclusions(
             estimates,
             findings,
             drifts,
             exclusions,
-            kept_findings(estimates, findings, exclusions, thresholds),
-            contrasts(estimates),
-            jury_findings(estimates, detects_at_of(findings), jury_costs(members, prices)),
+            kept.result(),
+            between,
+            juries,
             gates,
             members,
             panel_means(estimates, exclusions, members),
@@ -198,7 +207,7 @@ def conclusions_of(
             win_checks(estimates),
             waves_of(tallies, drifts),
             category_shifts(estimates),
-            recommend(gates, findings, estimates, drifts, people),
+            advice,
         )
 
 

@@ -141,7 +141,8 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View, *, warn
             server.begin_to_stop()
         step("reading results")
         results = _results_of(study, path)
-        step("stopping the Prefect server")
+        view.close()
+        code = _show_run(study, path, state, results, access)
     except KeyboardInterrupt:
         sent = False
         raise
@@ -149,8 +150,6 @@ def _audit(study: Study, path: Path, server_url: str | None, view: View, *, warn
         if server:
             # A server that no longer answers needs no orderly stop.
             server.stop() if sent else server.stop(SECONDS_AFTER_AN_INTERRUPT)
-    view.close()
-    code = _show_run(study, path, state, results, access)
     if not sent:
         # Prefect would try for minutes to reach a server that is gone.
         exit_now(code)

@@ -98,16 +98,18 @@ def ruled(cells: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     """
     if "note" not in cells.columns:
         cells = cells.with_columns(note=pl.lit(None, pl.String))
+    # One query for all rules, which takes two thirds of the time of one each.
+    ruled = cells.lazy()
     for rule in rules:
         joined = pl.concat_str("note", rule.note, separator="; ", ignore_nulls=True)
         changes: dict[str, Any] = {"note": pl.when(joined != "").then(joined)}
         if rule.word:
             changes["word"] = pl.lit(rule.word)
-        cells = cells.with_columns(
+        ruled = ruled.with_columns(
             pl.when(rule.when).then(value).otherwise(pl.col(name)).alias(name)
             for name, value in changes.items()
         )
-    return cells
+    return ruled.collect()
 
 
 def first_finding(biased: pl.Expr, equivalent: pl.Expr) -> pl.Expr:
