@@ -16,7 +16,7 @@ from tasks.kit.command_line import (
     port_option,
     warehouse_option,
 )
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 
 ARMS = click.Choice(["control", "experimental", "sham"])
 FILE = Place(dir_okay=False)
@@ -93,8 +93,7 @@ def booth(
     from booth._files import export_ballots, import_votes
     from warehouse.store import Warehouse
 
-    path = Path(warehouse or default_path()).absolute()
-    require_file(path, f"Run `voirdire audit {study}` first.")
+    path = existing_path(warehouse, study)
     if out and filled:
         raise ValueError("--export and --import cannot be used together. Run one, then the other.")
     with open_booth(Warehouse(path), study, _changes(programme)) as opened:

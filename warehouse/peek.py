@@ -26,6 +26,21 @@ def default_path() -> Path:
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
+def existing_path(given: Path | str | None, study: str = "") -> Path:
+    """Return the place of a warehouse that must be there, by default :func:`default_path`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file: naming the place, and the audit, of ``study`` if given, that
+        makes it.
+    """
+    path = Path(given or default_path()).absolute()
+    audit = f"voirdire audit {study}".rstrip()
+    require_file(path, f"Run `{audit}` first.")
+    return path
+
+
 def require_folder(path: Path) -> None:
     """Refuse a place in a folder that is not there: it may be misspelt.
 

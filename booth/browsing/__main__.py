@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from tasks.kit.command_line import errors_in_a_line, warehouse_option
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 
 HOST = "127.0.0.1"
 PATIENCE_SECONDS = 30.0
@@ -24,8 +24,7 @@ def browse(view: str, port: int, warehouse: Path | None) -> None:
     from booth.web.server import listen, serve
     from warehouse.store import Warehouse
 
-    place = Path(warehouse or default_path()).absolute()
-    require_file(place, "Run `voirdire audit` first.")
+    place = existing_path(warehouse)
     opened = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
     check_view(opened, view)
     listening = listen(HOST, port)

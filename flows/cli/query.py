@@ -30,7 +30,7 @@ from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.reporting.wording import count
 from warehouse.descriptions import grains
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 from warehouse.private import write_private
 from warehouse.store import Warehouse, WarehouseError
 
@@ -65,8 +65,7 @@ def show_query(
             f"--set {values[0]!r:.200} gives a value to a question. Name one with --ask QUESTION."
         )
     text, parameters = (query or "", {}) if ask is None else asked(ask, values)
-    path = Path(warehouse or default_path())
-    require_file(path, "Run `voirdire audit` first.")
+    path = existing_path(warehouse)
     suffix = output.suffix.lower().removeprefix(".") if output else ""
     form = form or (suffix if suffix in {"json", "csv", "parquet"} else "table")
     if form == "parquet" and output is None:
@@ -150,8 +149,7 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
 
 def write_snapshot(output: Path | None, warehouse: Path | None) -> None:
     """Copy the warehouse for tools that keep a file open, and print where the copy is."""
-    path = Path(warehouse or default_path()).absolute()
-    require_file(path, "Run `voirdire audit` first.")
+    path = existing_path(warehouse)
     target = (output or path.with_name(f"{path.stem}.snapshot{path.suffix}")).absolute()
     Warehouse(path).snapshot(target)
     click.echo(target)
@@ -166,8 +164,7 @@ def rewrite_report(
     pictures: Path | None = None,
 ) -> None:
     """Write a study's report, and its charts, from the results that are in the warehouse."""
-    path = Path(warehouse or default_path()).absolute()
-    require_file(path, f"Run `voirdire audit {study}` first.")
+    path = existing_path(warehouse, study)
     target = out or report_path(path, study)
     from flows.publishing.calibration_page import stored_calibration
 

@@ -8,7 +8,7 @@ import polars as pl
 from flows.studies.calibration import SUFFIX
 from tasks.kit.catalogue import unknown
 from warehouse.evidence.comparisons import FLIPPED, studies_of
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
 ASKED = ("dataset", "judge", "prompt", "wave")
@@ -108,8 +108,7 @@ def find_evidence(
     ValueError
         If there is no such file, or no such study, judge or perturbation in it.
     """
-    place = Path(path or default_path())
-    require_file(place, f"Run `voirdire audit {study}` first.")
+    place = existing_path(path, study)
     warehouse = Warehouse(place)
     known = studies_of(warehouse)
     if study not in known:

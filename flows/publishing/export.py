@@ -9,7 +9,7 @@ from schemas.frame import Result
 from schemas.runs import Runs
 from warehouse.descriptions import FRAMES, marts
 from warehouse.file_export import Copy
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
 OF_STUDY = "study = getvariable('study')"
@@ -48,8 +48,7 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
     ValueError
         If the folder is not empty, or the warehouse has nothing of the study.
     """
-    path = Path(warehouse or default_path()).absolute()
-    require_file(path, "Run `voirdire audit` first.")
+    path = existing_path(warehouse)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is not empty. Name a new folder for --output.")
     store = Warehouse(path)

@@ -24,7 +24,7 @@ from tasks.inference.bootstrap import formulas_only
 from tasks.progress import step
 from tasks.results import Conclusions, Steps, counted_votes
 from warehouse.evidence.people import pairs_of
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 from warehouse.store import Saving, Warehouse
 
 LAST = """
@@ -64,8 +64,7 @@ def remeasure_study(
     Votes that people have cast since the last audit are added to those of the judges. ``wrap``
     wraps the steps: a flow makes tasks of them, to show them in the Prefect UI.
     """
-    place = Path(path or default_path())
-    require_file(place, f"Run `voirdire audit {study}` first.")
+    place = existing_path(path, study)
     warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
     mark_dead_runs(warehouse)
     known = warehouse.query(KNOWN)["study"]

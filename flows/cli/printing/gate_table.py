@@ -7,7 +7,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import print_line, print_rows
 from flows.publishing.gate import EXIT_CODES, gate_of, junit, markdown
 from tasks.reporting.wording import clean
-from warehouse.peek import default_path, require_file
+from warehouse.peek import existing_path
 from warehouse.private import write_private
 from warehouse.store import Warehouse
 
@@ -23,8 +23,7 @@ def show_gate(
     markdown_file: Path | None,
 ) -> int:
     """Print the gates that do not pass, and the outcome; return its exit code."""
-    path = Path(warehouse or default_path()).absolute()
-    require_file(path, f"Run `voirdire audit {study}` first.")
+    path = existing_path(warehouse, study)
     gated = gate_of(Warehouse(path), study, wave, judges, gates)
     for file, text in ((junit_file, junit), (markdown_file, markdown)):
         if file:
