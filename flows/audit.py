@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import polars as pl
 from prefect import flow, get_run_logger
 from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
 from flows.results.vote_summary import with_people
+from flows.running.ballots import Steps, ballots_of, make_pairs
 from flows.running.casting import Claims, cast_all
 from flows.running.counts import Counts
 from flows.running.gaps import votes_on
@@ -24,14 +24,14 @@ from schemas.calibration import Ratings
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
 from schemas.judging import Ballots, Judges, Pairs, Prompts
 from tasks import stages
-from tasks.curate import categories_of, require_shown
-from tasks.judge import Design, by_form, dropped_params, judge_table, merge_dropped, prompt_table
+from tasks.curate import categories_of
+from tasks.judge import by_form, dropped_params, judge_table, merge_dropped, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 from tasks.kit.stage import prune_results
-from tasks.pair import with_background
-from tasks.perturb import perturbation_table
 from tasks.progress import step
 from warehouse.store import Warehouse
+
+STEPS = Steps(stages.import_dataset, stages.perturb_answers, stages.pair_up, stages.draw_ballots)
 
 
 @flow(name="audit", flow_run_name=run_name, on_running=[tag_run], on_completion=[start_on_alert])
@@ -58,60 +58,33 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         await Messages().send(lambda: report_killed_runs(place))
         study.check()
         step("making pairs")
-        found = stages.import_dataset(
-            study.dataset, study.folder, study.limit, study.category_column, study.columns
-        )
-        questions, answers, versions, known = found
-        require_shown(study.dataset, found, study.prompts)
-        perturbations = perturbation_table(study.asked())
-        perturbed = PerturbedAnswers.of(
-            pl.concat(
-                stages.perturb_answers(questions, answers, versions, name, study.seed)
-                for name in study.asked()
-            )
-        )
-        counts.count_dropped(perturbed)
-        pairs = stages.pair_up(
-            questions,
-            answers,
-            perturbed,
-            perturbations,
-            study.checks,
-            replicates=study.asks_again,
-            shams=study.sham != "none",
-            variants=study.variants(),
-        )
-        if pairs.is_empty():
+        made = make_pairs(study, STEPS)
+        counts.count_dropped(made.perturbed)
+        if made.pairs.is_empty():
             raise ValueError(f"no pair is left to ask about. {counts.notes_line()}")
         judges, prompts = (
             judge_table(study.judges),
             prompt_table(study.prompts, reworded=study.reworded),
         )
-        design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-        shown = with_background(pairs, questions, study.prompts)
         left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
         counts.left_out = merge_dropped(left_out.values())
-        ballots = Ballots.of(
-            pl.concat(
-                stages.draw_ballots(shown, judges, name, design, left_out[name])
-                for name in study.prompts
-            )
-        )
+        ballots = ballots_of(study, made.shown, judges, left_out, STEPS)
         row.save(
-            (Questions, questions),
-            (Answers, answers),
-            (Versions, versions),
-            (Perturbations, perturbations),
-            (PerturbedAnswers, perturbed),
-            (Pairs, pairs),
+            (Questions, made.dataset.questions),
+            (Answers, made.dataset.answers),
+            (Versions, made.dataset.versions),
+            (Perturbations, made.perturbations),
+            (PerturbedAnswers, made.perturbed),
+            (Pairs, made.pairs),
             (Judges, judges),
             (Prompts, prompts),
             (Ballots, ballots),
         )
 
-        categories = categories_of(questions, answers, known)
+        categories = categories_of(made.dataset)
+        pairs, shown, perturbed, known = made.pairs, made.shown, made.perturbed, made.dataset.known
         # Asking may take hours; free the texts, which are in the warehouse.
-        del questions, answers, versions, found
+        del made
 
         claims = Claims(row.run, place, counts)
         waiting = claims.waiting(ballots)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
-from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
@@ -134,17 +133,15 @@ def _own_file(dataset: str, given: str) -> Path:
     return file
 
 
-def categories_of(
-    questions: DataFrame[Questions], answers: DataFrame[Answers], known: DataFrame[Known]
-) -> pl.DataFrame:
+def categories_of(dataset: Imported) -> pl.DataFrame:
     """Return the ``category`` of each ``question_id``, by the study's column if it names one."""
     chosen = (
-        known.filter(pl.col("category").is_not_null())
-        .join(answers, left_on="sample", right_on="answer_id")
+        dataset.known.filter(pl.col("category").is_not_null())
+        .join(dataset.answers, left_on="sample", right_on="answer_id")
         .select("question_id", chosen="category")
         .unique("question_id")
     )
-    return questions.join(chosen, on="question_id", how="left").select(
+    return dataset.questions.join(chosen, on="question_id", how="left").select(
         "question_id", category=pl.coalesce("chosen", "category")
     )
 

@@ -28,6 +28,7 @@ from flows.cli.power_analysis import (
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import RECOMMENDED
 from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
+from flows.running.ballots import ballots_of, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import STUDIES, Study
 from schemas.curation import PerturbedAnswers
@@ -35,7 +36,7 @@ from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
-from tasks.curate import cannot_compute, import_dataset, require_shown
+from tasks.curate import cannot_compute
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
     CHARACTERS_PER_TOKEN,
@@ -47,9 +48,8 @@ from tasks.engine.queue import (
     most_tokens,
 )
 from tasks.inference.linearised_errors import too_few
-from tasks.judge import Design, draw_ballots, dropped_params, judge_table
-from tasks.pair import background_of, pair_up, with_background
-from tasks.perturb import perturb, perturbation_table
+from tasks.judge import dropped_params, judge_table
+from tasks.pair import background_of
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
@@ -280,39 +280,15 @@ def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
 def _prepare(
     study: Study, tell: Callable[[str], None] | None = None
 ) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
-    found = import_dataset(
-        study.dataset, study.folder, study.limit, study.category_column, study.columns
-    )
-    require_shown(study.dataset, found, study.prompts)
-    if tell and (line := cannot_compute(study.dataset, found)):
+    made = make_pairs(study)
+    if tell and (line := cannot_compute(study.dataset, made.dataset)):
         tell(line)
-    questions, answers, versions, _ = found
-    perturbed = PerturbedAnswers.of(
-        pl.concat(perturb(questions, answers, versions, name, study.seed) for name in study.asked())
-    )
-    table = perturbation_table(study.asked())
-    pairs = pair_up(
-        questions,
-        answers,
-        perturbed,
-        table,
-        study.checks,
-        replicates=study.asks_again,
-        shams=study.sham != "none",
-        variants=study.variants(),
-    )
-    return with_background(pairs, questions, study.prompts), perturbed
+    return made.shown, made.perturbed
 
 
 def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
-    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
-    judges = judge_table(study.judges)
-    ballots = Ballots.of(
-        pl.concat(
-            draw_ballots(pairs, judges, name, design, dropped_params(study.judges, name))
-            for name in study.prompts
-        )
-    )
+    left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
+    ballots = ballots_of(study, pairs, judge_table(study.judges), left_out)
     path = Path(warehouse or default_path())
     cast = Votes.empty()
     reply_tokens: dict[tuple[str, str], float] = {}

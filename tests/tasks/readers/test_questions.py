@@ -140,7 +140,7 @@ def test_any_column_may_be_the_category(tmp_path: Path, suffix: str) -> None:
     # What the question is stays as it is.
     assert found.questions["category"].to_list() == ["sums", None]
     assert found.known["category"].to_list() == ["easy", "easy", None, None]
-    groups = categories_of(found.questions, found.answers, found.known).sort("question_id")
+    groups = categories_of(found).sort("question_id")
     assert groups["category"].to_list() == ["easy", None]
     with pytest.raises(ValueError, match="unknown column 'level'"):
         load_own(path)

@@ -1,0 +1,89 @@
+"""From a study to the pairs and ballots that its judges are asked about, for audits and plans."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from flows.studies import Study
+from schemas.curation import Perturbations, PerturbedAnswers
+from schemas.judging import Ballots, Judges, Pairs
+from tasks.curate import import_dataset, require_shown
+from tasks.datasets import Imported
+from tasks.judge import Design, draw_ballots
+from tasks.pair import pair_up, with_background
+from tasks.perturb import perturb, perturbation_table
+
+
+class Steps(NamedTuple):
+    """The steps from a dataset to ballots: these functions, or tasks of the same name."""
+
+    import_dataset: Callable[..., Any] = import_dataset
+    perturb: Callable[..., Any] = perturb
+    pair_up: Callable[..., Any] = pair_up
+    draw_ballots: Callable[..., Any] = draw_ballots
+
+
+PLAIN = Steps()
+
+
+class Made(NamedTuple):
+    """The frames from a study's dataset to its pairs."""
+
+    dataset: Imported
+    perturbations: DataFrame[Perturbations]
+    perturbed: DataFrame[PerturbedAnswers]
+    pairs: DataFrame[Pairs]
+    shown: DataFrame[Pairs]
+    """The pairs, with what judge prompts show beside the answers."""
+
+
+def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
+    """Read the dataset of a study, perturb its answers and pair them.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be used, or lacks what a judge prompt of the study shows.
+    """
+    dataset = steps.import_dataset(
+        study.dataset, study.folder, study.limit, study.category_column, study.columns
+    )
+    require_shown(study.dataset, dataset, study.prompts)
+    perturbations = perturbation_table(study.asked())
+    perturbed = PerturbedAnswers.of(
+        pl.concat(
+            steps.perturb(dataset.questions, dataset.answers, dataset.versions, name, study.seed)
+            for name in study.asked()
+        )
+    )
+    pairs = steps.pair_up(
+        dataset.questions,
+        dataset.answers,
+        perturbed,
+        perturbations,
+        study.checks,
+        replicates=study.asks_again,
+        shams=study.sham != "none",
+        variants=study.variants(),
+    )
+    shown = with_background(pairs, dataset.questions, study.prompts)
+    return Made(dataset, perturbations, perturbed, pairs, shown)
+
+
+def ballots_of(
+    study: Study,
+    shown: DataFrame[Pairs],
+    judges: DataFrame[Judges],
+    left_out: Mapping[str, Mapping[str, Sequence[str]]],
+    steps: Steps = PLAIN,
+) -> DataFrame[Ballots]:
+    """Draw the ballots of a study; ``left_out`` has the parameters that each prompt drops."""
+    design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)
+    return Ballots.of(
+        pl.concat(
+            steps.draw_ballots(shown, judges, name, design, left_out[name])
+            for name in study.prompts
+        )
+    )
