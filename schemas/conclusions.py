@@ -218,8 +218,8 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         nullable=True,
     )
     more_questions: int = optional(
-        "further questions that would decide what makes the data not enough, else what limits the "
-        "use, if estimates stay as they are; null if none would",
+        "further questions that would decide what makes the data not enough or limits the use, as "
+        "far as questions decide it, with 80 % power if the estimates are true; null if none would",
         ge=1,
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)

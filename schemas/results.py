@@ -302,17 +302,19 @@ class Gates(
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
 
-MEASURES = [
-    "mps_drift",
-    "dasr_drift",
-    "position_drift",
-    "agreement_drift",
-    "rating_drift",
-    "rating_shift_drift",
-    "verdict_drift",
-    "text_drift",
-    "token_drift",
-]
+MEASURES = {
+    "mps_drift": "shift",
+    "dasr_drift": "dASR",
+    "position_drift": "position gap",
+    "agreement_drift": "agreement",
+    "rating_drift": "ratings",
+    "rating_shift_drift": "rating shift",
+    "verdict_drift": "verdicts",
+    "text_drift": "texts of replies",
+    "token_drift": "first tokens",
+}
+"""Quantity that is compared between waves -> its name in texts, in the order of tables."""
+
 STATES = ["quiet", "suspect", "alert", "not measured"]
 
 
@@ -326,7 +328,7 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
     perturbation: str = name(
         "name of the perturbation; null if the measure is about the whole judge", nullable=True
     )
-    measure: str = pa.Field(isin=MEASURES, description="quantity that is compared")
+    measure: str = pa.Field(isin=[*MEASURES], description="quantity that is compared")
     epoch: int = pa.Field(
         ge=1, description="number of the epoch; a confirmed alert starts a new one"
     )

@@ -60,8 +60,8 @@ def audit_here(
     Ask for confirmation before an expensive study, unless ``confirmed``.
     """
     share_one_heap()
-    study = make_study(name, changes)
     path = Path(warehouse or default_path()).absolute()
+    study = make_study(name, changes, base=_saved(name, path))
     dated = study.at(datetime.now(UTC))
     code = DONE
     if last := completed_run(path, study.name, dated.fingerprint()):
@@ -86,6 +86,15 @@ def audit_here(
     gc.freeze()
     gc.disable()
     return code
+
+
+def _saved(name: str, path: Path) -> Study | None:
+    """Return a study that an audit saved under this name, unless a file describes one."""
+    if name in STUDIES:
+        return None
+    from flows.publishing.pages import saved_study
+
+    return saved_study(name, path)
 
 
 def _askable(study: Study, path: Path) -> list[str]:

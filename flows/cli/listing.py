@@ -89,6 +89,10 @@ CALIBRATE_ROWS = {
     "well as the person left out",
     "ceiling": "agreement of people with each other",
 }
+CHANGED = (
+    "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
+    "2 if each wave always repeats itself and the two never agree"
+)
 TABLE_WORDS = {
     "calibrate": CALIBRATE_ROWS,
     "plan": {
@@ -99,6 +103,12 @@ TABLE_WORDS = {
         "dropped": "texts that failed a validity check, or that no template could change",
         "smallest": "the smallest shift that the samples detect with 80 % power (raw p below .05)",
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
+    },
+    "sql --ask what_drifted": {
+        "rating_drift": "change of the mean rating or pass rate of unperturbed answers",
+        "rating_shift_drift": "change of the shift of ratings under a perturbation",
+        "text_drift": CHANGED.format("texts of replies, white space and case aside,"),
+        "token_drift": CHANGED.format("probabilities of first tokens"),
     },
     "measure": {
         "estimate": "the number that a statistic gives, with its 95 % interval beside it",

@@ -87,11 +87,14 @@ def audit(
 @clear_errors
 def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
-    from flows.cli.plan import saved_study, show_plan
+    from flows.cli.plan import show_plan
+    from flows.publishing.pages import saved_study
     from flows.studies import make_study
     from tasks.kit.defaults import limited_by
+    from warehouse.peek import default_path
 
-    planned = make_study(study, _given(options), base=saved_study(study, warehouse))
+    saved = saved_study(study, warehouse or default_path())
+    planned = make_study(study, _given(options), base=saved)
     with limited_by(planned.thresholds):
         show_plan(planned, warehouse, effect)
 

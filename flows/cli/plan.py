@@ -30,12 +30,13 @@ from flows.cli.printing.ranking_table import RECOMMENDED
 from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
 from flows.running.ballots import ballots_of, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
-from flows.studies import STUDIES, Study
+from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
+from tasks.conclusions.recommendations import MOST_TIMES
 from tasks.curate import cannot_compute
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
@@ -53,8 +54,8 @@ from tasks.pair import background_of
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import open_questions
-from warehouse.peek import default_path, studies_in
+from tasks.reporting.advice import IF_TRUE, open_questions
+from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 FRAMES = 2 * FRAME_TOKENS
@@ -93,17 +94,6 @@ class Cost(NamedTuple):
     def expected_usd(self) -> float | None:
         """The estimate if it is based on earlier votes, else the maximum."""
         return self.usd if self.from_history else self.most_usd
-
-
-def saved_study(name: str, warehouse: Path | None) -> Study | None:
-    """Return a study that an audit saved under a name of its own (``--name``), if there is one."""
-    from flows.publishing.pages import run_of_results, study_of
-
-    path = Path(warehouse or default_path())
-    if name in STUDIES or name not in studies_in(path):
-        return None
-    run = run_of_results(Warehouse(path), name)
-    return None if run["flow"] == "measure" else study_of(run)
 
 
 def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:
@@ -160,9 +150,11 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         return
     found = Warehouse(path).query(RECOMMENDED, [study.name])
     if lines := open_questions(found, study.wave):
-        yield f"Questions that study {study.name} lacks, if its estimates stay as they are:"
+        yield f"Questions that study {study.name} lacks for {IF_TRUE}:"
         yield from lines
         yield (
+            "Where no number is given, more questions do not decide, or it would be more than "
+            f"{MOST_TIMES} times those asked. "
             "`mart.recommendations` has the same numbers of questions. "
             f"`voirdire calibrate {study.name}` says how many labels of people agreement needs. "
             "The tables below show which shift a new study of this design detects."

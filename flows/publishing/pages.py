@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from flows.publishing.evidence import examples_query
 from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import vote_facts
-from flows.studies import Study, with_prompts
+from flows.studies import STUDIES, Study, with_prompts
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates
 from schemas.runs import Runs
@@ -24,6 +24,7 @@ from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, report
 from tasks.results import CONCLUDED, Conclusions
 from tasks.statistics import dasr_posterior
+from warehouse.peek import studies_in
 from warehouse.private import write_private
 from warehouse.store import Warehouse
 
@@ -110,6 +111,14 @@ def study_of(run: Mapping[str, Any]) -> Study:
     if run["flow"] == "measure":
         return Study.model_construct(**with_prompts(json.loads(run["parameters"])))
     return Study.stored(run["parameters"])
+
+
+def saved_study(name: str, path: Path) -> Study | None:
+    """Return a study that an audit saved under a name of its own (``--name``), if there is one."""
+    if name in STUDIES or name not in studies_in(path):
+        return None
+    run = run_of_results(Warehouse(path), name)
+    return None if run["flow"] == "measure" else study_of(run)
 
 
 def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.results import Drifts, Gates
+from schemas.results import MEASURES, Drifts, Gates
 from tasks.charts import chart
 from tasks.drawing.names import Name
 from tasks.drawing.row_panels import PLOT, STEP, Y, measured, row_texts, sizes, tip, values_of
@@ -30,17 +30,6 @@ from tasks.reporting.wording import clean, clip, number, with_who
 NIGHTS = 30
 """Maximum number of waves in a chart; the last ones are shown."""
 
-NAMED = {
-    "mps_drift": "shift",
-    "dasr_drift": "dASR",
-    "position_drift": "position gap",
-    "agreement_drift": "agreement",
-    "rating_drift": "ratings",
-    "rating_shift_drift": "rating shift",
-    "verdict_drift": "verdicts",
-    "text_drift": "texts",
-    "token_drift": "first tokens",
-}
 LINES: dict[str, str] = {"quiet": LINE, "suspect": BLUE, "alert": RED, "not measured": FAINT}
 FILLS: dict[str, str] = {
     state: colour if state == "alert" else PAPER for state, colour in LINES.items()
@@ -80,7 +69,7 @@ def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec
 def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec:
     waves = sorted(found["label"].unique())[-NIGHTS:]
     shown = found.filter(pl.col("label").is_in(waves))
-    order = pl.col("measure").replace_strict({name: n for n, name in enumerate(NAMED)})
+    order = pl.col("measure").replace_strict({name: n for n, name in enumerate(MEASURES)})
     cells = shown.sort(order, "perturbation", "label", nulls_last=True).partition_by(
         "measure", "perturbation", maintain_order=True
     )
@@ -115,7 +104,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
 
 
 def _name(row: Row) -> Name:
-    upper, lower = NAMED[row["measure"]], clean(row["perturbation"] or "")
+    upper, lower = MEASURES[row["measure"]], clean(row["perturbation"] or "")
     return Name(upper, clip(lower, 23), f"{upper} {lower}".strip())
 
 

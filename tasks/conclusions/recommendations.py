@@ -7,12 +7,13 @@ from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import MIXED_WHY, written
+from tasks.conclusions.scorecard import ALERT
 from tasks.inference.quantiles import normal_quantile
-from tasks.kit.defaults import ALPHA, limits
+from tasks.kit.defaults import ALPHA, POWER, limits
 
 USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
 MOST_TIMES = 10
-"""A projection beyond this many times the questions asked says nothing, as the estimate moves."""
+"""No number beyond this many times the questions asked is named: the estimate is too rough."""
 SPREAD = ("mean_square_shift", "rating_mean_square")
 """Statistics whose p-value tells whether shifts may differ between questions."""
 
@@ -112,9 +113,8 @@ def recommend(
             undecided=pl.col("reason_text")
             .filter(standing.is_in([UNDECIDED, STATED]))
             .str.join("; "),
-            more_questions=pl.coalesce(
-                pl.col("more").filter(standing == word).max() for word in (UNDECIDED, CARE)
-            ),
+            more_decide=pl.col("more").filter(standing == UNDECIDED).max(),
+            more_free=pl.col("more").filter(standing == CARE).max(),
             not_measured=pl.concat_str(
                 pl.when(unmeasured != "").then(unmeasured),
                 *absent,
@@ -137,6 +137,11 @@ def recommend(
         found.with_columns(
             *(pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in texts),
             recommendation=recommendation,
+            more_questions=pl.when("forbidden")
+            .then(None)
+            .when("open")
+            .then("more_decide")
+            .otherwise("more_free"),
         )
     )
 
@@ -236,13 +241,13 @@ def _weight() -> pl.Expr:
 
 
 def _more_questions() -> pl.Expr:
-    """Project the questions that an inconclusive gate lacks if its estimate stays as it is.
+    """Return the questions that an inconclusive gate lacks, for 80 % power if its estimate is true.
 
-    The half-width of an interval falls with the root of the number n of questions; where no
-    question differs from another, as if no reply is invalid, it is z^2 / (n + z^2). The interval of
+    The half-width of an interval falls with the root of the number n of questions. The interval of
     a bias, at the level of its adjusted p-value, must exclude 0, or its 90 % interval must lie
-    within the limit; other intervals must exclude the limit, so of these the end that lies beyond
-    it counts.
+    within the limit, each end with 90 %; other intervals must exclude the limit, so of these the
+    end that lies beyond it counts. Where no question differs from another, as if no reply is
+    invalid, the half-width is z^2 / (n + z^2) for certain.
 
     No number is given where more questions do not decide: a flaw of which a share between the
     limits of *overlooks* and *detects* is detected stays between them, a shift with the other
@@ -264,13 +269,14 @@ def _more_questions() -> pl.Expr:
     distance = (pl.when(symmetric).then(size).otherwise(value) - limit).abs()
     within = effect & (size < limit)
     distance = pl.when(effect & ~within).then(size).otherwise(distance)
-    narrower = float(normal_quantile(0.95) / normal_quantile(0.975))
-    width = pl.when(within).then(narrower).when(effect).then("wider").otherwise(1.0)
+    width = pl.when(within).then(NARROWER).when(effect).then("wider").otherwise(1.0)
+    both_ends = within | (pl.col("gate") == "drift")
+    chance = pl.when(both_ends).then(_units((1 + POWER) / 2)).otherwise(_units(POWER))
     constant = pl.col("standard_error").is_null() & value.is_in([0.0, 1.0])
     needed = (
         pl.when(constant & (half < 1))
         .then(questions * width**2 * _odds(half) / _odds(distance))
-        .otherwise(questions * (width * half / distance) ** 2)
+        .otherwise(questions * ((width + chance) * half / distance) ** 2)
         .ceil()
     )
     fewest = pl.when(questions < limits().fewest_questions).then(limits().fewest_questions)
@@ -284,6 +290,15 @@ def _more_questions() -> pl.Expr:
     stays = between | found | (opposite | (effect & within & wide)).fill_null(value=False)
     decides = (more > 0) & (more + questions <= MOST_TIMES * questions) & ~stays
     return pl.when(decides).then(more).cast(pl.Int64)
+
+
+def _units(level: float) -> float:
+    """Return a normal quantile in units of the half-width of a 95 % interval."""
+    return float(normal_quantile(level) / normal_quantile(1 - ALPHA / 2))
+
+
+NARROWER = _units(1 - ALPHA)
+"""Half-width of a 90 % interval."""
 
 
 def _odds(share: pl.Expr) -> pl.Expr:
@@ -308,6 +323,13 @@ def _reason() -> pl.Expr:
     for finding, text in FOUND.items():
         about = (pl.col("gate") == "bias") & (pl.col("finding") == finding)
         found = pl.when(about).then(pl.format(text, subject)).otherwise(found)
+    # An alert says what has changed.
+    alert = pl.col("reason").str.extract(f"^{ALERT.format('(.+)')}$")
+    found = (
+        pl.when(pl.col("gate") == "drift")
+        .then(found + pl.format(": {}", alert).fill_null(""))
+        .otherwise(found)
+    )
     flaw = (pl.col("kind") == "detract") & (pl.col("finding") != "rewards")
     two = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
     limit = pl.coalesce(pl.when(flaw).then(two), pl.format("limit {}", written("tolerance")))

@@ -6,7 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.keys import CELL, JUDGE
-from schemas.results import ENDPOINTS, Drifts, Estimates, Findings, Gates
+from schemas.results import ENDPOINTS, MEASURES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import half_width
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
@@ -18,7 +18,9 @@ NO_MARGIN = (
 )
 BY_MEAN = "mean over the kinds of flaws"
 NO_FLAW = "no flawed answer was shown"
-UNCONFIRMED = "suspect: the next wave must confirm it"
+UNCONFIRMED = "suspect, which the next wave must confirm: {}"
+ALERT = "alert: {}"
+"""Reasons of the gate drift, with what changed."""
 WHOLE = pl.col("perturbation").is_null()
 NOTHING = pl.lit(None, pl.String)
 
@@ -234,32 +236,46 @@ def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
 
 
 def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
-    """Return the measure closest to its minimum; canaries have none, and only raise alerts."""
+    """Return the alert or, without one, the suspect; else the measure closest to its minimum.
+
+    Of several, the one whose interval reaches farthest. Canaries have no minimum and no interval.
+    """
     measured = drifts.join(estimates, on=JUDGE, how="semi")
     limited = pl.col("minimum") > 0
     # Too few questions leave a change that has a p-value without a state.
     few = (pl.col("state") == "not measured") & pl.col("p_value").is_not_null()
     reach = pl.max_horizontal("high", -pl.col("low")) / pl.col("minimum")
+    state = pl.col("state")
+    changed = state.replace_strict({"alert": 2, "suspect": 1}, default=0, return_dtype=pl.Int64)
+    words = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
+    under = pl.col("perturbation").str.replace_all("_", " ")
     rows = measured.with_columns(
-        few=few, reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach)
+        few=few,
+        reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach),
+        changed=changed,
+        what=pl.concat_str(words, under, separator=" under ", ignore_nulls=True),
     )
-    state, nearest = pl.col("state"), pl.col("reach").arg_max()
+    # An alert without an interval ranks before what did not change.
+    rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")
+    rows = rows.with_columns(rank=rank).sort("changed", "rank", descending=True, nulls_last=True)
     within = ~limited | ((pl.col("reach") <= 1).fill_null(value=False) & ~pl.col("few"))
-    alert = (state == "alert").any()
+    told = (pl.col("changed") > 0) | pl.col("reach").is_not_null()
 
-    def at_nearest(name: str) -> Any:
-        return pl.col(name).get(nearest, null_on_oob=True)
+    def first(name: str) -> Any:
+        return pl.when(told.first()).then(pl.col(name).first())
 
+    minimum = pl.when(limited).then("minimum")
     found = rows.group_by(JUDGE, maintain_order=True).agg(
         pl.col("simulated").max(),
-        value=at_nearest("estimate"),
-        low=at_nearest("low"),
-        high=at_nearest("high"),
-        tolerance=pl.coalesce(at_nearest("minimum"), pl.col("minimum").max()),
-        failed=alert,
+        value=first("estimate"),
+        low=first("low"),
+        high=first("high"),
+        tolerance=pl.when(told.first()).then(minimum.first()).otherwise(pl.col("minimum").max()),
+        failed=(state == "alert").any(),
         passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
         most=pl.col("reach").max(),
-        suspect=(state == "suspect").any(),
+        state=state.first(),
+        what=pl.col("what").first(),
         few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
         why=pl.col("reason").filter(limited).min(),
     )
@@ -277,8 +293,10 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
         perturbation=NOTHING,
         margin=pl.min_horizontal(1 - pl.col("most"), pl.when("failed").then(0.0)),
         too_few=pl.when(~pl.col("failed")).then("few_why"),
-        reason=pl.when("suspect")
-        .then(pl.lit(UNCONFIRMED))
+        reason=pl.when(state == "alert")
+        .then(pl.format(ALERT, "what"))
+        .when(state == "suspect")
+        .then(pl.format(UNCONFIRMED, "what"))
         .when(pl.col("most").is_null())
         .then("why"),
     )

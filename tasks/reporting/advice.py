@@ -18,7 +18,7 @@ from tasks.conclusions.recommendations import (
     USE,
     of_wave,
 )
-from tasks.kit.defaults import Thresholds
+from tasks.kit.defaults import POWER, Thresholds
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, clip, count, listing, with_who
 
@@ -47,6 +47,9 @@ MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
+IF_TRUE = f"{POWER:.0%} power if the estimates are true".replace("%", " %")
+"""What a number of missing questions assumes."""
+
 ALL_REASONS = "mart.recommendations"
 WAYS = {
     ABSENT["agreement"]: "Agreement needs labels of two people or more (`voirdire booth STUDY`). "
@@ -128,9 +131,8 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         parts.append("none of the gates bias, discernment and agreement could be measured")
     elif row["more_questions"] and undecided and word == NOT_ENOUGH:
         questions = count(row["more_questions"], "more question")
-        gates = [gate for gate in ESSENTIAL if gate + IS_OPEN[0] in undecided]
-        what = listing(gates) or "what is inconclusive"
-        parts.append(f"about {questions} would decide {what} if the estimates stay as they are")
+        what = listing([gate for gate in ESSENTIAL if f"{gate}{IS_OPEN[0]} (about " in undecided])
+        parts.append(f"about {questions} would decide {what} with {IF_TRUE}")
     if undecided and word != DO_NOT_USE:
         parts.append(undecided)
     if word == NOT_ENOUGH:

@@ -3,6 +3,7 @@
 with why as (
     select *, string_split(case
         when recommendation = 'not enough data' then concat_ws('; ', undecided, reasons)
+        when recommendation = 'do not use' then reasons
         else concat_ws('; ', reasons, undecided)
     end, '; ') as every,
     from mart.recommendations where study = $study

@@ -96,6 +96,16 @@ def test_a_failed_gate_forbids_the_use(recommended: Any, failed: str, reason: st
     assert row["reasons"] == f"{reason} (.30 [.20, .40], limit .10)"
 
 
+def test_an_alert_says_what_has_changed(recommended: Any) -> None:
+    texts = {"reason": "alert: texts of replies", "margin": None}
+    [row] = recommended(gate("bias"), gate("drift", "fail", value=2.0, tolerance=None, **texts))
+    assert row["reasons"] == "has changed since its baseline: texts of replies"
+    ratings = {"value": -0.35, "low": -0.64, "high": -0.06, "tolerance": 0.05, "margin": -11.8}
+    [row] = recommended(gate("bias"), gate("drift", "fail", reason="alert: ratings", **ratings))
+    said = "has changed since its baseline: ratings (-.35 [-.64, -.06], limit .05)"
+    assert row["reasons"] == said
+
+
 @pytest.mark.parametrize(
     ("word", "kind", "reason"),
     [
@@ -157,14 +167,13 @@ def test_the_study_says_which_gates_disqualify(recommended: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "clusters", "more"),
     [
-        # 90 %: .06 * .839 must fall to .05 - .03: 40 * (.0504 / .02)^2 = 253.5
-        ({"value": 0.03, "low": -0.03, "high": 0.09}, 40, 214),
-        # 90 %: .025 * .839 must fall to .05 - .03: 40 * (.02098 / .02)^2 = 44.01 and 40.2 at .0239
-        ({"value": 0.03, "low": 0.0061, "high": 0.0539}, 40, 1),
-        # The interval must exclude 0: 40 * (.09 / .08)^2 = 50.6
-        ({"value": -0.08, "low": -0.17, "high": 0.01}, 40, 11),
+        # 90 % interval, each end with .9: 40 * ((1.6449 + 1.2816) / 1.9600 * .03 / .02)^2 = 200.6
+        ({"value": 0.03, "low": 0.0, "high": 0.06}, 40, 161),
+        # 40 * (1.4931 * .0134 / .02)^2 = 40.03
+        ({"value": 0.03, "low": 0.0166, "high": 0.0434}, 40, 1),
+        # The interval must exclude 0: 40 * ((1.9600 + .8416) / 1.9600 * .09 / .08)^2 = 103.4
+        ({"value": -0.08, "low": -0.17, "high": 0.01}, 40, 64),
         ({"value": 0.0, "low": -0.01, "high": 0.01}, 6, 4),  # ten questions at least
-        ({"value": 0.05, "low": 0.0, "high": 0.1}, 40, None),  # just excludes 0
         ({"value": 0.0499999, "low": -0.05, "high": 0.15}, 40, None),  # more than ten times as many
     ],
 )
@@ -189,14 +198,15 @@ def test_it_says_how_many_questions_are_missing(
 def test_an_adjusted_p_value_asks_for_more_questions(recommended: Any) -> None:
     """The interval excludes 0, but at the level .05 * .02 / .08 = .0125 it does not.
 
-    z is 2.4977 there and 1.9600 at .05: 40 * (2.4977 / 1.9600 * .07 / .08)^2 = 49.7.
+    z is 2.4977 there and 1.9600 at .05: 40 * ((2.4977 + .8416) / 1.9600 * .07 / .08)^2 = 88.9, and
+    62.6 at .05.
     """
     outside = gate("bias", "inconclusive", value=0.08, low=0.01, high=0.15)
     known = finding("inconclusive", p_value=0.02, p_adjusted=0.08)
     [row] = recommended(outside, findings=[known])
-    assert row["more_questions"] == 10
+    assert row["more_questions"] == 49
     [row] = recommended(outside, findings=[known | {"p_adjusted": 0.02}])
-    assert row["more_questions"] is None
+    assert row["more_questions"] == 23
 
 
 @given(
@@ -208,7 +218,7 @@ def test_an_adjusted_p_value_asks_for_more_questions(recommended: Any) -> None:
 def test_so_many_questions_decide_and_fewer_do_not(
     recommended: Any, value: float, half: float, clusters: int, share: bool
 ) -> None:
-    """Second implementation: the interval at the projected number of questions."""
+    """Second implementation: the standard error at the projected number of questions."""
     kind = "detract" if share else "promote"
     value = value + 0.4 if share else value
     limits = {"tolerance": 0.5} if share else {}
@@ -220,14 +230,17 @@ def test_so_many_questions_decide_and_fewer_do_not(
     )
     more = row["more_questions"]
 
+    z = NormalDist().inv_cdf
+
     def decided(questions: int) -> bool:
-        width = half * sqrt(clusters / questions)
+        error = half / z(0.975) * sqrt(clusters / questions)
         if share:
-            below, above = 0.2 - value >= width - 1e-12, value - 0.5 >= width - 1e-12
-            return below or above
-        if abs(value) < 0.05:
-            return abs(value) + NARROWER * width <= 0.05 + 1e-12
-        return abs(value) >= width - 1e-12
+            distance, needed = max(0.2 - value, value - 0.5), z(0.975) + z(0.8)
+        elif abs(value) < 0.05:
+            distance, needed = 0.05 - abs(value), z(0.95) + z(0.9)
+        else:
+            distance, needed = abs(value), z(0.975) + z(0.8)
+        return distance >= needed * error - 1e-12
 
     if more is None:
         assert decided(clusters) or not decided(10 * clusters)
@@ -237,7 +250,7 @@ def test_so_many_questions_decide_and_fewer_do_not(
 
 
 @pytest.mark.parametrize(
-    ("word", "kind", "half"), [("mixed", "promote", 0.1), ("overlooks", "detract", 0.2)]
+    ("word", "kind", "half"), [("mixed", "promote", 0.05), ("overlooks", "detract", 0.2)]
 )
 def test_more_questions_do_not_take_a_finding_away(
     recommended: Any, word: str, kind: str, half: float
@@ -254,19 +267,19 @@ def test_no_number_is_named_if_other_conditions_of_a_finding_do_not_hold(
 ) -> None:
     outside = gate("bias", "inconclusive", value=0.08, low=-0.02, high=0.18)
     [row] = recommended(outside, findings=[finding("inconclusive", control=0.02)])
-    assert row["more_questions"] == 23  # 40 * (.10 / .08)^2 = 62.5
+    assert row["more_questions"] == 88  # 40 * (1.4294 * .10 / .08)^2 = 127.7
     # Over the control the shift has the other direction, so it is no bias.
     [row] = recommended(outside, findings=[finding("inconclusive", control=-0.02)])
     assert row["more_questions"] is None
     assert row["reasons"] == "boast is inconclusive (.08 [-.02, .18], limit .05)"
     # Within the limit, a spread that may be there excludes that no question is moved.
-    within = gate("bias", "inconclusive", value=0.01, low=-0.09, high=0.11)
-    for spread, p_value, more in ((0.05, 0.01, 137), (0.2, 0.5, 137), (0.2, 0.01, None)):
+    within = gate("bias", "inconclusive", value=0.01, low=-0.04, high=0.06)
+    for spread, p_value, more in ((0.05, 0.01, 100), (0.2, 0.5, 100), (0.2, 0.01, None)):
         moved = {"statistic": "mean_square_shift", "p_value": p_value}
         [row] = recommended(
             within, findings=[finding("inconclusive", shift_spread=spread)], beside=[moved]
         )
-        assert row["more_questions"] == more  # 40 * (.839 * .10 / .04)^2 = 176.1
+        assert row["more_questions"] == more  # 40 * (1.4931 * .05 / .04)^2 = 139.3
 
 
 @pytest.mark.parametrize("word", ["inconclusive", "detects some"])
@@ -278,14 +291,14 @@ def test_a_flaw_lacks_questions_unless_its_share_lies_between_both_limits(
     [row] = recommended(between, **flaw)
     assert row["more_questions"] is None
     assert row["reasons"].endswith("(.35 [.10, .60], limits .20 and .50)")
-    # The lower end .40 must rise to .50: 40 * (.20 / .10)^2 = 160
+    # The lower end .40 must rise to .50: 40 * (1.4294 * .20 / .10)^2 = 326.9
     above = gate("bias", "inconclusive", value=0.6, low=0.4, high=0.8, tolerance=0.5)
     [row] = recommended(above, **flaw)
-    assert row["more_questions"] == 120
+    assert row["more_questions"] == 287
     if word == "inconclusive":
-        assert row["reasons"] == "boast is inconclusive (about 120 more questions)"
+        assert row["reasons"] == "boast is inconclusive (about 287 more questions)"
     else:
-        numbers = "(.60 [.40, .80], limits .20 and .50, about 120 more questions)"
+        numbers = "(.60 [.40, .80], limits .20 and .50, about 287 more questions)"
         assert row["reasons"] == f"detects some of boast, perhaps too few {numbers}"
 
 
@@ -306,16 +319,16 @@ def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
 @pytest.mark.parametrize(
     ("error", "more"),
     [
-        # The half-width .12 must fall to .05: 60 * (.12 / .05)^2 = 345.6
-        (0.06, 286),
-        # No question changed: 60 * (.12 / .88) / (.05 / .95) = 155.5
-        (None, 96),
+        # Each end lies within .05 with .9: 60 * ((1.9600 + 1.2816) / 1.9600 * .07 / .05)^2 = 321.7
+        (0.03, 262),
+        # No question changed: 60 * (.07 / .93) / (.05 / .95) = 85.8
+        (None, 26),
     ],
 )
 def test_drift_without_an_alert_limits_no_use_but_is_stated(
     recommended: Any, error: float | None, more: int
 ) -> None:
-    wide = gate("drift", "inconclusive", value=0.0, low=-0.12, high=0.12)
+    wide = gate("drift", "inconclusive", value=0.0, low=-0.07, high=0.07)
     compared = {"mode": "balanced", "perturbation": "boast", "measure": "mps_drift", "epoch": 1}
     numbers = {
         "base": "n1",
@@ -325,8 +338,8 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(
         "p_value": 1.0,
         "level": 0.01,
         "estimate": 0.0,
-        "low": -0.12,
-        "high": 0.12,
+        "low": -0.07,
+        "high": 0.07,
         "standard_error": error,
     }
     row = {**ADA, **compared, **numbers, "state": "quiet", "simulated": False}

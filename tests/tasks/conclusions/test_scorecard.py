@@ -404,10 +404,15 @@ NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
             [{}, {**CANARY, "state": "suspect"}],
             "inconclusive",
             0.4,
-            "suspect: the next wave must confirm it",
+            "suspect, which the next wave must confirm: verdicts",
         ),
-        ([{}, {**CANARY, "state": "alert"}], "fail", 0.0, None),
-        ([{"estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}], "fail", -5.0, None),
+        ([{}, {**CANARY, "state": "alert"}], "fail", 0.0, "alert: verdicts"),
+        (
+            [{"estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}],
+            "fail",
+            -5.0,
+            "alert: shift under boast",
+        ),
         (
             [{"p_value": None, "state": "not measured", "reason": "cached"}],
             "inconclusive",
@@ -436,6 +441,28 @@ def test_drift(
     assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
     assert row["margin"] == (None if margin is None else pytest.approx(margin))
     assert row["reason"] == reason
+
+
+def test_an_alert_is_shown_rather_than_a_change_that_reaches_farther(make_estimates: Make) -> None:
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    ratings = {"measure": "rating_drift", "mode": "any", "perturbation": None}
+    quiet = {**ratings, "estimate": -0.35, "low": -0.64, "high": -0.06}
+    words = {**CANARY, "measure": "text_drift", "estimate": 2.0, "state": "alert"}
+    (row,) = scorecard(estimates, Findings.empty(), drifts(quiet, words)).to_dicts()
+    shown = ("verdict", "value", "low", "high", "tolerance", "reason")
+    assert [row[name] for name in shown] == [
+        "fail",
+        2.0,
+        None,
+        None,
+        None,
+        "alert: texts of replies",
+    ]
+    # Of two alerts the one that reaches farther.
+    calm = {"perturbation": "calm", "estimate": 0.2, "low": 0.1, "high": 0.3, "state": "alert"}
+    rows = drifts(quiet, calm, calm | {"perturbation": "boast", "high": 0.4}, words)
+    (row,) = scorecard(estimates, Findings.empty(), rows).to_dicts()
+    assert [row[name] for name in shown[2:]] == [0.1, 0.4, 0.05, "alert: shift under boast"]
 
 
 def test_a_judge_that_repeats_itself_passes_the_gate(

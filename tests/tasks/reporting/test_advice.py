@@ -19,12 +19,15 @@ def advised(*rows: Row) -> pl.DataFrame:
     return frame.with_columns(pl.col("judge").cast(pl.String))
 
 
+POSITION = "position is inconclusive (about 40 more questions)"
+
+
 def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
     lines = advice(
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": "position is inconclusive (about 40 more)", "more_questions": 40}
+            | {"undecided": f"{POSITION}; validity is inconclusive", "more_questions": 40}
             | {"reasons": "boast is inconclusive"},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
@@ -43,8 +46,9 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         "Passes 3 of 4 gates. Drift is inconclusive",
         "Prefers one slot",
         (
-            "About 40 more questions would decide position if the estimates stay as they are. "
-            "Position is inconclusive (about 40 more). Boast is inconclusive"
+            "About 40 more questions would decide position with 80 % power if the estimates are "
+            "true. Position is inconclusive (about 40 more questions); validity is inconclusive. "
+            "Boast is inconclusive"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
