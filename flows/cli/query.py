@@ -14,7 +14,7 @@ from rich.console import Console
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
 from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
-from flows.cli.questions import asked, questions, with_study
+from flows.cli.questions import about, asked, questions, with_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,
@@ -90,6 +90,8 @@ def show_query(
         click.echo(f"Wrote {rows.height} rows to {output}", err=True)
     elif form == "table":
         _print_table(Printer(highlight=False), rows, parameters.get("study"))
+        if ask and rows.is_empty():
+            say(f"{ask}: {about(ask)}", err=True)
     else:
         echo_data(_content(rows, form).decode())
 

@@ -106,7 +106,8 @@ class Gated(NamedTuple):
 
     def summary(self) -> str:
         """Say what the outcome is and why, in one sentence."""
-        several = count(len(self.checks), "gate")
+        none = "None of these gates was measured"
+        several = count(len(self.checks), "gate") if self.checks else none
         parts = [
             f"{self.number_of(verdict)} {word}"
             for verdict, word in (

@@ -55,7 +55,7 @@ CORE = ("bias", "discernment", "agreement")
 ESSENTIAL = ("position", "validity")
 """While one of these gates is inconclusive, the data are not enough for a recommendation."""
 WHO = [*JUDGE, "mode"]
-FINDING = ("kind", "finding", "control", "shift_spread", "p_value", "p_adjusted")
+FINDING = ("kind", "finding", "detects_at", "control", "shift_spread", "p_value", "p_adjusted")
 """What of a finding tells which questions its gate lacks."""
 
 
@@ -330,8 +330,9 @@ def _reason() -> pl.Expr:
         .then(found + pl.format(": {}", alert).fill_null(""))
         .otherwise(found)
     )
-    flaw = (pl.col("kind") == "detract") & (pl.col("finding") != "rewards")
-    two = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
+    flaw = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
+    detects = pl.coalesce("detects_at", "tolerance")
+    two = pl.format("limits {} and {}", written(limits().overlooks_below), written(detects))
     limit = pl.coalesce(pl.when(flaw).then(two), pl.format("limit {}", written("tolerance")))
     plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
     missing = pl.format("about {} more question{}", "more", plural)

@@ -78,9 +78,9 @@ def shown(name: str) -> pl.Expr:
     return pl.format("{} [{}, {}]", *(written(f"{name}_{e}") for e in ("estimate", "low", "high")))
 
 
-def written(number: str | float) -> pl.Expr:
+def written(number: str | float | pl.Expr) -> pl.Expr:
     """Format a column or a number as ``tasks.reporting.wording.number`` does, in ASCII."""
-    value = pl.col(number) if isinstance(number, str) else pl.lit(number)
+    value = pl.lit(number) if isinstance(number, float) else pl.coalesce(number)
     cents = (value * 100).round(mode="half_away_from_zero").cast(pl.Int64)
     whole = cents.abs() // 100
     return pl.concat_str(

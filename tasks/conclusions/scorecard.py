@@ -119,7 +119,11 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
         value=pl.when(by_share).then("detected").otherwise(estimate),
         low=pl.when(by_share).then("detected_low").otherwise(low),
         high=pl.when(by_share).then("detected_high").otherwise(high),
-        tolerance=pl.when(by_share).then("detects_at").otherwise("minimum"),
+        tolerance=pl.when(pl.col("finding") == "overlooks")
+        .then(limits().overlooks_below)
+        .when(by_share)
+        .then("detects_at")
+        .otherwise("minimum"),
         failed=pl.col("finding").is_in(FAILS),
         passed=pl.col("finding").is_in(PASSES),
         margin=pl.when(~contradicted).then(margin),

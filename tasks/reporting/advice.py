@@ -47,7 +47,7 @@ MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
-IF_TRUE = f"{POWER:.0%} power if the estimates are true".replace("%", " %")
+IF_TRUE = f"{100 * POWER:.0f} % power if the estimates are true"
 """What a number of missing questions assumes."""
 
 ALL_REASONS = "mart.recommendations"

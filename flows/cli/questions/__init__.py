@@ -38,6 +38,11 @@ def question_names() -> list[str]:
     return [each.name for each in questions()]
 
 
+def about(name: str) -> str:
+    """Return what a question answers, and when it has no rows."""
+    return next(each.about for each in questions() if each.name == name)
+
+
 def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
     """Return the query of a question and its parameters, from texts such as ``study=nightly``.
 

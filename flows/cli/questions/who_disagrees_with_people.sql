@@ -1,4 +1,4 @@
--- Which judge disagrees with people, and how often? First over all items, then by slice.
+-- Which judge disagrees with people, and how often? First over all items, then by slice. Without labels of people there are no rows: `voirdire booth STUDY` collects votes, `voirdire calibrate` compares labels.
 -- study: name of the study, or of a calibration [the newest in mart.human_agreement]
 select
     judge, simulated, coalesce(slice_column || ' ' || slice, 'all items') as items, n, agreement, agreement_low, agreement_high, kappa, bias,

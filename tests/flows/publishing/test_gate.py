@@ -252,3 +252,9 @@ def test_the_workflow_in_the_docs_calls_the_gate() -> None:
         command = main.commands[words[1]]
         known = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_gates_of_which_none_was_measured_are_inconclusive() -> None:
+    nothing = Gated("s", "", [], [], chosen=True)
+    assert nothing.outcome == "inconclusive"
+    assert nothing.summary() == "Study s: inconclusive. None of these gates was measured."

@@ -123,7 +123,7 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     verdict = "inconclusive" if partly else "fail"
     [row] = recommended(gate("bias", verdict), findings=[finding(word, kind=kind)])
     assert row["recommendation"] == ("use with care" if partly else "do not use")
-    limit = "limit .05" if word in {"biased", "rewards", "mixed"} else "limits .20 and .05"
+    limit = "limits .20 and .05" if word == "detects some" else "limit .05"
     assert row["reasons"] == f"{reason} (.01 [-.01, .03], {limit})"
 
 
