@@ -20,12 +20,13 @@ SEPARATED = "a model wins or loses everything, or style predicts every verdict: 
 INSEPARABLE = "the effects of style or order cannot be separated from those of the models"
 BY_KIND, WHOLE = ("length", *FORMATS, "other"), ("length", "markup")
 AUTHORS = ("target_author", "anchor_author")
-STYLES = {f"{style}_effect": style for style in dict.fromkeys((*BY_KIND, *WHOLE))}
+EFFECTS = {"o": "order_effect", **{style: f"{style}_effect" for style in (*BY_KIND, *WHOLE)}}
+"""Term of the model -> its row."""
 
 
 @statistic(
     source="arXiv:2403.04132; methods.md, section 12",
-    gives=("bt_strength", "style_controlled", "order_effect", *STYLES),
+    gives=("bt_strength", "style_controlled", *EFFECTS.values()),
     family="correction",
     unit="logit",
     null=0.0,
@@ -35,15 +36,17 @@ def style_controlled(contests: DataFrame[Contests]) -> Rows:
     """Estimate each model's strength from all contests (Bradley-Terry) at equal style.
 
     ``logit P = theta_target - theta_anchor + kappa o + sum_k b_k tanh(d_k / sd(d_k))``, P the
-    probability of the target; o = 1 with the target first, -1 with the anchor first; d_k the
-    target's characters, headings, list items, bold words and other markup (table rows, code blocks,
-    emoji) minus the anchor's. Ties count half. ``bt_strength`` omits b, and kappa if the judge saw
-    each contest in both orders.
+    probability of the target; o = 1 with the target first, -1 with the anchor first, 0 if the order
+    was not recorded (without any order there is no kappa); d_k the target's characters, headings,
+    list items, bold words and other markup (table rows, code blocks, emoji) minus the anchor's.
+    Ties count half. ``bt_strength`` omits b, and kappa if the judge saw each contest in both
+    orders.
 
     Parameters
     ----------
     contests
-        One row per judge and control pair of two models; each order is an observation.
+        One row per judge and control pair of two models; each order is an observation, as is the
+        score of a contest whose order was not recorded.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def style_controlled(contests: DataFrame[Contests]) -> Rows:
     if contests.is_empty():
         return []
     styles = [f"{side}_{style}" for side in SIDES for style in WHOLE + FORMATS]
-    scores = ("score_12", "score_21", "shown_first", "votes", "simulated")
+    scores = ("score", "score_12", "score_21", "shown_first", "votes", "simulated")
     texts = contests.select(
         pl.col(*JUDGE, *AUTHORS).cast(pl.String), "sample", "cluster", *scores, *styles
     )
@@ -111,14 +114,15 @@ def _strengths(cell: pl.DataFrame) -> list[Row]:
 
 def _controlled(asked: pl.DataFrame, models: list[str], styles: tuple[str, ...]) -> list[Row]:
     vary = [style for style in styles if asked[style].drop_nulls().n_unique() > 1]
+    terms = ["o", *vary] if (asked["o"] != 0).any() else vary
     names = [("style_controlled", model) for model in models]
-    names += [("order_effect", ""), *((f"{style}_effect", "") for style in vary)]
-    return _fitted(asked.drop_nulls(vary), models, names, ["o", *vary])
+    names += [(EFFECTS[term], "") for term in terms]
+    return _fitted(asked.drop_nulls(vary), models, names, terms)
 
 
 def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per contest and order that has a score."""
-    scored = pl.any_horizontal(pl.col("score_12", "score_21").is_not_null())
+    """Return one row per contest and order that has a score, or per contest without orders."""
+    scored = pl.any_horizontal(pl.col("score", "score_12", "score_21").is_not_null())
     rows = cell.filter(scored).sort("sample").with_row_index("contest")
     texts = (
         # As integers: grouping strings takes several times as long.
@@ -128,6 +132,9 @@ def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
             *AUTHORS,
             "score_12",
             "score_21",
+            unordered=pl.when(pl.col("score_12").is_null() & pl.col("score_21").is_null()).then(
+                "score"
+            ),
             **{what: excess(what, "target", "anchor") for what in ("length", *FORMATS)},
             markup=all_excess("target", "anchor"),
             other=excess("markup", "target", "anchor"),
@@ -138,8 +145,8 @@ def _by_order(cell: pl.DataFrame) -> pl.DataFrame:
     counted = pl.sum_horizontal(pl.lit(0), *kinds, ignore_nulls=False)
     texts = texts.with_columns(pl.col("other") - counted)
     orders = [
-        texts.with_columns(y=pl.col(f"score_{order}"), o=pl.lit(o))
-        for order, o in (("12", -1.0), ("21", 1.0))
+        texts.with_columns(y=pl.col(score), o=pl.lit(o))
+        for score, o in (("score_12", -1.0), ("score_21", 1.0), ("unordered", 0.0))
     ]
     return pl.concat(orders).filter(pl.col("y").is_not_null())
 

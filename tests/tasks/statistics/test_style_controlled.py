@@ -65,6 +65,15 @@ def test_docstring_example(make_contests: Make) -> None:
     assert found["bt_strength", "bee"]["estimate"] == pytest.approx(-0.549306, abs=1e-6)
 
 
+def test_contests_without_an_order_are_fitted_without_its_effect(make_contests: Make) -> None:
+    none = {"score_12": None, "score_21": None}
+    found = rows(make_contests([{"score": 0.0, **none}] * 3 + [{"score": 1.0, **none}]))
+    for statistic in ("bt_strength", "style_controlled"):
+        assert found[statistic, "ant"]["estimate"] == pytest.approx(0.549306, abs=1e-6)
+        assert (found[statistic, "ant"]["n"], found[statistic, "ant"]["dropped"]) == (4, 0)
+    assert not any(name.endswith("_effect") for name, _ in found)
+
+
 def test_against_evalica(make_contests: Make) -> None:
     # Each of four models wins and loses, so all are connected; two ties.
     score = {evalica.Winner.X: 0.0, evalica.Winner.Y: 1.0, evalica.Winner.Draw: 0.5}
