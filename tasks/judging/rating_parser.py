@@ -193,14 +193,17 @@ class Grading(BaseModel):
             raise ValueError(f"map: {', '.join(wrong)} is not {self._allowed()}")
         if len({*map(folded, self.form.map)}) < len(self.form.map):
             raise ValueError("two texts differ only in case or white space. Keep one of them")
+        if self.form.map and (without := {*self.labels} - {*self.form.map.values()}):
+            raise ValueError(f"map: no text means the label {min(without)!r}. Add one")
         if isinstance(self.form, RatingPattern):
             require_pattern(self.form.pattern)
             for values in self._examples():
                 if self.read(self.write(values, "")) != Rated("rated", values):
                     shown = ", ".join(self._text(value) for value in values.values())
                     raise ValueError(
-                        f"the pattern does not read {shown} in the example. Correct the pattern, "
-                        "the map or the example"
+                        f"the pattern does not read {shown} in the example"
+                        f"{', and a reply may choose several labels' * (self.kind == 'labels')}. "
+                        "Correct the pattern, the map or the example"
                     )
 
     @property
@@ -287,9 +290,10 @@ class Grading(BaseModel):
         if isinstance(found, str):
             return self._value(found)
         if isinstance(found, list):
-            texts = [each for each in found if isinstance(each, str)]
-            whole = self.kind == "labels" and len(texts) == len(found)
-            return self._chosen(texts) if whole else None
+            simple = str | bool | int | float if self._map else str
+            whole = self.kind == "labels" and all(isinstance(each, simple) for each in found)
+            texts = (each if isinstance(each, str) else json.dumps(each) for each in found)
+            return self._chosen([*texts]) if whole else None
         if isinstance(found, bool):
             plain = self.kind == "binary" and not self._map
             return found if plain else self._value(json.dumps(found))
@@ -306,15 +310,16 @@ class Grading(BaseModel):
 
     def _value(self, text: str) -> Value | None:
         """Return the value that a text is; None if it is none."""
+        if self.kind == "labels":
+            plain, known = folded(text), {*map(folded, self._map)}
+            whole = [text] if plain in known else text.split(",")
+            return self._chosen([] if plain in {"", NO_LABEL} - known else whole)
         if self._map:
-            known = {folded(key): to for key, to in self._map.items()}
-            to = known.get(folded(text))
+            meanings = {folded(key): to for key, to in self._map.items()}
+            to = meanings.get(folded(text))
             return self._value_of(to) if to is not None else None
         if self.kind == "binary":
             return {folded(self.passes): True, folded(self.fails): False}.get(folded(text))
-        if self.kind == "labels":
-            plain = folded(text)
-            return self._chosen([] if plain in {"", NO_LABEL} else text.split(","))
         number = NUMBER.fullmatch(text.strip())
         if number is None:
             return None
@@ -329,38 +334,42 @@ class Grading(BaseModel):
         if self.kind == "binary":
             return to == "pass"
         if self.kind == "labels":
-            return (str(to),)
+            return (str(to),) if to != NO_LABEL else ()
         return float(to)
 
     def _chosen(self, texts: list[str]) -> tuple[str, ...] | None:
         """Return the labels that are chosen, in the order of the prompt; None if one is unknown."""
-        chosen = {folded(text) for text in texts}
-        known = {folded(label): label for label in self.labels}
-        if not chosen <= known.keys():
+        meanings = self._map or {label: label for label in self.labels}
+        known = {folded(text): label for text, label in meanings.items()}
+        keys = {folded(text) for text in texts}
+        if not keys <= known.keys():
             return None
-        return tuple(label for key, label in known.items() if key in chosen)
+        chosen = {known[key] for key in keys}
+        return tuple(label for label in self.labels if label in chosen)
 
     def _allows(self, to: float | str) -> bool:
         if self.kind == "binary":
             return to in {"pass", "fail"}
         if self.kind == "labels":
-            return to in self.labels
+            return to in {*self.labels, NO_LABEL}
         scales = [scale for scale in self.scales.values() if scale]
         return isinstance(to, float) and all(scale.holds(to) for scale in scales)
 
     def _allowed(self) -> str:
         if self.kind == "binary":
             return "pass or fail"
-        return "one of the labels" if self.kind == "labels" else "a grade on the scale"
+        return "one of the labels, or none" if self.kind == "labels" else "a grade on the scale"
 
     def _examples(self) -> list[dict[str, Value]]:
         """Return ratings that the example of a pattern must state."""
+        sets = [{WHOLE: self.labels}] if self.kind == "labels" else []
         if self._map:
-            return [dict.fromkeys(self.scales, self._value_of(to)) for to in self._map.values()]
+            ones = (self._value_of(to) for to in self._map.values())
+            return [*(dict.fromkeys(self.scales, one) for one in ones), *sets]
         if self.kind == "binary":
             return [{WHOLE: True}, {WHOLE: False}]
         if self.kind == "labels":
-            return [{WHOLE: self.labels}, {WHOLE: self.labels[:1]}]
+            return [*sets, {WHOLE: self.labels[:1]}]
         ends = [(name, scale) for name, scale in self.scales.items() if scale]
         return [{n: scale.low for n, scale in ends}, {n: scale.high for n, scale in ends}]
 
@@ -372,15 +381,19 @@ class Grading(BaseModel):
             return self.passes if value else self.fails
         if isinstance(value, float):
             return f"{value:.12g}"
-        return ", ".join(value) or NO_LABEL
+        return ", ".join(self._label_texts(value)) or NO_LABEL
+
+    def _label_texts(self, labels: tuple[str, ...]) -> list[str]:
+        texts = {to: text for text, to in reversed(self._map.items())}
+        return [texts.get(label, label) for label in labels]
 
     def _plain(self, value: Value) -> object:
         """Return a value as JSON has it."""
+        if isinstance(value, tuple):
+            return self._label_texts(value)
         if self._map or isinstance(value, bool):
             return self._text(value)
-        if isinstance(value, float):
-            return int(value) if value.is_integer() else value
-        return [*value]
+        return int(value) if value.is_integer() else value
 
     def _named(self, values: Mapping[str, Value]) -> dict[str, object]:
         plain = {name: self._plain(value) for name, value in values.items()}

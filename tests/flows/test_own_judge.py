@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from warehouse.store import Warehouse
+
 Voirdire = Callable[..., Any]
 pytestmark = pytest.mark.served
 
@@ -133,3 +135,32 @@ def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> No
     without = voirdire("calibrate", "quick")
     assert without.returncode == 2
     assert "have no labels of people. Add a column human_label" in " ".join(without.stderr.split())
+
+
+LABELS_TOML = """
+kind = "labels"
+source = "own"
+labels = ["rude", "wrong"]
+user = "Question: {question} Answer: {answer} Reply with a list of R and W in faults."
+verdict = { pointer = "/faults", map = { R = "rude", W = "wrong" } }
+"""
+
+
+def test_sets_of_labels_in_json_by_a_map(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "faults.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(LABELS_TOML, encoding="utf-8")
+    done = voirdire(
+        *("audit", "--prompt", "faults", "--judge", "offline/fair", "--limit", "12"),
+        *("--perturbation", "fake_reference"),
+    )
+    assert done.returncode == 0, done.stderr
+    read = warehouse.query("select distinct raw, choice, rating from votes order by raw").rows()
+    assert set(read) == {
+        ('{"faults": ["R", "W"]}', "rated", '{"": ["rude", "wrong"]}'),
+        ('{"faults": ["R"]}', "rated", '{"": ["rude"]}'),
+        ('{"faults": ["W"]}', "rated", '{"": ["wrong"]}'),
+        ('{"faults": []}', "rated", '{"": []}'),
+    }

@@ -169,6 +169,52 @@ def test_a_pointer_with_a_map() -> None:
     assert mapped.read('{"ok": false}') == ("invalid", {})
 
 
+MAP = {"R": "rude", "W": "Wrong", "3": "off topic", "clean": "none"}
+
+
+@pytest.mark.parametrize(
+    ("found", "labels"),
+    [
+        (["R", "W"], ("Wrong", "rude")),
+        (["r"], ("rude",)),
+        ([3, "R"], ("off topic", "rude")),
+        ([], ()),
+        (["clean"], ()),
+        ("R", ("rude",)),
+        ("R, W", ("Wrong", "rude")),
+        ("none", ()),
+        (3, ("off topic",)),
+        (["R", "X"], None),
+        (["R", ["W"]], None),
+        (["rude"], None),
+        ({"R": True}, None),
+        (None, None),
+    ],
+)
+def test_each_label_of_a_list_is_read_by_the_map(
+    found: object, labels: tuple[str, ...] | None
+) -> None:
+    mapped = LABELS.model_copy(update={"form": RatingPointer(pointer="/faults", map=MAP)})
+    mapped.check_reading()
+    values = {} if labels is None else {"": labels}
+    choice = "invalid" if labels is None else "rated"
+    assert mapped.read(json.dumps({"faults": found})) == (choice, values)
+
+
+def test_labels_are_written_in_the_words_of_the_map() -> None:
+    mapped = LABELS.model_copy(update={"form": RatingPointer(pointer="/faults", map=MAP)})
+    assert mapped.write({"": ("Wrong", "rude")}, "") == '{"faults": ["W", "R"]}'
+    assert mapped.write({"": ()}, "") == '{"faults": []}'
+    form = RatingPattern(pattern="Faults: (.*)", example="Faults: {verdict}", map=MAP)
+    mapped = LABELS.model_copy(update={"form": form})
+    mapped.check_reading()
+    assert mapped.write({"": ("Wrong", "rude")}, "") == "Faults: W, R"
+    assert mapped.write({"": ()}, "") == "Faults: clean"
+    assert mapped.read("Faults: r,w") == ("rated", {"": ("Wrong", "rude")})
+    assert mapped.read("Faults: clean") == ("rated", {"": ()})
+    assert mapped.read("Faults: R, X") == ("invalid", {})
+
+
 FORMS = [
     "tag",
     "json",
@@ -267,3 +313,25 @@ def test_a_reading_that_cannot_work_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         TEN.model_copy(update={"form": form}).check_reading()
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (RatingPointer(pointer="/a", map={"R": "bad"}), "'bad' is not one of the labels, or none"),
+        (RatingPointer(pointer="/a", map={"R": "rude"}), "no text means the label 'Wrong'"),
+        (
+            RatingPattern(pattern="Fault: ([RW3])", example="Fault: {verdict}", map=MAP),
+            "does not read clean in the example",
+        ),
+        (
+            RatingPattern(pattern="Fault: (clean|[RW3])", example="Fault: {verdict}", map=MAP),
+            "does not read W, 3, R in the example, and a reply may choose several labels",
+        ),
+    ],
+)
+def test_a_reading_of_labels_must_find_each_label_and_all_together(
+    form: RatingPattern | RatingPointer, said: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        LABELS.model_copy(update={"form": form}).check_reading()
