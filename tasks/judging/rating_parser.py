@@ -362,7 +362,7 @@ class Grading(BaseModel):
 
     def _examples(self) -> list[dict[str, Value]]:
         """Return ratings that the example of a pattern must state."""
-        sets = [{WHOLE: self.labels}] if self.kind == "labels" else []
+        sets: list[dict[str, Value]] = [{WHOLE: self.labels}] if self.kind == "labels" else []
         if self._map:
             ones = (self._value_of(to) for to in self._map.values())
             return [*(dict.fromkeys(self.scales, one) for one in ones), *sets]
