@@ -7,7 +7,7 @@ from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import MIXED_WHY, written
-from tasks.conclusions.scorecard import ALERT
+from tasks.conclusions.scorecard import ALERT, WORST
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, POWER, limits
 
@@ -330,6 +330,10 @@ def _reason() -> pl.Expr:
         .then(found + pl.format(": {}", alert).fill_null(""))
         .otherwise(found)
     )
+    worst = WORST.format(r"\d+", "(.+)")
+    criterion = pl.col("reason").str.extract(f"{worst}$").str.replace_all("; ", ", ")
+    on_criterion = pl.format(" on {}", criterion).fill_null("")
+    found += on_criterion
     flaw = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
     detects = pl.coalesce("detects_at", "tolerance")
     two = pl.format("limits {} and {}", written(limits().overlooks_below), written(detects))
@@ -349,8 +353,9 @@ def _reason() -> pl.Expr:
     numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
     decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
-    why = pl.col("reason").str.replace_all("; ", ", ")
-    undecided = subject + pl.lit(IS_OPEN[0])
+    why = pl.col("reason").str.replace(f"(; )?{worst}$", "").replace("", None)
+    why = why.str.replace_all("; ", ", ")
+    undecided = subject + on_criterion + pl.lit(IS_OPEN[0])
     undecided = pl.coalesce(
         undecided + pl.format(" ({})", missing),
         undecided + pl.format(" ({})", why),

@@ -8,6 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.keys import CELL, JUDGE
 from schemas.results import ENDPOINTS, MEASURES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.rules import half_width
+from tasks.counting.annotations import HUMANS
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 
@@ -21,6 +22,7 @@ NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect, which the next wave must confirm: {}"
 ALERT = "alert: {}"
 """Reasons of the gate drift, with what changed."""
+WORST = "the worst of {} criteria: {}"
 WHOLE = pl.col("perturbation").is_null()
 NOTHING = pl.lit(None, pl.String)
 
@@ -33,16 +35,17 @@ def scorecard(
     """Return one row per judge and gate.
 
     Gates are position, validity, each bias, discernment, agreement (if people labelled the same
-    items) and drift (if there are waves). A gate fails if the whole interval lies beyond the
-    tolerance, passes if the whole interval lies within it, and is inconclusive otherwise. Position
-    and biases follow their findings; drift fails only if an alert is confirmed. Discernment passes
-    if more than a fifth of one kind of flaw is significantly detected, and fails if significantly
-    less is detected of every kind or on average. With too few questions a gate neither passes nor
-    fails. ``margin`` is the share of the tolerance left at the worse end of the interval: for a
-    promote bias, and for a rewarded flaw, the 90 % interval of the shift, as in its finding; for
-    another detract bias, how far the lower bound of the detected share lies beyond the limit for
-    detecting. It is null, with a reason, where a finding differs from its interval, for example
-    because of its adjusted p-value or log-odds. Discernment that fails on average shows the mean.
+    items; of several criteria, the worst) and drift (if there are waves). A gate fails if the whole
+    interval lies beyond the tolerance, passes if the whole interval lies within it, and is
+    inconclusive otherwise. Position and biases follow their findings; drift fails only if an alert
+    is confirmed. Discernment passes if more than a fifth of one kind of flaw is significantly
+    detected, and fails if significantly less is detected of every kind or on average. With too few
+    questions a gate neither passes nor fails. ``margin`` is the share of the tolerance left at the
+    worse end of the interval: for a promote bias, and for a rewarded flaw, the 90 % interval of the
+    shift, as in its finding; for another detract bias, how far the lower bound of the detected
+    share lies beyond the limit for detecting. It is null, with a reason, where a finding differs
+    from its interval, for example because of its adjusted p-value or log-odds. Discernment that
+    fails on average shows the mean.
     """
     judged = estimates.with_columns(too_few=why_not_enough())
     rows = [
@@ -220,14 +223,19 @@ def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     """Return what a judge loses of the agreement that people reach among themselves.
 
     .1 is the strictest margin of the alternative annotator test (methods, sections 8 and 9).
+
+    Of several criteria the worst decides, and the reason names it: the gate fails if the judge
+    fails on one, and passes only if it passes on each. A criterion without a ratio passes nothing.
+    Among criteria of the same outcome the one with the smallest margin is the worst.
     """
     rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
     least, most = 1 - pl.col("high"), 1 - pl.col("low")
-    return rows.select(
+    criterion = pl.col("subgroup").str.extract(f"^(.+): {HUMANS}$")
+    criteria = pl.len().over(CELL)
+    told = rows.select(
         *CELL,
         "simulated",
         "too_few",
-        "reason",
         gate=pl.lit("agreement"),
         value=1 - pl.col("estimate"),
         low=least,
@@ -236,7 +244,26 @@ def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
         failed=least > tolerance,
         passed=most <= tolerance,
         margin=1 - most / tolerance,
+        reason=pl.concat_str(
+            pl.coalesce("reason", "too_few"),
+            pl.when(criteria > 1).then(pl.format(WORST, criteria, criterion)),
+            separator="; ",
+            ignore_nulls=True,
+        ).replace("", None),
     )
+    decided = pl.col("too_few").is_null()
+    outcome = (
+        pl.when(decided & pl.col("failed"))
+        .then(0)
+        .when(pl.col("value").is_null())
+        .then(2)
+        .when(decided & pl.col("passed"))
+        .then(3)
+        .otherwise(1)
+    )
+    order = (outcome, "margin", -pl.col("value"))
+    worst = told.sort(*order, nulls_last=True, maintain_order=True)
+    return worst.unique(CELL, keep="first", maintain_order=True)
 
 
 def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:

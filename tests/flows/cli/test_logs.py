@@ -110,6 +110,37 @@ def test_measure_compares_judges_with_people_as_calibrate_does(
     assert "Not computed" not in measured  # nothing of grades and labels needs another column
 
 
+def test_measure_takes_grades_of_people_on_two_criteria(tmp_path: Path) -> None:
+    # People differ on every seventh item. The judge follows ann, of tone only on every second item.
+    def off(at: int, name: str) -> bool:
+        return at % 2 == 0 if name == "tone" else at % 13 == 0
+
+    rows = [
+        {
+            "id": f"{at}-{name}-{who}",
+            "name": name,
+            "value": 1
+            + (at + (who == "bob" and at % 7 == 0) + (who is None and off(at, name))) % 4,
+            "dataType": "NUMERIC",
+            "source": "ANNOTATION" if who else "EVAL",
+            "traceId": f"t{at}",
+            "authorUserId": who,
+        }
+        for at in range(40)
+        for name in ("clarity", "tone")
+        for who in ("ann", "bob", None)
+    ]
+    log = tmp_path / "grades.json"
+    log.write_text(json.dumps(rows), encoding="utf-8")
+    done = run("measure", log)
+    assert done.exit_code == 0, done.output
+    assert "on tone" in " ".join(done.stdout.split())
+    gates = run("measure", log, "--only", "scorecard", "--format", "json")
+    [gate] = [row for row in json.loads(gates.stdout) if row["gate"] == "agreement"]
+    assert gate["verdict"] == "fail"
+    assert gate["reason"] == "the worst of 2 criteria: tone"
+
+
 def test_calibrate_compares_judges_and_people(scores: Path, tmp_path: Path) -> None:
     words = ("calibrate", scores, "--epsilon", 0.2, "--format", "json")
     done = run(*words, "--warehouse", tmp_path / "w.duckdb")

@@ -406,3 +406,22 @@ def test_only_a_judge_that_passes_all_is_recommended(recommended: Any, verdicts:
     grave = [v for name, v in zip(GATES, verdicts, strict=True) if name in DEFAULTS.disqualifying]
     assert (row["recommendation"] == "do not use") == ("fail" in grave)
     assert row["passed"] + row["failed"] + row["inconclusive"] == 6
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "words"),
+    [
+        ("fail", "the worst of 2 criteria: tone", "people than people with each other on tone ("),
+        ("inconclusive", "the worst of 2 criteria: tone", "people on tone is inconclusive (.01 ["),
+        (
+            "inconclusive",
+            "few; the worst of 2 criteria: a; b",
+            "agreement with people on a, b is inconclusive (few)",
+        ),
+    ],
+)
+def test_agreement_names_the_worst_criterion(
+    recommended: Any, verdict: str, reason: str, words: str
+) -> None:
+    [row] = recommended(gate("validity"), gate("agreement", verdict, reason=reason))
+    assert words in row["reasons"]

@@ -333,6 +333,43 @@ def test_agreement(make_estimates: Make, low: Any, high: Any, expected: tuple[st
 
 
 @pytest.mark.parametrize(
+    ("criteria", "worst", "told"),
+    [
+        # (criterion, low, high, clusters): both pass, the smaller margin is worse
+        ([("tone", 0.95, 1.1, 20), ("style", 0.92, 1.2, 20)], "style", "pass"),
+        # the interval of style reaches farther, but only tone fails
+        ([("style", 0.3, 1.2, 20), ("tone", 0.6, 0.8, 20)], "tone", "fail"),
+        ([("style", 0.95, 1.1, 20), ("tone", 0.8, 1.2, 20)], "tone", "inconclusive"),
+        # one person alone labelled style: there is no ratio, so the gate does not pass
+        ([("tone", 0.95, 1.1, 20), ("style", None, None, 20)], "style", "inconclusive"),
+        ([("tone", 0.8, 1.2, 20), ("style", None, None, 20)], "tone", "inconclusive"),
+        # nine items do not fail, as bad as they look
+        ([("tone", 0.95, 1.1, 20), ("style", 0.1, 0.2, 9)], "style", "inconclusive"),
+    ],
+)
+def test_agreement_is_about_the_worst_criterion(
+    make_estimates: Make, criteria: list[tuple[Any, ...]], worst: str, told: str
+) -> None:
+    rows = [
+        {
+            **WHOLE,
+            "statistic": "ceiling_ratio",
+            "subgroup": f"{name}: humans",
+            "estimate": low,
+            "low": low,
+            "high": high,
+            "clusters": clusters,
+            "reason": None,
+        }
+        for name, low, high, clusters in criteria
+    ]
+    [gate] = scorecard(make_estimates(rows), Findings.empty()).to_dicts()
+    assert gate["verdict"] == told
+    assert gate["reason"].endswith(f"the worst of 2 criteria: {worst}")
+    assert gate["reason"].startswith(FEW) == (criteria[1][3] == 9)
+
+
+@pytest.mark.parametrize(
     ("statistic", "gate", "bounds", "told"),
     [
         ("invalid_rate", "validity", (0.2, 0.4), "fail"),
