@@ -150,6 +150,7 @@ class Ratings(
     cached: bool = optional("true if cast in an earlier run; null if unknown")
     simulated: bool = optional("true for a simulated judge; null if unknown")
     category: str = name("group of questions", nullable=True)
+    turn: str = name("turn of the conversation that is judged; null if unknown", nullable=True)
     correct: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
     anchor_author: str = author("anchor")
     target_author: str = author("target")

@@ -61,6 +61,7 @@ class Known(Frame, table="known", key=("sample",)):
         "group of questions by a column of the user's choice; null for the dataset's own category",
         nullable=True,
     )
+    turn: str = name("turn of the conversation that is judged; null if unknown", nullable=True)
 
 
 class Perturbations(Fact, table="perturbations", key=("perturbation", "recipe")):

@@ -246,6 +246,7 @@ class VoteLog(
     label: str = optional("the correct verdict on the pair; null if unknown", isin=VERDICTS)
     human: bool = optional("true if the judge is a person")
     category: str = name("group of questions, such as a Bloom level", nullable=True)
+    turn: str = name("turn of the conversation that is judged; null if unknown", nullable=True)
 
 
 class Tallies(

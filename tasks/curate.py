@@ -27,6 +27,8 @@ def import_dataset(
     limit: int | None = None,
     category_column: str | None = None,
     columns: Mapping[str, str] | None = None,
+    *,
+    turn: int = 1,
 ) -> Imported:
     """Import a dataset of the catalogue, or the user's file if ``dataset`` is a path.
 
@@ -42,6 +44,8 @@ def import_dataset(
         Column of the user's file whose values are the categories of results.
     columns
         Columns of voirdire, each with the column of the user's file that it is called there.
+    turn
+        Turn of the conversations in a folder in FastChat's format.
 
     Raises
     ------
@@ -53,13 +57,13 @@ def import_dataset(
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1. Leave it out to keep all.")
     if _is_path(dataset):
-        found = load_own(_path(dataset), category_column, columns)
+        found = load_own(_path(dataset), category_column, columns, turn)
     elif category_column is None and not columns:
         found = _load(dataset, folder)
     else:
         named = category_column is not None
         given = f"category_column is {category_column!r:.80}" if named else "--map is set"
-        found = load_own(_own_file(dataset, given), category_column, columns)
+        found = load_own(_own_file(dataset, given), category_column, columns, turn)
     _check(dataset, found)
     return found if limit is None else _keep_first(found, limit)
 

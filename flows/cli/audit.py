@@ -184,18 +184,17 @@ def _run(
     gc.disable()
     import flows.audit
     from flows.results.preparation import prepare_results
+    from flows.running.ballots import read_dataset
     from flows.running.gaps import fewer_questions_line
     from flows.running.run_row import failure_recorded, require_free
-    from tasks.curate import cannot_compute, import_dataset
+    from tasks.curate import cannot_compute
     from warehouse.store import Warehouse
 
     gc.freeze()
     gc.enable()
     # Read both first, so that an unusable file is reported before a flow run exists.
     with failure_recorded(lambda: _row(study), Warehouse(path)):
-        found = import_dataset(
-            study.dataset, study.folder, study.limit, study.category_column, study.columns
-        )
+        found = read_dataset(study)
         if not warned and (line := cannot_compute(study.dataset, found)):
             status.tell(line)
         require_free(study.name, Warehouse(path))

@@ -39,6 +39,25 @@ class Made(NamedTuple):
     """The pairs, with what judge prompts show beside the answers."""
 
 
+def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
+    """Read the dataset of a study.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be used.
+    """
+    found: Imported = steps.import_dataset(
+        study.dataset,
+        study.folder,
+        study.limit,
+        study.category_column,
+        study.columns,
+        turn=study.turn(),
+    )
+    return found
+
+
 def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
     """Read the dataset of a study, perturb its answers and pair them.
 
@@ -47,9 +66,7 @@ def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
     ValueError
         If the file cannot be used, or lacks what a judge prompt of the study shows.
     """
-    dataset = steps.import_dataset(
-        study.dataset, study.folder, study.limit, study.category_column, study.columns
-    )
+    dataset = read_dataset(study, steps)
     require_shown(study.dataset, dataset, study.prompts)
     perturbations = perturbation_table(study.asked())
     perturbed = PerturbedAnswers.of(

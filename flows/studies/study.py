@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from schemas.keys import content_key
+from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
 from tasks.perturbations import PERTURBATIONS, asked_under
@@ -301,6 +302,13 @@ class Study(Parameters):
         if not self.reworded:
             return []
         return sorted({name for prompt in self.prompts for name in variants_of(prompt)})
+
+    def turn(self) -> int:
+        """Return the turn of conversations that is judged: 2 if each prompt shows the one before.
+
+        A folder in FastChat's format has both turns, a table only the judged one.
+        """
+        return 2 if all(prompt_of(name).places & TURN_PLACES for name in self.prompts) else 1
 
     def asked(self) -> list[str]:
         """Return the names of the perturbations with the chosen sham recipes."""

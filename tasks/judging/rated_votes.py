@@ -145,7 +145,7 @@ def _with_labels(rated: pl.DataFrame) -> pl.DataFrame:
 def _with_known(
     rated: pl.DataFrame, categories: pl.DataFrame | None, known: DataFrame[Known] | None
 ) -> pl.DataFrame:
-    """Add the category of the question, authors, and people's grades of unperturbed targets."""
+    """Add the category of the question, authors, turn, and people's grades of control targets."""
     if categories is not None:
         named = categories.select("category", cluster="question_id")
         rated = rated.join(named, on="cluster", how="left")
@@ -156,7 +156,9 @@ def _with_known(
     authors = pl.col("anchor_author", "target_author")
     return (
         rated.join(
-            known.select("sample", "anchor_author", "target_author"), on="sample", how="left"
+            known.select("sample", "anchor_author", "target_author", "turn"),
+            on="sample",
+            how="left",
         )
         .join(_human_values(known), on=["sample", "criterion"], how="left")
         .with_columns(pl.when(control).then(authors), pl.when(original).then("human_value"))

@@ -55,10 +55,11 @@ def described(path: Path) -> str:
     )
 
 
-def fastchat_table(folder: Path, problems: Problems) -> Table:
-    """Return the first turns of a folder's questions with the answers of its two models.
+def fastchat_table(folder: Path, problems: Problems, turn: int = 1) -> Table:
+    """Return a turn of a folder's questions with the answers of its two models.
 
-    The model that comes first by name is the anchor.
+    The model that comes first by name is the anchor. Rows of the second turn have the first one
+    too, and are named after it: ``81/turn_2``.
     """
     parts = _parts(folder)
     questions = [part for part in parts if part.kind == "questions"]
@@ -72,28 +73,34 @@ def fastchat_table(folder: Path, problems: Problems) -> Table:
         )
         problems.add("", what, f"{LAYOUT}.")
         problems.check()
-    return Table(None, _rows(questions[0], answers, references, problems))
+    return Table(None, _rows(questions[0], answers, references, problems, turn))
 
 
 def _rows(
-    questions: Part, answers: list[Part], references: list[Part], problems: Problems
+    questions: Part, answers: list[Part], references: list[Part], problems: Problems, turn: int
 ) -> Iterator[Row]:
     for key, row in questions.rows.items():
+        asked = row.fields.get("turns")
+        if turn > 1 and _nth(asked, turn) is None:
+            continue
         fields = {
-            "question_id": key,
-            "question": _first(row.fields.get("turns")),
+            "question_id": key if turn == 1 else f"{key}/turn_{turn}",
             "category": row.fields.get("category"),
+            "turn": turn,
         }
-        for side, part in zip(("anchor", "target"), answers, strict=True):
-            fields[side] = _answer(part.rows.get(key))
-            fields[f"{side}_author"] = part.model
-            if fields[side] is None:
-                what = f"question {clip(key)} has no answer of {clip(part.model)}"
-                problems.add(row.where, what, f"Add it to {part.path.name}.")
-        given = [_answer(part.rows.get(key)) for part in references]
-        reference = next(filter(None, given), None) or _first(row.fields.get("reference"))
-        if reference is not None:
-            fields["reference"] = reference
+        # The columns of the turn before the judged one end in _1.
+        for number, end in ((turn, ""), *(((1, "_1"),) if turn > 1 else ())):
+            fields[f"question{end}"] = _nth(asked, number)
+            for side, part in zip(("anchor", "target"), answers, strict=True):
+                fields[f"{side}{end}"] = _answer(part.rows.get(key), number)
+                fields[f"{side}_author"] = part.model
+                if fields[f"{side}{end}"] is None:
+                    what = f"question {clip(key)} has no answer of {clip(part.model)}"
+                    which = "" if turn == 1 else f" in turn {number}"
+                    problems.add(row.where, f"{what}{which}", f"Add it to {part.path.name}.")
+            given = [_answer(part.rows.get(key), number) for part in references]
+            written = _nth(row.fields.get("reference"), number)
+            fields[f"reference{end}"] = next(filter(None, given), None) or written
         yield Row(row.where, {name: value for name, value in fields.items() if value is not None})
 
 
@@ -127,11 +134,11 @@ def _part(path: Path, place: str) -> Part | None:
     return Part("reference answers" if is_reference else kind, path, rows)
 
 
-def _answer(row: Row | None) -> Any:
-    """Return the first turn of an answer; None if there is none."""
-    choice = _first(row.fields["choices"]) if row else None
-    return _first(choice.get("turns")) if isinstance(choice, dict) else None
+def _answer(row: Row | None, turn: int) -> Any:
+    """Return a turn of an answer; None if there is none."""
+    choice = _nth(row.fields["choices"], 1) if row else None
+    return _nth(choice.get("turns"), turn) if isinstance(choice, dict) else None
 
 
-def _first(values: Any) -> Any:
-    return values[0] if isinstance(values, list) and values else None
+def _nth(values: Any, number: int) -> Any:
+    return values[number - 1] if isinstance(values, list) and len(values) >= number else None

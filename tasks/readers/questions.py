@@ -71,7 +71,10 @@ READERS: dict[str, Reader] = {
 
 
 def load_own(
-    path: Path, category_column: str | None = None, columns: Mapping[str, str] | None = None
+    path: Path,
+    category_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    turn: int = 1,
 ) -> Imported:
     """Import the questions of a file, or of a folder in FastChat's format, under its name.
 
@@ -96,7 +99,11 @@ def load_own(
     names = _Names(columns or {}, category_column)
     names.check(problems)
     readers = READERS | ({".parquet": names.parquet_table} if columns else {})
-    table = fastchat_table(path, problems) if path.is_dir() else open_table(path, problems, readers)
+    table = (
+        fastchat_table(path, problems, turn)
+        if path.is_dir()
+        else open_table(path, problems, readers)
+    )
     if columns:
         table = names.applied(table, problems)
         category_column = names.renamed(category_column)
@@ -441,4 +448,5 @@ def _sample(fields: dict[str, Any]) -> Sample:
         label_chance=number_of(fields.get("label_chance")),
         context=_context_of(fields),
         human_values=_human_values(fields),
+        turn=fields.get("turn"),
     )

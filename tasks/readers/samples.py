@@ -63,6 +63,7 @@ class Sample(NamedTuple):
     """People's grades of the second answer, as JSON."""
     group: str | None = None
     """Category by another column than ``category``."""
+    turn: str | None = None
 
     def known(self, slot: int) -> Record:
         """Return what is known of the pair in which the answer of this slot is the target."""
@@ -75,10 +76,11 @@ class Sample(NamedTuple):
                 self.label_chance,
                 self.human_values,
                 self.group,
+                self.turn,
             )
         label = OTHER.get(self.label or "", self.label)
         score = None if self.human_score is None else 1 - self.human_score
-        return (*self.authors[::-1], label, score, self.label_chance, None, self.group)
+        return (*self.authors[::-1], label, score, self.label_chance, None, self.group, self.turn)
 
 
 def imported(dataset: str, samples: Iterable[Sample]) -> Imported:

@@ -54,6 +54,7 @@ OPTIONAL = (
     "label",
     "human",
     "category",
+    "turn",
     *MODELS,
 )
 LIKE = "The columns are described in docs/reference/file-formats.md."

@@ -23,7 +23,7 @@ def answers_of(model: str, *texts: str) -> list[dict[str, Any]]:
             "question_id": 81 + at,
             "answer_id": f"{model}{at}",
             "model_id": model,
-            "choices": [{"index": 0, "turns": [text, "second turn"]}],
+            "choices": [{"index": 0, "turns": [text, f"{text} Still."]}],
             "tstamp": 1.5,
         }
         for at, text in enumerate(texts)
@@ -44,6 +44,24 @@ def bench(tmp_path: Path) -> Path:
     write(folder / "reference_answer" / "gpt-4.jsonl", *answers_of("gpt-4", "Thus."))
     (folder / "LICENSE").write_text("MIT", encoding="utf-8")
     return folder
+
+
+def test_a_folder_gives_second_turns_with_the_first_ones_before(bench: Path) -> None:
+    (bench / "reference_answer" / "gpt-4.jsonl").unlink()
+    found = load_own(bench, turn=2)
+    assert found.questions.select("question_id", "category", "question").rows() == [
+        ("bench/81/turn_2", "writing", "And now?"),
+        ("bench/82/turn_2", "math", "+ 1?"),
+    ]
+    assert [json.loads(text) for text in found.questions["context"]] == [
+        {"turn 1": ["Why?", "Because.", "So.", None]},
+        {"turn 1": ["2 + 2?", "Four.", "Five.", "4"]},
+    ]
+    assert found.answers.select("author", "answer").rows()[:2] == [
+        ("alpaca", "Because. Still."),
+        ("vicuna", "So. Still."),
+    ]
+    assert found.known["turn"].unique().to_list() == ["2"]
 
 
 def test_a_folder_is_a_dataset_of_first_turns(bench: Path) -> None:

@@ -97,9 +97,9 @@ def test_reads_every_format_alike(tmp_path: Path, suffix: str) -> None:
     ]
     # From the other side, what is known is turned round.
     assert known.rows() == [
-        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5, None, None),
-        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5, None, None),
-        *((f"mine/b/2/a{slot}", *[None] * 7) for slot in (1, 2)),
+        ("mine/1/a1", "Ada", "Bob", "anchor", 0.25, 0.5, None, None, None),
+        ("mine/1/a2", "Bob", "Ada", "target", 0.75, 0.5, None, None, None),
+        *((f"mine/b/2/a{slot}", *[None] * 8) for slot in (1, 2)),
     ]
 
 
