@@ -99,11 +99,8 @@ def load_own(
     names = _Names(columns or {}, category_column)
     names.check(problems)
     readers = READERS | ({".parquet": names.parquet_table} if columns else {})
-    table = (
-        fastchat_table(path, problems, turn)
-        if path.is_dir()
-        else open_table(path, problems, readers)
-    )
+    of_folder = partial(fastchat_table, turn=turn)
+    table = (of_folder if path.is_dir() else partial(open_table, readers=readers))(path, problems)
     if columns:
         table = names.applied(table, problems)
         category_column = names.renamed(category_column)
