@@ -150,10 +150,12 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
 
 def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
     if calibration.humans and calibration.humans == calibration.judges:
-        log = labels_in_log(Path(calibration.humans), calibration.metric)
-        if log is not None:
+        found = labels_in_log(Path(calibration.humans), calibration.metric)
+        if found is not None:
+            log, texts = found
             tested = any(each.humans["annotator"].n_unique() > 1 for each in log)
-            return Sources(log, [items_of(each) for each in log], log, "" if tested else ALONE)
+            items = [described(items_of(each), texts) for each in log]
+            return Sources(log, items, log, "" if tested else ALONE)
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():

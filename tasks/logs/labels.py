@@ -14,10 +14,13 @@ from tasks.logs.ratings import annotations_of
 from tasks.logs.reading import Log, read_log
 
 
-def labels_in_log(path: Path, metric: str, people: str | None = None) -> list[Labelled] | None:
-    """Return the labels of a log, one entry per dataset and criterion; None if it is no log.
+def labels_in_log(
+    path: Path, metric: str, people: str | None = None
+) -> tuple[list[Labelled], pl.DataFrame] | None:
+    """Return the labels of a log and the texts of its items; None if it is no log.
 
-    A criterion that judges or people did not rate is left out.
+    There is an entry per dataset and criterion. A criterion that judges or people did not rate is
+    left out.
 
     Raises
     ------
@@ -30,7 +33,7 @@ def labels_in_log(path: Path, metric: str, people: str | None = None) -> list[La
     labelled = labels_of_both(log.votes, log.ratings, metric)
     if not labelled:
         raise ValueError(_why_not(path.name, log))
-    return labelled
+    return labelled, log.texts
 
 
 def labels_of_both(

@@ -16,7 +16,7 @@ from tasks.agreement.pass_words import PASS_WORDS
 from tasks.logs.mapped import read_mapped
 from tasks.logs.ratings import whole_number
 from tasks.readers.fields import Source, opened
-from tasks.readers.formats import Parts, recognise
+from tasks.readers.formats import TEXTS, Parts, recognise
 from tasks.readers.votes import RESERVED
 
 MOST_FILES = 10_000
@@ -47,6 +47,8 @@ class Log(NamedTuple):
     left_out: Counter[str]
     """Why rows are left out -> their number."""
     notes: tuple[str, ...]
+    texts: pl.DataFrame
+    """``item`` and ``texts``, a JSON object: what people saw of the items that they rated."""
 
 
 class NoLogError(ValueError):
@@ -100,8 +102,14 @@ def read_log(
         _ratings(name, [p.ratings for _, p in found if p.ratings is not None], left_out),
         +left_out,
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
+        _texts([p.texts for _, p in found if p.texts is not None]),
     )
     return _only(log, people) if people else log
+
+
+def _texts(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    empty = pl.DataFrame(schema=dict.fromkeys(TEXTS, pl.String))
+    return pl.concat([empty, *parts]).unique("item", keep="first", maintain_order=True)
 
 
 def is_long(log: Log) -> bool:

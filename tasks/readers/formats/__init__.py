@@ -5,15 +5,18 @@ are everything else. Rows of judges and of people are never mixed, and what a ju
 is invalid, never a verdict.
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from tasks.kit.catalogue import Catalogue, modules
 from tasks.readers.fields import Source
+
+TEXTS = ("item", "texts")
 
 
 class Parts(NamedTuple):
@@ -27,10 +30,27 @@ class Parts(NamedTuple):
     """
     ratings: pl.DataFrame | None = None
     """Columns of ``Ratings`` without ``repeat``; a missing column is null."""
+    texts: pl.DataFrame | None = None
+    """``item`` and ``texts``: what people saw of it, as a JSON object; only of items they rated."""
     left_out: Mapping[str, int] = {}
     """Why rows are left out -> their number."""
     notes: tuple[str, ...] = ()
     """What the format does not record, or what a reader should know."""
+
+
+def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFrame:
+    """Return the frame of the texts of items; what is no text is written as JSON."""
+    rows = []
+    for item, about in items:
+        texts = {
+            name: each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+            for name, each in about.items()
+            if each not in (None, "")
+        }
+        if item is not None and texts:
+            rows.append((item, json.dumps(texts, ensure_ascii=False)))
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(TEXTS, pl.String), orient="row")
+    return frame.unique("item", keep="first", maintain_order=True)
 
 
 @dataclass(frozen=True)

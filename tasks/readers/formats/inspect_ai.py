@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, texts_of
 from tasks.readers.formats._archive import members, read_members
 
 VERSION = 2
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Values of Inspect's letters: correct, partial, incorrect, no answer."""
-FIELDS = ("id", "epoch", "scores", "error")
+FIELDS = ("id", "epoch", "scores", "error", "input", "output")
 FAILED = "samples that failed before they were scored"
 PERSON = "unnamed reviewer"
 EXPORT = "Export it with `inspect log convert --to eval`."
@@ -56,7 +56,13 @@ def inspect_ai(source: Source) -> Parts:
     rows = [row for sample in samples for row in _ratings(sample, judges)]
     failed = sum(not sample.get("scores") for sample in samples)
     ratings = pl.DataFrame(rows, schema=COLUMNS).with_columns(cluster="item")
-    return Parts(ratings=ratings, left_out={FAILED: failed})
+    rated = {row["item"] for row in rows if row["human"]}
+    seen = (
+        (item, {"input": sample.get("input"), "output": _output(sample)})
+        for sample in samples
+        if (item := _item(sample)) in rated
+    )
+    return Parts(ratings=ratings, texts=texts_of(seen), left_out={FAILED: failed})
 
 
 def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -97,10 +103,18 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _item(sample: Mapping[str, Any]) -> str | None:
+    given = sample.get("id")
+    return None if given is None else str(given)
+
+
+def _output(sample: Mapping[str, Any]) -> Any:
+    return _object(sample.get("output")).get("completion")
+
+
 def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the ratings of a sample, of scorers and of people."""
-    given = sample.get("id")
-    item = None if given is None else str(given)
+    item = _item(sample)
     for scorer, score in _object(sample.get("scores")).items():
         history = [each for each in _object(score).get("history") or [] if isinstance(each, dict)]
         edits = [each for each in history if each.get("provenance")]

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, texts_of
 
 VERSION = 3
 GRADED = {
@@ -80,13 +80,16 @@ def promptfoo(source: Source) -> Parts:
     options = _object(_object(_object(log.get("config")).get("defaultTest")).get("options"))
     default = _name(options.get("provider"))
     counted: Counter[str] = Counter()
-    rows = [
-        row
-        for result in summary["results"]
-        if isinstance(result, dict)
-        for row in _ratings(result, default, counted)
-    ]
-    return Parts(ratings=_with_overall(pl.DataFrame(rows, schema=COLUMNS)), left_out=counted)
+    results = [result for result in summary["results"] if isinstance(result, dict)]
+    rows = [row for result in results for row in _ratings(result, default, counted)]
+    rated = {row["item"] for row in rows if row["human"]}
+    seen = (
+        (item, {**_object(result.get("vars")), "output": _output(result)})
+        for result in results
+        if (item := _item(result)) in rated
+    )
+    ratings = _with_overall(pl.DataFrame(rows, schema=COLUMNS))
+    return Parts(ratings=ratings, texts=texts_of(seen), left_out=counted)
 
 
 def _ratings(
@@ -100,8 +103,7 @@ def _ratings(
         return
     test = result.get("testIdx")
     cluster = None if test is None else str(test)
-    provider = _object(result.get("provider")).get("id")
-    item = f"{cluster}/{result.get('promptIdx')}/{provider}"
+    item = _item(result)
     seen: Counter[str] = Counter()
     for component in components:
         assertion = _object(component.get("assertion"))
@@ -118,7 +120,7 @@ def _ratings(
         failed = _object(component.get("metadata")).get("graderError")
         valid = isinstance(passed, bool) and not failed
         yield {
-            "item": item if cluster is not None else None,
+            "item": item,
             "cluster": cluster,
             "criterion": OVERALL if human else name if seen[name] == 1 else f"{name} #{seen[name]}",
             "judge": PERSON if human else judge,
@@ -128,6 +130,17 @@ def _ratings(
             "value": float(passed) if valid else None,
             "invalid": None if valid else "grader error" if failed else "neither pass nor fail",
         }
+
+
+def _item(result: Mapping[str, Any]) -> str | None:
+    """Name the output of a test case, prompt and provider; null without a test case."""
+    if (test := result.get("testIdx")) is None:
+        return None
+    return f"{test}/{result.get('promptIdx')}/{_object(result.get('provider')).get('id')}"
+
+
+def _output(result: Mapping[str, Any]) -> Any:
+    return _object(result.get("response")).get("output")
 
 
 def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:

@@ -27,7 +27,8 @@ HEADER = {
 
 def sample(name: object, epoch: int, score: dict[str, Any] | None) -> dict[str, Any]:
     scores = {} if score is None else {"model_graded_qa": score}
-    return {"id": name, "epoch": epoch, "input": "1 + 1?", "scores": scores, "error": None}
+    about = {"input": f"1 + {name}?", "output": {"completion": f"[{name}]"}}
+    return {"id": name, "epoch": epoch, **about, "scores": scores, "error": None}
 
 
 def edited(value: object, by: str | None) -> dict[str, Any]:
@@ -87,6 +88,9 @@ def test_json_holds_the_same(read: Any, rated: Any) -> None:
     # `results` and `stats` are fields of promptfoo too
     log = read({**HEADER, "results": {}, "stats": {}, "samples": SAMPLES}, "sums.json")
     assert rated(log, *FIELDS) == RATED
+    # Texts of what a person rated.
+    texts = {"input": "1 + b?", "output": "[b]"}
+    assert [(item, json.loads(text)) for item, text in log.texts.rows()] == [("b", texts)]
 
 
 def test_objects_lists_and_numbers(read: Any, rated: Any) -> None:

@@ -1,5 +1,6 @@
 """Results as promptfoo writes them, version 3 (test_promptfoo_itself.py reads a log of its own)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ def log_of(*results: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
             "testIdx": at,
             "promptIdx": 0,
             "provider": {"id": "openai:gpt-5"},
+            "vars": {"question": f"<b>{at}</b>", "more": [at]},
+            "response": {"output": f"It is {at}."},
             "success": True,
             "failureReason": 0,
             "gradingResult": {"pass": True, "score": 1, "componentResults": components},
@@ -54,6 +57,10 @@ def test_people_judges_and_failures(read: Any, rated: Any) -> None:
     people = log.ratings.filter("human")
     assert people.select("judge", "label", "criterion").rows() == [
         ("promptfoo user", "fail", "overall")
+    ]
+    texts = {"question": "<b>0</b>", "more": "[0]", "output": "It is 0."}
+    assert [(item, json.loads(text)) for item, text in log.texts.rows()] == [
+        ("0/0/openai:gpt-5", texts)
     ]
     assert dict(log.left_out) == {"assertions that neither a model nor a person graded": 1}
 
