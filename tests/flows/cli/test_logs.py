@@ -152,6 +152,33 @@ def test_calibrate_compares_judges_and_people(scores: Path, tmp_path: Path) -> N
     assert len(judge["agreement"]["people"]) == 2
 
 
+def test_disagreements_of_a_log_are_listed_with_their_texts(tmp_path: Path) -> None:
+    def graded(at: int) -> dict[str, Any]:
+        kinds = {"llm-rubric": at % 3 > 0, "human": at % 2 > 0}
+        parts = [{"assertion": {"type": kind}, "pass": ok} for kind, ok in kinds.items()]
+        return {
+            "testIdx": at,
+            "promptIdx": 0,
+            "provider": {"id": "m"},
+            "vars": {"question": f"What is {at} + 1?"},
+            "response": {"output": f"{at} and one."},
+            "gradingResult": {"componentResults": parts},
+        }
+
+    results = {"version": 3, "results": [graded(at) for at in range(24)], "stats": {}}
+    path = tmp_path / "graded.json"
+    log = {"evalId": "e", "results": results, "config": {}, "prompts": []}
+    path.write_text(json.dumps(log), encoding="utf-8")
+    done = run("calibrate", path, "--warehouse", tmp_path / "w.duckdb")
+    assert done.exit_code == 0, done.output
+    # 0 is even and divisible by three: both fail it; 2 is not, so only the judge passes it.
+    assert "question: What is 2 + 1?" in done.stdout
+    assert "output: 2 and one." in done.stdout
+    assert "question: What is 0 + 1?" not in done.stdout
+    shown = run("show", "graded", "--disagree", "--warehouse", tmp_path / "w.duckdb")
+    assert "question: What is 2 + 1?" in shown.stdout
+
+
 def test_a_log_of_judges_only_cannot_be_compared(scores: Path) -> None:
     rows = [row for row in json.loads(scores.read_text()) if row["source"] == "EVAL"]
     scores.write_text(json.dumps(rows), encoding="utf-8")
