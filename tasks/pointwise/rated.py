@@ -71,6 +71,23 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rows, _wholes(parts)], how="diagonal_relaxed")
 
 
+def quantities(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Return what each prompt's ratings measure: ``quantity`` per ``dataset`` and ``prompt``.
+
+    Prompts have the same quantity if their ratings have the same kind (grades, pass and fail,
+    criteria, labels), the same criteria or labels, and the same declared scale. Only these are
+    compared.
+    """
+    single = ratings.filter(pl.col("kind") != "verdict")
+    grades = (pl.col("kind") == "number").any()
+    parts = single.group_by("dataset", "prompt", "criterion").agg(
+        pl.when(grades).then(pl.col("lowest", "highest").max()), graded=grades
+    )
+    scale = [pl.col(name).cast(pl.String).fill_null("") for name in ("lowest", "highest")]
+    part = pl.concat_str(pl.col("criterion").fill_null(""), "graded", *scale, separator="\x1f")
+    return parts.group_by("dataset", "prompt").agg(quantity=part.sort().str.join("\x1e"))
+
+
 def _with_ends(rows: pl.DataFrame) -> pl.DataFrame:
     ends = {"lowest": pl.col("value").min(), "highest": pl.col("value").max()}
     return rows.with_columns(

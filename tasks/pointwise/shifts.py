@@ -3,7 +3,7 @@
 import polars as pl
 
 from schemas.keys import JUDGE
-from tasks.pointwise.rated import on_scale, rated, things
+from tasks.pointwise.rated import on_scale, quantities, rated, things
 
 PLANTED = (*JUDGE, "subgroup", "sample", "perturbation")
 NATURAL = (*JUDGE, "subgroup", "sample")
@@ -22,12 +22,15 @@ def rating_shifts(ratings: pl.DataFrame) -> pl.DataFrame:
         The cell's columns with ``kind, cluster, simulated, graded, lowest, highest, votes``, and of
         each arm ``ARM_score`` (mean of its readable ratings on a scale from 0 to 1), ``ARM_passed``
         (share of passes), ``ARM_square`` (mean square, in points), ``ARM_points`` (mean in points),
-        ``ARM_votes`` and ``ARM_readable``; ``has_sham``.
+        ``ARM_votes`` and ``ARM_readable``; ``has_sham``; ``quantity``, equal for prompts whose
+        ratings measure the same (:func:`tasks.pointwise.rated.quantities`).
     """
     if not (ratings["arm"] == "experimental").any():
         return ratings.clear()
     target = pl.col("side").is_null() | (pl.col("side") == "target")
-    return arms_beside(things(rated(ratings.filter(target))))
+    return arms_beside(things(rated(ratings.filter(target)))).join(
+        quantities(ratings), on=["dataset", "prompt"], how="left", maintain_order="left"
+    )
 
 
 def arms_beside(found: pl.DataFrame) -> pl.DataFrame:

@@ -61,8 +61,9 @@ def ranking(
     Rank 1 is the best: the smallest ``|MPS|`` for a promote perturbation, the lowest MPS for a
     detract one, over the sham where there are shams. Judges of single answers are ranked by the
     shift of their grades in their own standard deviations (``rating_shift_sd``), or of their pass
-    rates, each among themselves. Ties share the mean of their ranks. If there are several prompts,
-    a judge has a rank with each of them, among all judges with all prompts.
+    rates, among those whose ratings are of the same kind, unit and scale. Ties share the mean of
+    their ranks. If there are several prompts, a judge has a rank with each of them, among all
+    judges with all prompts of that kind.
 
     Parameters
     ----------
@@ -120,13 +121,14 @@ def _panels(shifts: pl.DataFrame, shift: pl.Expr) -> Iterator[Panel]:
 
 
 def _rated(ratings: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.Expr]]:
-    """Yield the shifts of grades and those of passes, each with its expression for panels."""
+    """Yield the shifts of each quantity, with the expression for panels of grades or of passes."""
     shifts = rating_shifts(ratings)
     if shifts.is_empty():
         return
     whole = shifts.filter(pl.col("subgroup") == "")
-    yield whole.filter("graded"), standardised()
-    yield passes(whole.filter(~pl.col("graded"))), _movable()
+    for same in whole.partition_by("quantity", maintain_order=True):
+        yield same.filter("graded"), standardised()
+        yield passes(same.filter(~pl.col("graded"))), _movable()
 
 
 def standardised() -> pl.Expr:

@@ -47,7 +47,9 @@ def rating_contrast(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much further a perturbation moves one judge's ratings than another's.
 
     Compared are judges with the same prompt and, if there are several prompts, each judge with one
-    prompt and the same judge with another, on the answers that both rated. ``rating_contrast =
+    prompt and the same judge with another, on the answers that both rated. Two prompts are compared
+    only if their ratings are of the same kind, unit and scale: grades on one scale, passes (of
+    grades from the same pass mark on), the same criteria, or the same labels. ``rating_contrast =
     rating_shift_sd(judge) - rating_shift_sd(other)``, each in that judge's own standard deviations
     of control; ``pass_rate_contrast = pass_rate_shift(judge) - pass_rate_shift(other)``. Named
     ``..._sham_contrast`` they are over the sham, which is used where every judge has enough shams.
@@ -93,7 +95,7 @@ def rating_contrast(ratings: DataFrame[Ratings]) -> Rows:
     found: list[pl.DataFrame] = []
     for over_sham in (False, True):
         some = whole.filter(pl.col("over") == over_sham)
-        graded, passed = _pairs(_graded(some)), _pairs(_passed(some))
+        graded, passed = _pairs(_graded(some)), _pairs(_passed(some), marked=True)
         if graded.height:
             sums = (*SUMS, *(f"{name}{OTHER}" for name in SUMS))
             parts = summed(graded, sums, lambda sums: _apart(sums).estimate)
@@ -130,9 +132,12 @@ def _passed(shifts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _pairs(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Lay each pair of judges, or of prompts of a judge, side by side on the answers of both."""
-    place = [*PERTURBED, "sample"]
+def _pairs(shifts: pl.DataFrame, *, marked: bool = False) -> pl.DataFrame:
+    """Lay each pair of judges, or of prompts of a judge, side by side on the answers of both.
+
+    ``marked``: only with the same pass mark.
+    """
+    place = [*PERTURBED, "sample", "quantity", *(["passes_at"] if marked else [])]
     numbers = ["judge", "prompt", "simulated", *SUMS, "alike"]
     other = shifts.select(*place, pl.col(numbers).name.suffix(OTHER))
     judge, prompt = (
@@ -140,9 +145,9 @@ def _pairs(shifts: pl.DataFrame) -> pl.DataFrame:
         for name in ("judge", "prompt")
     )
     same, alone = judge[0] == judge[1], prompt[0] == prompt[1]
-    both = shifts.join(other, on=place, how="inner", maintain_order="left").filter(
-        (alone & (judge[0] < judge[1])) | (same & (prompt[0] < prompt[1]))
-    )
+    both = shifts.join(
+        other, on=place, how="inner", maintain_order="left", nulls_equal=True
+    ).filter((alone & (judge[0] < judge[1])) | (same & (prompt[0] < prompt[1])))
     numbers = [f"{name}{end}" for name in SUMS for end in ("", OTHER)]
     known = pl.all_horizontal(pl.col(numbers).is_not_null())
     return both.with_columns(

@@ -376,6 +376,26 @@ def test_linearised_shifts_have_the_mean_and_the_error_of_the_standardised_shift
     assert float(values.std()) / 20**0.5 == pytest.approx(row["standard_error"])
 
 
+def test_prompts_with_different_scales_are_ranked_apart(make_ratings: Make) -> None:
+    rows = [
+        {**row, "prompt": prompt, "highest": highest}
+        for prompt, highest in (("ten", 10.0), ("other ten", 10.0), ("hundred", 100.0))
+        for row in [*grades("a", 0.0, 1), *grades("b", 1.0, 2)]
+    ]
+    found = ranking(shifts=Shifts.empty(), tallies=NOBODY, ratings=make_ratings(rows)).filter(
+        statistic="rank"
+    )
+    ranks = {(r["prompt"], r["judge"]): r["estimate"] for r in found.to_dicts()}
+    assert ranks == {
+        ("ten", "a"): 1.5,
+        ("other ten", "a"): 1.5,
+        ("ten", "b"): 3.5,
+        ("other ten", "b"): 3.5,
+        ("hundred", "a"): 1,
+        ("hundred", "b"): 2,
+    }
+
+
 def test_judges_that_pass_or_fail_are_ranked_apart_from_those_that_grade(
     make_ratings: Make,
 ) -> None:

@@ -56,6 +56,42 @@ def test_prompts_of_a_judge_and_judges_with_a_prompt_are_compared(make_ratings: 
     ]
 
 
+def _compared(make_ratings: Make, first: dict[str, Any], second: dict[str, Any]) -> set[str]:
+    """Return the contrasts of a judge's two prompts, whose ratings have these columns."""
+    halves = {name: [value / 10 for value in values] for name, values in ONE.items()}
+    rows = [
+        row | {"value": float(row["value"] > 0.5) if row.get("kind") == "label" else row["value"]}
+        for prompt, more in (("mild", first), ("stern", second))
+        for row in of(halves, prompt=prompt, **more)
+    ]
+    return {statistic for statistic, *_ in found(make_ratings(rows))}
+
+
+LABEL = {"kind": "label", "lowest": None, "highest": None}
+
+
+def test_prompts_are_compared_only_if_kind_unit_and_scale_are_the_same(
+    make_ratings: Make,
+) -> None:
+    ten, one = {"lowest": 0.0, "highest": 10.0}, {"lowest": 0.0, "highest": 1.0}
+    marked, higher = one | {"passes_at": 0.5}, one | {"passes_at": 0.6}
+    rude, wrong = LABEL | {"criterion": "rude"}, LABEL | {"criterion": "wrong"}
+    grades, passes = {"rating_contrast"}, {"pass_rate_contrast"}
+    for first, second, expected in (
+        (one, one, grades),
+        (one, ten, set()),
+        (one, LABEL, set()),
+        (marked, marked, grades | passes),
+        (marked, higher, grades),
+        (marked, LABEL, set()),
+        (LABEL, LABEL, passes),
+        (rude, rude, passes),
+        (LABEL, rude, set()),
+        (rude, wrong, set()),
+    ):
+        assert _compared(make_ratings, first, second) == expected, (first, second)
+
+
 def test_it_is_the_difference_of_the_shifts_over_the_sham(make_ratings: Make) -> None:
     sham = {"sham": [4, 7, 8]}
     ratings = make_ratings([*of(ONE | sham, judge="ada"), *of(OTHER | sham, judge="bea")])
