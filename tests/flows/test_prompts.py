@@ -53,22 +53,32 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
     wordings = ("--prompt", "single_v1", "--prompt", "single_reference_v1", "--prompt", "binary_v1")
+    wordings += ("--prompt", "labels_v1")
     done = voirdire("audit", *SMALL, *wordings)
     assert done.returncode == 0, done.stderr
     compared = done.stdout.split("Prompts compared")[1]
     assert "offline/dazzled, fake_reference, single_reference_v1 - single_v1: " in compared
     query = "select statistic, prompt, other_prompt, contrast, judge_value, other_value, n from "
     [pair] = warehouse.query(f"{query} mart.contrasts").to_dicts()
-    # A prompt with grades and one with pass or fail have no unit in common.
+    # Grades and pass or fail have no unit in common; passes and labels are different quantities.
     assert pair["statistic"] == "rating_sham_contrast"
     assert (pair["prompt"], pair["other_prompt"], pair["n"]) == (*sorted(wordings[1:4:2]), 20)
     assert pair["contrast"] == pytest.approx(pair["judge_value"] - pair["other_value"])
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
     assert "Which judges differ" in page
+    numbers = warehouse.query("""
+        select c.p_holm, c.finding, n.p_adjusted, n.p_holm as own, n.finding as found
+        from mart.contrasts as c
+        join mart.numbers as n using (study, statistic, judge, prompt, perturbation)
+        where n.subgroup = c.other || ' / ' || c.other_prompt
+    """).rows()
+    p_holm, finding = numbers[0][:2]
+    assert None not in {p_holm, finding}
+    assert numbers == [(p_holm, finding, p_holm, p_holm, finding)]
     ranks = dict(warehouse.query("select prompt, rank from mart.ranking").rows())
     # The two prompts with grades are ranked together; pass or fail has nothing to rank against.
     assert sorted(ranks[name] for name in wordings[1:4:2]) in ([1, 2], [1.5, 1.5])
-    assert ranks["binary_v1"] is None
+    assert ranks["binary_v1"] is ranks["labels_v1"] is None
     planned = voirdire("plan", *SMALL, *wordings)
     assert planned.returncode == 0, planned.stderr
     assert "Questions that study quick lacks" in planned.stdout

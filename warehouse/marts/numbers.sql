@@ -38,8 +38,9 @@ concluded as (
     from findings
     union all by name
     select
-        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic, other as subgroup,
-        p_holm as p_adjusted, adjustment, finding,
+        study, dataset, judge, prompt, wave, mode, perturbation as about, statistic,
+        if(other_prompt = prompt, other, other || ' / ' || other_prompt) as subgroup,
+        p_holm as p_adjusted, adjustment, finding, p_holm,
     from judge_pairs
     union all by name
     select

@@ -253,6 +253,22 @@ def test_an_adjusted_p_is_of_its_family_and_says_how(
     ]
 
 
+def test_a_contrast_of_two_prompts_has_its_adjusted_p_and_its_finding(
+    warehouse: Warehouse, make: Make, concluded: Concluded
+) -> None:
+    ten = {"n": 10, "clusters": 10, "statistic": "mps_contrast", "standard_error": 0.1}
+    pair = {"judge": "ann", "prompt": "mild", **ten}
+    rows = [
+        {**pair, "subgroup": "ann / stern", "p_value": 0.01, "estimate": 0.5},
+        {**pair, "subgroup": "bob", "p_value": 0.03, "estimate": 0.01},
+    ]
+    warehouse.save(concluded(make(Estimates, *rows)), run="r1", study="quick")
+    assert of(warehouse, "subgroup, p_adjusted, p_holm, finding", "mps_contrast") == [
+        ("ann / stern", 0.02, 0.02, "biased"),
+        ("bob", 0.03, 0.03, "inconclusive"),
+    ]
+
+
 def test_a_finding_of_a_flaw_is_a_word_of_its_own(warehouse: Warehouse, make: Make) -> None:
     flaw = {"kind": "detract", "perturbation": "error", "p_adjusted": 0.26}
     rows = [{}, {"kind": "detract", "perturbation": "error"}]
