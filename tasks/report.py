@@ -165,7 +165,7 @@ def report(
         gaps=_gaps(facts),
         advice=advice(advised, facts.wave, None),
         policy=[not_measured(advised), policy(facts.thresholds, advised)],
-        summary=summary(findings, *_questions(primary, findings, facts.persons)),
+        summary=summary(findings, *_questions(primary, findings, facts.persons), gates=found),
         groups=groups,
         rated=ratings,
         unit=unit,

@@ -113,6 +113,7 @@ def summary(
     questions: int,
     persons: Collection[str] = NO_NAMES,
     theirs: int = 0,
+    gates: pl.DataFrame | None = None,
 ) -> list[str]:
     """Summarise the findings in a few sentences.
 
@@ -126,6 +127,8 @@ def summary(
         Judges who are people, in addition to those of the booth.
     theirs
         Maximum number of questions behind a person's shift.
+    gates
+        The scorecard, for judges that have changed.
     """
     if findings.is_empty():
         return ["No cell was measured, so there are no findings."]
@@ -158,7 +161,15 @@ def summary(
         _lost(shown),
         _open(rows, persons),
     )
-    return [s for s in (faced, *sentences) if s]
+    return [s for s in (faced, *([] if gates is None else _changed(gates)), *sentences) if s]
+
+
+def _changed(gates: pl.DataFrame) -> list[str]:
+    """Name the judges that have changed since their baseline, and what changed."""
+    return [
+        f"{marked(row['who'], simulated=row['simulated'])} has changed ({row['reason']})."
+        for row in with_who(gates.filter(gate="drift", verdict="fail")).sort("who").to_dicts()
+    ]
 
 
 def _sound(rows: Sequence[Row], persons: Collection[str]) -> str:

@@ -47,6 +47,17 @@ def test_the_most_moved_judge_comes_first() -> None:
     ]
 
 
+def test_a_judge_that_has_changed_is_named() -> None:
+    about = {"judge": "a", "prompt": "pair_v1", "simulated": True, "gate": "drift"}
+    gates = [
+        {**about, "verdict": "fail", "reason": "alert: texts of replies"},
+        {**about, "judge": "b", "verdict": "pass", "reason": None},
+    ]
+    frame = Findings.of(pl.DataFrame([DEFAULTS]))
+    found = summary(frame, 60, gates=pl.DataFrame(gates))
+    assert found[1] == "a (simulated) has changed (alert: texts of replies)."
+
+
 def test_flaws_overlooked_and_rewarded() -> None:
     detract = {"kind": "detract", "perturbation": "error"}
     assert said(
