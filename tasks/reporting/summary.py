@@ -146,8 +146,7 @@ def summary(
         first.append(_faced(people, persons, reached))
     faced = f"{'; '.join(first)}."
     if all(row["finding"] is None for row in [*rows, *slots]):
-        refused = "No conclusion is possible: no cell has enough data."
-        return [refused, faced, _open(rows, persons)]
+        return ["No conclusion is possible: no cell has enough data.", faced, _open(rows, persons)]
     # For people without any finding, "no bias was found" would be misleading.
     decided = {row["judge"] for row in people if row["finding"] is not None}
     shown = [*models, *(row for row in people if row["judge"] in decided)]
@@ -165,10 +164,11 @@ def summary(
 
 
 def _changed(gates: pl.DataFrame) -> list[str]:
-    """Name the judges that have changed since their baseline, and what changed."""
+    """Name the judges that have changed, and what changed."""
+    alerts = with_who(gates.filter(gate="drift")).filter(verdict="fail").sort("who")
     return [
         f"{marked(row['who'], simulated=row['simulated'])} has changed ({row['reason']})."
-        for row in with_who(gates.filter(gate="drift", verdict="fail")).sort("who").to_dicts()
+        for row in alerts.to_dicts()
     ]
 
 

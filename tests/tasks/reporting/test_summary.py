@@ -48,7 +48,7 @@ def test_the_most_moved_judge_comes_first() -> None:
 
 
 def test_a_judge_that_has_changed_is_named() -> None:
-    about = {"judge": "a", "prompt": "pair_v1", "simulated": True, "gate": "drift"}
+    about = DEFAULTS | {"perturbation": None, "simulated": True, "gate": "drift"}
     gates = [
         {**about, "verdict": "fail", "reason": "alert: texts of replies"},
         {**about, "judge": "b", "verdict": "pass", "reason": None},
