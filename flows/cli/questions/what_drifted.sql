@@ -21,6 +21,7 @@ select
     j.study, j.judge, j.simulated, coalesce(s.drift, 'not measured') as drift, s.measure, s.change, s.low, s.high,
     case
         when s.reason is not null then s.reason
+        when s.changed and s.low is null then format('0 is no change, 2 a complete one; adjusted p {:.4f}', s.p_adjusted)
         when s.drift = 'inconclusive' then 'no alert, but the interval reaches beyond the limit'
         when s.drift = 'pass' then 'no alert, and the intervals lie within the limits'
         when s.drift = 'quiet' then 'no comparison of this wave raised an alert'
