@@ -53,8 +53,8 @@ class Known(Frame, table="known", key=("sample",)):
         "probability with which the pair was selected for labelling by people", gt=0, le=1
     )
     human_values: str = name(
-        "people's grades of the unperturbed target, as JSON: criterion, empty for the whole answer "
-        "-> grade, 1 for pass and 0 for fail; null if not labelled",
+        "what people say of the unperturbed target, as JSON: criterion, or label (pass or fail) "
+        "and grade for the whole answer -> grade, 1 for pass and 0 for fail; null if not labelled",
         nullable=True,
     )
     category: str = name(

@@ -11,7 +11,13 @@ from flows.results.vote_summary import newer_line
 from flows.studies.calibration import Calibration
 from schemas.calibration import Ratings
 from schemas.results import Annotations
-from tasks.agreement.sources import described, items_of, labelled_by_table, readable_labels
+from tasks.agreement.sources import (
+    described,
+    items_of,
+    labelled_by_table,
+    readable_labels,
+    require_same_form,
+)
 from tasks.annotate import LABELS, annotate
 from tasks.calibration.calibrate import (
     Labelled,
@@ -196,6 +202,8 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
             "human_label, human_grade or human_CRITERION to the data and audit them again (no vote "
             "is asked twice), or give labels with --humans FILE."
         )
+    for each in labelled:
+        require_same_form(each.labelled, calibration.options(), calibration.study or "")
     several = any(each.labelled.humans["annotator"].n_unique() > 1 for each in labelled)
     return Sources(
         [each.labelled for each in labelled],

@@ -26,7 +26,8 @@ class Reading(NamedTuple):
     high: float | None = None
     """Ends of the scale of grades; null if not declared."""
     threshold: float | None = None
-    """Grades from this one on pass, the others fail; null if grades stay grades."""
+    """Grades from this one on pass, the others fail, and words for pass and fail stay verdicts;
+    null if grades stay grades."""
 
 
 def reading_of(
@@ -71,8 +72,13 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
         words = [as_word(value) for value in values]
     elif (least := reading.threshold) is not None:
         grades = _grades(given, reading)
-        values = [None if grade is None else float(grade >= least) for grade in grades]
-        words = [None if value is None else (FAIL, PASS)[int(value)] for value in values]
+        words = [
+            WORDS.get(str(label).strip().lower())
+            if grade is None
+            else (FAIL, PASS)[int(grade >= least)]
+            for label, grade in zip(given, grades, strict=True)
+        ]
+        values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
     else:
         words = [as_word(each) for each in read_labels("text", given)]
         if reading.kind == "pass_fail":

@@ -79,6 +79,32 @@ def require_grades(labelled: Sequence[Labelled], threshold: float | None, source
         )
 
 
+def require_same_form(labelled: Labelled, options: Options, study: str) -> None:
+    """Refuse to compare verdicts of judges with grades of people, unless a threshold is declared.
+
+    Raises
+    ------
+    ValueError
+        With the grades, and what to give.
+    """
+    people, judges = labelled.humans["label"], labelled.judges["label"]
+    read = (options.positive, options.scale, options.threshold)
+    if reading_of(people, *read).kind != "grade" or not _are_verdicts(judges):
+        return
+    grades = values_of(people, Reading("grade"))["value"].to_list()
+    raise ValueError(
+        f"the judges of study {study!r} say pass or fail, and the labels of people are grades from "
+        f"{min(grades):g} to {max(grades):g}. Say from which grade on an answer passes with "
+        "--threshold GRADE, or add a column human_label (pass or fail) to the data and audit them "
+        "again (no vote is asked twice)."
+    )
+
+
+def _are_verdicts(labels: pl.Series) -> bool:
+    words = values_of(labels, Reading("pass_fail"))["word"]
+    return words.count() > 0 and values_of(labels, Reading("grade"))["value"].count() == 0
+
+
 def suitable_metrics(people: Sequence[pl.Series], first: str) -> list[str]:
     """Return the metrics that suit people's labels: ``first``, and the bundled and own others."""
     labels = pl.concat(people).drop_nulls()

@@ -36,7 +36,8 @@ def labels_of_ratings(
     """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
 
     Repeats of a judge are combined: the mean grade, or the verdict of the majority. The labels of a
-    ``labels`` prompt are a set.
+    ``labels`` prompt are a set. What people say of an answer that a judge passes or fails is pass
+    or fail if all of it is 1 or 0; else they are grades.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def labels_of_ratings(
         about = _with_form(rows)
         judges = _labels(about, pl.col("name"), "value")
         if people is None:
-            given = about.filter(pl.col("human_value").is_not_null())
+            given = _with_grades(about.filter(pl.col("human_value").is_not_null()))
             humans = _labels(given.unique(["item", "about"]), pl.lit(PEOPLE), "human_value")
         else:
             humans = _of_items(people, about["item"].unique(), str(dataset))
@@ -90,6 +91,14 @@ def _with_form(rows: pl.DataFrame) -> pl.DataFrame:
         name=pl.concat_str("judge", *differing, separator=BETWEEN),
         criterion=pl.when(form != "set").then(criterion),
     )
+
+
+def _with_grades(given: pl.DataFrame) -> pl.DataFrame:
+    """Make numbers of what people say if it is not all pass or fail."""
+    verdict = pl.col("form") == "verdict"
+    graded = (verdict & ~pl.col("human_value").is_in([0.0, 1.0])).any()
+    form = pl.when(verdict & graded).then(pl.lit("number")).otherwise("form")
+    return given.with_columns(form=form)
 
 
 def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:

@@ -160,18 +160,28 @@ def _with_known(
             on="sample",
             how="left",
         )
-        .join(_human_values(known), on=["sample", "criterion"], how="left")
+        .join(_human_values(known), on=["sample", "criterion", "form"], how="left")
         .with_columns(pl.when(control).then(authors), pl.when(original).then("human_value"))
     )
 
 
 def _human_values(known: DataFrame[Known]) -> pl.DataFrame:
-    """Return people's grade of each sample and criterion."""
-    graded = known.select("sample", "human_values").drop_nulls().rows()
+    """Return what people say of each sample and criterion, by the form of ratings compared with it.
+
+    Of a whole answer, verdicts are compared with people's pass or fail, and with grades only if
+    nobody said pass or fail; grades are compared with grades if there are any of the answer.
+    """
+    texts = known.select("sample", "human_values").drop_nulls().rows()
+    graded = [(sample, json.loads(text)) for sample, text in texts]
+    verdict = "label" if any("label" in said for _, said in graded) else "grade"
     rows = [
-        (sample, criterion, float(value))
-        for sample, text in graded
-        for criterion, value in json.loads(text).items()
+        (sample, criterion, form, float(value))
+        for sample, said in graded
+        for criterion, value in said.items()
+        for form in ("number", "label")
     ]
-    schema = {"sample": pl.String, "criterion": pl.String, "human_value": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    for sample, said in graded:
+        whole = {"verdict": said.get(verdict), "number": said.get("grade", said.get("label"))}
+        rows += [(sample, WHOLE, form, each) for form, each in whole.items() if each is not None]
+    texts_of = dict.fromkeys(("sample", "criterion", "form"), pl.String)
+    return pl.DataFrame(rows, schema={**texts_of, "human_value": pl.Float64}, orient="row")

@@ -50,7 +50,6 @@ OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SH
 """Columns that mean nothing if a question has one answer."""
 HUMAN = "human_"
 """Begins columns with people's grades: ``human_label``, ``human_grade``, or ``human_CRITERION``."""
-OF_WHOLE = {"label", "grade"}
 GROUP = "\0group"
 """Where the values of the column are put that the categories are taken from."""
 LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
@@ -417,7 +416,7 @@ def _share_fault(field: str, value: object) -> Fault | None:
 
 def _human_values(fields: dict[str, Any]) -> str | None:
     grades = {
-        "" if field.removeprefix(HUMAN) in OF_WHOLE else field.removeprefix(HUMAN): grade_of(value)
+        field.removeprefix(HUMAN): grade_of(value)
         for field, value in fields.items()
         if field.startswith(HUMAN) and field not in SHARES and value is not None
     }

@@ -31,7 +31,8 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
 
     Notes
     -----
-    A grade of people beyond the judge's scale is on another scale: the answer is dropped. A
+    A grade of people beyond the judge's scale is on another scale: the answer is dropped. If the
+    judge says pass or fail and people gave grades other than 1 and 0, nothing is compared. A
     calibration (``voirdire calibrate``) tells more: agreement, correlation, disagreements.
 
     References
@@ -49,7 +50,11 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
         return []
     people = pl.col("human_value")
     inside = people.is_between("lowest", "highest")
-    found = found.filter(inside.fill_null(value=False).any().over("dataset", "judge", "subgroup"))
+    # Grades of people are not verdicts, even where they are 1.
+    verdicts = people.is_null() | people.is_in([0.0, 1.0])
+    same_form = pl.col("graded") | verdicts.all().over("dataset", "judge", "prompt", "subgroup")
+    rated = inside.fill_null(value=False).any().over("dataset", "judge", "subgroup")
+    found = found.filter(rated & same_form)
     if found.is_empty():
         return []
     theirs = pl.when(inside).then(on_scale("human_value"))

@@ -63,6 +63,30 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
     assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())
 
 
+def test_a_pass_or_fail_judge_beside_people_who_gave_grades(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    header, *rows = CSV.splitlines()
+    graded = [f"{row},{grade}" for row, grade in zip(rows, (5, 4, 2, 1), strict=True)]
+    both = "\n".join([f"{header},human_grade", *graded])
+    grades = re.sub(r",(human_label|pass|fail)(?=,)", "", both)
+    for name, text in (("both", both), ("grades", grades)):
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+        asked = (*SMALL, "--dataset", f"{name}.csv", "--prompt", "binary_v1", "--name", name)
+        done = voirdire("audit", *asked)
+        assert done.returncode == 0, done.stderr
+    people = "select human_label, sum(items)::int from confusions where study = ? group by 1"
+    assert voirdire("calibrate", "both").returncode == 0
+    labelled = {*warehouse.query(people, ["both-people"]).rows()}
+    assert labelled == {("pass", 2), ("fail", 2)}
+    refused = voirdire("calibrate", "grades")
+    assert refused.returncode == 2
+    text = " ".join(refused.stderr.split())
+    assert "labels of people are grades from 1 to 5. Say from which grade on" in text
+    assert voirdire("calibrate", "grades", "--threshold", "4").returncode == 0
+    assert {*warehouse.query(people, ["grades-people"]).rows()} == labelled
+
+
 @pytest.mark.slow
 def test_letters_agree_with_contrasts_and_examples_show_one_repeat(
     voirdire: Voirdire, warehouse: Warehouse

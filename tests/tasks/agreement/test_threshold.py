@@ -6,7 +6,13 @@ import polars as pl
 import pytest
 
 from tasks.agreement.compare import Options, compare
-from tasks.agreement.sources import described, items_of, require_grades, suitable_metrics
+from tasks.agreement.sources import (
+    described,
+    items_of,
+    require_grades,
+    require_same_form,
+    suitable_metrics,
+)
 from tasks.calibration.calibrate import Labelled, labelled_by_files
 from tasks.readers.label_table import LabelColumns, read_items
 
@@ -35,6 +41,35 @@ def test_a_threshold_makes_verdicts_of_grades() -> None:
     assert (rows["tpr"]["hits"], rows["tpr"]["n"]) == (2, 4)
     assert rows["all_judged_mean"]["estimate"] == pytest.approx(4 / 6)
     assert {"corrected_ppi", "corrected_rogan_gladen"} <= {*rows}
+
+
+def test_a_threshold_leaves_verdicts_as_they_are() -> None:
+    # From 3 on, people pass t0 and t1; the judge says pass of t0 and t2.
+    each = labelled(["4", "3", "2", "1"], ['"pass"', '"fail"', '"pass"', '"fail"'])
+    confusion = compare([each], [items_of(each)], Options(threshold=3)).confusion
+    found = {(h, j) for h, j in confusion["human_label", "judge_label"].rows()}
+    assert found == {("pass", "pass"), ("pass", "fail"), ("fail", "pass"), ("fail", "fail")}
+
+
+@pytest.mark.parametrize(
+    ("people", "judge", "options", "refused"),
+    [
+        (["4", "2"], ['"pass"', '"fail"'], Options(), True),
+        (["4", "2"], ['"pass"', '"fail"'], Options(threshold=3), False),
+        (['"yes"', "0"], ['"pass"', '"fail"'], Options(), False),
+        (["4", "2"], ["4", "1"], Options(), False),
+        (["4", "2"], ["1", "0"], Options(), False),
+    ],
+)
+def test_verdicts_are_not_compared_with_grades(
+    people: list[str | None], judge: list[str | None], options: Options, *, refused: bool
+) -> None:
+    each = labelled(people, judge)
+    if not refused:
+        require_same_form(each, options, "s")
+        return
+    with pytest.raises(ValueError, match="labels of people are grades from 2 to 4"):
+        require_same_form(each, options, "s")
 
 
 @pytest.mark.parametrize(

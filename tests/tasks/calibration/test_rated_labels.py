@@ -38,6 +38,16 @@ def test_verdicts_are_those_of_the_majority_of_repeats(make_ratings: Make) -> No
     }
 
 
+def test_people_who_gave_grades_beside_verdicts_keep_them(make_ratings: Make) -> None:
+    rows = [
+        {"sample": f"s{at}", "value": 1, "kind": "label", "human_value": grade}
+        for at, grade in enumerate([1.0, 4.0])
+    ]
+    (found,) = labels_of_ratings(make_ratings(rows))
+    assert said(found.labelled.humans) == {"s0": 1.0, "s1": 4.0}
+    assert said(found.labelled.judges) == {"s0": "pass", "s1": "pass"}
+
+
 def test_grades_are_means_and_anchors_are_left_out(make_ratings: Make) -> None:
     rows = [
         {"sample": "s1", "value": 4.0, "human_value": 5.0},

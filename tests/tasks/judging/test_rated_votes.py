@@ -102,7 +102,7 @@ def test_what_people_say_of_the_target(
             {
                 "sample": ["demo/1/a2"],
                 "target_author": ["ada"],
-                "human_values": [json.dumps({"": 1.0, "unclear": 0.0})],
+                "human_values": [json.dumps({"label": 1.0, "unclear": 0.0})],
             }
         )
     )
@@ -120,6 +120,26 @@ def test_what_people_say_of_the_target(
     found = _rated("labels_v1", [("rated", {"": []})], make, **told)
     graded = found.filter(pl.col("human_value").is_not_null())
     assert graded.select("criterion", "human_value").rows() == [("unclear", 0.0)]
+
+
+def test_verdicts_go_with_labels_of_people_and_grades_with_grades(
+    make_pairs: Make, make_judges: Make, make_votes: Make
+) -> None:
+    for prompt, said, expected in (
+        ("binary_v1", [{"label": 1.0, "grade": 3.0}], 1.0),
+        ("binary_v1", [{"grade": 3.0}], 3.0),
+        # Where some answers have a pass or fail, a grade of another one is none.
+        ("binary_v1", [{"grade": 3.0}, {"label": 0.0}], None),
+        ("single_v1", [{"label": 1.0, "grade": 3.0}], 3.0),
+        ("single_v1", [{"label": 4.0}], 4.0),
+    ):
+        samples = [f"demo/{at}/a2" for at in range(1, len(said) + 1)]
+        texts = [json.dumps(each) for each in said]
+        known = Known.of(pl.DataFrame({"sample": samples, "human_values": texts}))
+        rating = {"": True if prompt == "binary_v1" else 5}
+        make = (make_pairs, make_judges, make_votes)
+        found = _rated(prompt, [("rated", rating)] * 2, make, known=known)
+        assert found.filter(side="target")["human_value"].unique().to_list() == [expected]
 
 
 def test_repeats_of_a_replicate_begin_at_0(

@@ -34,8 +34,8 @@ def test_each_row_is_a_question_with_a_target(file: Path) -> None:
         .iter_rows()
     )
     assert {text: json.loads(values) for text, values in by_text.items()} == {
-        "Air scatters blue light.": {"": 1.0, "clear style": 3.5},
-        "Six.": {"": 0.0},
+        "Air scatters blue light.": {"label": 1.0, "clear style": 3.5},
+        "Six.": {"label": 0.0},
         "Four.": {"clear style": 1.0},
     }
 
@@ -61,7 +61,7 @@ def test_in_json_lines(tmp_path: Path, column: str) -> None:
     found = import_dataset(str(file))
     assert found.answers["answer_id"].to_list() == ["mine/a/a2", "mine/b/a2"]
     assert found.questions["context"].to_list() == [None, "Rules."]
-    assert found.known["human_values"].to_list() == ['{"": 4.0}', None]
+    assert found.known["human_values"].to_list() == ['{"grade": 4.0}', None]
 
 
 @pytest.mark.parametrize(

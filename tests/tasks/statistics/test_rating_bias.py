@@ -31,6 +31,11 @@ def test_passes_are_compared_as_rates(make_ratings: Make) -> None:
     assert row["estimate"] == pytest.approx(0.5)
 
 
+def test_grades_of_people_are_no_verdicts(make_ratings: Make) -> None:
+    given = [{"sample": f"s{i}", "value": 1, "human_value": h} for i, h in enumerate([1, 4, 2])]
+    assert rating_bias(ratings=make_ratings(given, kind="label")).is_empty()
+
+
 def test_nothing_without_people(make_ratings: Make) -> None:
     assert rating_bias(ratings=make_ratings([{"sample": "a", "value": 3}])).is_empty()
     assert rating_bias(ratings=make_ratings([])).is_empty()
