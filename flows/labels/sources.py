@@ -32,7 +32,7 @@ from tasks.readers.labels import read_labels
 from warehouse.peek import require_file
 from warehouse.store import Warehouse
 
-ALONE = "it needs labels of two people"
+ALONE = "it needs labels of two people or more, on enough common items (see --min-instances)."
 VOTERS = """
     select distinct judge from vote_log
     where study = ? and human and choice in ('first', 'second', 'tie')

@@ -33,8 +33,8 @@ from tasks.calibration.calibrate import (
     Trial,
     annotations_of,
     label_kind,
-    require_tested,
     try_judges,
+    why_none_is_tested,
 )
 from tasks.kit.defaults import calibrated_by
 from tasks.progress import step
@@ -78,6 +78,8 @@ class Calibrated(NamedTuple):
     metric_tests: DataFrame[AltTests]
     """All tests, if there are several metrics and kinds of epsilon; else none."""
     metric_advantages: DataFrame[Advantages]
+    untested: str = ""
+    """Why the alternative annotator test tests no judge."""
 
     def drawn(self) -> dict[str, pl.DataFrame]:
         """Return the frames that charts read, by name."""
@@ -97,7 +99,7 @@ def calibrate_labels(
     Raises
     ------
     ValueError
-        If no judge can be tested against anybody.
+        If no judge can be tested against anybody, unless the labels are those of a table or log.
     """
     with calibrated_by(calibration.thresholds):
         return _calibrate(calibration, warehouse, steps or Steps())
@@ -119,8 +121,9 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
         ]
         tested = [] if sources.untested else labelled
         trials = [steps.try_judges(each, terms) for each in tested]
-        if calibration.table is None and not sources.untested:
-            require_tested(labelled, trials, terms)
+        untested = sources.untested or why_none_is_tested(labelled, trials, terms)
+        if untested and not (sources.untested or calibration.in_one_file):
+            raise ValueError(f"no judge can be tested: {untested}")
         parts = [each.result() for each in annotating]
     # Each is checked already, and datasets share no key.
     annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
@@ -136,6 +139,7 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
         agreement,
         steps.compare(sources.labelled, sources.items, options),
         *(_together([*trials, *others]) if others else Trial(AltTests.empty(), Advantages.empty())),
+        untested,
     )
 
 

@@ -124,20 +124,17 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     return Trial(AltTests.of(columns[0]), Advantages.of(columns[1]))
 
 
-def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> None:
-    """Raise an error if no judge could be tested against any annotator.
+def why_none_is_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> str:
+    """Say why no judge could be tested against any annotator, with the next step.
 
-    Raises
-    ------
-    ValueError
-        With the reason, for the first dataset, and the next step.
+    The reason is that of the first dataset; empty if a judge was tested, or if there are no labels.
     """
     if not labelled or any(trial.judges["winning_rate"].count() for trial in trials):
-        return
+        return ""
     first, trial = labelled[0], trials[0]
     rows = trial.judges.filter(pl.col("asked")).select("judge", "prompt", "wave", "unreadable")
     unreadable = {" / ".join(key): lost for *key, lost in rows.rows()}
-    why = why_untested(
+    return why_untested(
         first.humans,
         first.judges,
         trial.annotators,
@@ -146,7 +143,6 @@ def require_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms:
         kind=label_kind(terms.metric),
         least=terms.least,
     )
-    raise ValueError(f"no judge can be tested: {why}")
 
 
 def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:

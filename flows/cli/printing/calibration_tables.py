@@ -63,10 +63,7 @@ ANNOTATOR = (
 KEY = ("judge", "dataset", "metric", "epsilon", "epsilon_kind")
 PARTS = ("measures", "confusion_matrix", "disagreements")
 """Keys of a judge's comparison with people in JSON."""
-UNTESTED = (
-    "The alternative annotator test was not run: it needs labels of two people or more, on enough "
-    "common items (see --min-instances)."
-)
+UNTESTED = "The alternative annotator test was not run: {}"
 NAMED = 5
 """Maximum number of annotators named in a note."""
 MOST_COLUMNS = 6
@@ -212,14 +209,15 @@ def show_table(
 ) -> None:
     """Print the agreement with people, the test, and what was left out."""
     console, rows_by_judge = Printer(highlight=False), CalibrationRows(found)
-    untested, comparison = rows_by_judge.asked.is_empty(), found.comparison
+    comparison = found.comparison
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.
         comparison = comparison._replace(undeclared=())
-    if calibration.table or untested:
+    if calibration.table or found.untested:
         show_comparison(console, comparison, saved=saved)
-    if untested:
-        click.echo(UNTESTED)
+    if found.untested:
+        _show_agreement(console, found)
+        click.echo(UNTESTED.format(clean(found.untested)))
         return
     rows = [
         (

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,31 @@ def test_disagreements_of_a_log_are_listed_with_their_texts(tmp_path: Path) -> N
     assert "question: What is 0 + 1?" not in done.stdout
     shown = run("show", "graded", "--disagree", "--warehouse", tmp_path / "w.duckdb")
     assert "question: What is 2 + 1?" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("kept", "items", "why"),
+    [
+        # each person rated half of the items
+        (lambda at, who: who is None or (who == "ann") == (at < 30), 60, "and of two people (60"),
+        (lambda at, _: at < 25, 15, "no annotator has 30 instances"),
+    ],
+)
+def test_a_log_without_the_test_of_judges_has_everything_else(
+    scores: Path, kept: Callable[[int, str | None], bool], items: int, why: str
+) -> None:
+    rows = json.loads(scores.read_text())
+    chosen = [row for row in rows if kept(int(row["traceId"][1:]), row["authorUserId"])]
+    scores.write_text(json.dumps(chosen), encoding="utf-8")
+    done = run("calibrate", scores, "--no-save")
+    assert done.exit_code == 0, done.output
+    for words in (f"people: {items} items compared", "kappa ", "people \\ judge", "disagreements,"):
+        assert words in done.stdout
+    (line,) = (each for each in done.stdout.splitlines() if "was not run" in each)
+    assert why in line
+    (judge,) = json.loads(run("calibrate", scores, "--no-save", "--format", "json").stdout)
+    assert judge["winning_rate"] is None
+    assert judge["with_people"]["measures"][0]["n"] == items
 
 
 def test_a_log_of_judges_only_cannot_be_compared(scores: Path) -> None:

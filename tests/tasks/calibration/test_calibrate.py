@@ -13,6 +13,7 @@ from tasks.calibration.calibrate import (
     labelled_by_files,
     labelled_by_votes,
     try_judges,
+    why_none_is_tested,
 )
 from tasks.calibration.label_values import ListLabel
 from tasks.kit.stage import _plain
@@ -149,3 +150,23 @@ def test_labels_can_be_a_key_of_the_cache() -> None:
     assert _plain(one) == _plain(one._replace(humans=one.humans.clone()))
     assert _plain(one) != _plain(two)
     assert _plain(Terms()) != _plain(Terms(digest="x"))
+
+
+@pytest.mark.parametrize(
+    ("shared", "why"),
+    [
+        (40, ""),
+        (20, "no annotator has 30 instances with labels of a judge and of another person"),
+        (0, "no item has labels of a judge and of two people (40 items have labels of a judge and"),
+    ],
+)
+def test_why_no_judge_is_tested(shared: int, why: str) -> None:
+    labels = tell("ab" * 20)
+    own = dict(list(labels.items())[:shared])
+    humans = {"Ann": labels, "Bob": own or tell("ab" * 30)}
+    if not shared:
+        humans["Bob"] = {item: label for item, label in humans["Bob"].items() if item not in labels}
+    labelled = labelled_by_files("mine", frame(humans), frame({"ada": labels}))
+    said = why_none_is_tested([labelled], [try_judges(labelled, Terms())], Terms())
+    assert said.startswith(why)
+    assert bool(said) == bool(why)
