@@ -301,7 +301,10 @@ def _confusion(used: pl.DataFrame) -> pl.DataFrame:
 def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:
     """Return items on which the labels differ: the largest gap first, then the most unanimous."""
     distance = (pl.col("judge_value") - pl.col("human_value")).abs() if grades else pl.lit(1.0)
-    mean = pl.col("human_value").round(2).cast(pl.String).str.strip_suffix(".0")
+    people, judge = (
+        pl.col(value).round(2).cast(pl.String).str.strip_suffix(".0")
+        for value in ("human_value", "judge_value")
+    )
     rows = used.filter(
         (pl.col("judge_value") - pl.col("human_value")).abs() > 1e-9
         if grades
@@ -316,8 +319,8 @@ def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:
             "people",
             "human_share",
             "texts",
-            human_label=mean if grades else pl.col("human_word"),
-            judge_label="judge_word",
+            human_label=people if grades else pl.col("human_word"),
+            judge_label=judge if grades else pl.col("judge_word"),
             gap=distance,
         )
         .sort("gap", "human_share", "people", "item", descending=[True, True, True, False])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from math import floor
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -28,6 +29,8 @@ class Reading(NamedTuple):
     threshold: float | None = None
     """Grades from this one on pass, the others fail, and words for pass and fail stay verdicts;
     null if grades stay grades."""
+    whole: bool = False
+    """Whether the word of a grade is the nearest whole number, of two equally near the higher."""
 
 
 def reading_of(
@@ -69,7 +72,7 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
     values: list[float | None]
     if reading.kind == "grade":
         values = _grades(given, reading)
-        words = [as_word(value) for value in values]
+        words = [as_word(_nearest(value) if reading.whole else value) for value in values]
     elif (least := reading.threshold) is not None:
         grades = _grades(given, reading)
         words = [
@@ -90,6 +93,10 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
         {"label": distinct, "word": words, "value": values},
         schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
     )
+
+
+def _nearest(grade: float | None) -> float | None:
+    return None if grade is None else float(floor(grade + 0.5))
 
 
 def _grades(given: Sequence[Any], reading: Reading) -> list[float | None]:

@@ -57,6 +57,7 @@ def pair_labels(
                 yield _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
         else:
             reading = reading_of(humans["label"], positive, scale, threshold)
+            reading = reading._replace(whole=criterion in labelled.whole)
             yield _pair(labelled.who, placed, criterion, (humans, judges), reading)
 
 
@@ -137,9 +138,10 @@ def words_of(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.Da
 def _scale(*labels: pl.DataFrame) -> pl.DataFrame:
     """Return the grades that anybody gave, in order."""
     return (
-        pl.concat(each.select("word", "value") for each in labels)
+        pl.concat(each.select("word") for each in labels)
         .drop_nulls()
         .unique()
+        .with_columns(value=pl.col("word").cast(pl.Float64))
         .sort("value")
     )
 

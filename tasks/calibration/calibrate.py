@@ -34,6 +34,9 @@ class Labelled(NamedTuple):
     """One row per judge: ``name``, and ``judge``, ``prompt``, ``wave``, ``simulated``."""
     clusters: pl.DataFrame | None = None
     """``cluster`` of each ``item``, if items are not independent."""
+    whole: tuple[str | None, ...] = ()
+    """Criteria of which each single grade is a whole number, so that means of repeats need not be
+    grades of the scale."""
 
 
 class Terms(NamedTuple):

@@ -69,7 +69,7 @@ def labels_of_ratings(
         items = items.with_columns(label_chance=pl.lit(None, pl.Float64), texts=pl.lit("{}"))
         name = f"{dataset}: {prompt}" if several else str(dataset)
         clusters = items.select("item", "cluster").unique("item").sort("item")
-        labelled = Labelled(name, humans, judges, who, clusters)
+        labelled = Labelled(name, humans, judges, who, clusters, _whole(about, humans))
         found.append(RatedLabels(require_two_names(labelled), items))
     return found
 
@@ -91,6 +91,16 @@ def _with_form(rows: pl.DataFrame) -> pl.DataFrame:
         name=pl.concat_str("judge", *differing, separator=BETWEEN),
         criterion=pl.when(form != "set").then(criterion),
     )
+
+
+def _whole(rows: pl.DataFrame, humans: pl.DataFrame) -> tuple[str | None, ...]:
+    """Return the criteria of which judges and people gave whole grades only."""
+    grades = rows.filter(form="number").select("criterion", "value")
+    theirs = humans.select("criterion", value=pl.col("label").cast(pl.Float64, strict=False))
+    whole = pl.col("value") == pl.col("value").floor()
+    found = pl.concat([grades, theirs]).group_by("criterion").agg(whole.all().alias("whole"))
+    graded = grades["criterion"].unique().to_list()
+    return tuple(each for each in found.filter("whole")["criterion"].sort() if each in graded)
 
 
 def _with_grades(given: pl.DataFrame) -> pl.DataFrame:

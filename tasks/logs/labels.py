@@ -47,7 +47,20 @@ def labels_of_both(
         aspect=pl.lit(None, dtype=pl.String),
     )
     shared = named.filter(pl.col("human").n_unique().over("dataset") == 2)
-    return labelled_by_votes(shared, metric)
+    whole = _whole(ratings)
+    return [
+        each._replace(whole=(None,)) if each.dataset in whole else each
+        for each in labelled_by_votes(shared, metric)
+    ]
+
+
+def _whole(ratings: DataFrame[Ratings]) -> set[str]:
+    """Return the datasets and criteria, as named here, of which all grades are whole numbers."""
+    graded = ratings.filter(pl.col("kind") == "number", pl.col("value").is_not_null())
+    whole = (pl.col("value") == pl.col("value").floor()).all().alias("whole")
+    found = graded.group_by("dataset", "criterion").agg(whole).filter("whole")
+    name = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
+    return {*found.select(name).to_series()}
 
 
 def _why_not(name: str, log: Log) -> str:

@@ -268,7 +268,14 @@ def _matrix(confusion: pl.DataFrame) -> Matrix | None:
     # Numbers in their order, before other labels.
     ordered = sorted(words, key=lambda w: (float(w) if NUMBER.fullmatch(w) else float("inf"), w))
     cells = {(h, j): n for h, j, n in confusion["human_label", "judge_label", "items"].rows()}
-    return Matrix(ordered, [(h, [cells.get((h, j), 0) for j in ordered]) for h in ordered])
+    rows = [(_shown(h), [cells.get((h, j), 0) for j in ordered]) for h in ordered]
+    return Matrix([_shown(word) for word in ordered], rows)
+
+
+def _shown(word: str) -> str:
+    """Return a label with at most two decimals."""
+    decimals = word.partition(".")[2] if NUMBER.fullmatch(word) else ""
+    return f"{float(word):.2f}" if len(decimals) > 2 else word
 
 
 def _slices(rows: pl.DataFrame) -> Iterator[Part]:

@@ -205,6 +205,25 @@ def test_a_log_without_the_test_of_judges_has_everything_else(
     assert judge["with_people"]["measures"][0]["n"] == items
 
 
+@pytest.mark.parametrize(("step", "columns"), [(1, "1 2 3"), (0.1, "1 1.03 2 2.03 3 3.03")])
+def test_repeats_of_whole_grades_count_as_the_nearest_grade(
+    tmp_path: Path, step: float, columns: str
+) -> None:
+    # Three grades of the judge: the person's own twice, and one that is `step` higher.
+    rows = [
+        {"id": f"t{at}", "v": 1 + at % 3 + step * (repeat == 2), "h": 1 + at % 3}
+        for at in range(30)
+        for repeat in range(3)
+    ]
+    path = tmp_path / "repeats.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    maps = ("--map", "item=id", "--map", "value=v", "--map", "human_value=h")
+    done = run("measure", path, *maps)
+    assert done.exit_code == 0, done.output
+    (head,) = (each for each in done.stdout.splitlines() if each.startswith("people \\ judge"))
+    assert head.split()[3:] == columns.split()
+
+
 def test_a_log_of_judges_only_cannot_be_compared(scores: Path) -> None:
     rows = [row for row in json.loads(scores.read_text()) if row["source"] == "EVAL"]
     scores.write_text(json.dumps(rows), encoding="utf-8")

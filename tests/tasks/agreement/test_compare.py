@@ -349,3 +349,26 @@ def test_real_annotators_against_counting() -> None:
             hits += said == votes[0][0]
     assert (rows["agreement"]["hits"], rows["agreement"]["n"]) == (hits, total)
     assert rows["agreement"]["tied"] == tied
+
+
+@pytest.mark.parametrize(
+    ("whole", "hits", "columns"),
+    [
+        # 2.5 counts as 3, 4.5 as 5, 8 / 3 as 3: all but the last agree.
+        ((None,), 3, {"2", "3", "5"}),
+        ((), 0, {"2", "2.5", "2.6666666666666665", "3", "4.5", "5"}),
+    ],
+)
+def test_means_of_whole_grades_count_as_the_nearest_grade(
+    whole: tuple[None, ...], hits: int, columns: set[str]
+) -> None:
+    humans, judges = frame({"ann": [3, 5, 3, 2]}), frame({"j": [2.5, 4.5, 8 / 3, 3]})
+    labelled = labelled_by_files("d", humans, judges)._replace(whole=whole)
+    found = compare([labelled], [items_of(labelled)], Options())
+    rows = table(found)
+    assert (rows["agreement"]["hits"], rows["agreement"]["n"]) == (hits, 4)
+    assert {*found.confusion["judge_label"], *found.confusion["human_label"]} == columns
+    # The exact means: (-.5 - .5 - 1/3 + 1) / 4 and (.5 + .5 + 1/3 + 1) / 4.
+    assert rows["bias"]["estimate"] == pytest.approx(-1 / 12)
+    assert rows["mean_error"]["estimate"] == pytest.approx(7 / 12)
+    assert found.disagreements["judge_label"].to_list() == ["3", "2.5", "4.5", "2.67"]

@@ -57,6 +57,10 @@ def test_grades_are_means_and_anchors_are_left_out(make_ratings: Make) -> None:
     (found,) = labels_of_ratings(make_ratings(rows))
     assert said(found.labelled.judges) == {"s1": 5.5}
     assert said(found.labelled.humans) == {"s1": 5.0}
+    assert found.labelled.whole == (None,)
+    for part in ({"value": 4.5}, {"human_value": 4.5}):
+        (found,) = labels_of_ratings(make_ratings([rows[0] | part]))
+        assert found.labelled.whole == ()
 
 
 def test_chosen_labels_are_a_set(make_ratings: Make) -> None:
