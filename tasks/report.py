@@ -1,6 +1,6 @@
 """Report: one self-contained page with the findings and their evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.judging.vote_wording import order_text
 from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.pointwise.endpoints import labelled
 from tasks.progress import usd
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.comparison_rows import (
@@ -172,7 +173,7 @@ def report(
         positions=positions,
         rule=rule(concluded.exclusions),
         adjustments=adjustment_rows(cells),
-        categories=category_groups(concluded.category_shifts),
+        categories=category_groups(concluded.category_shifts, estimates),
         contrasts=contrast_groups(concluded.contrasts, estimates),
         models=model_rows(estimates, concluded.win_checks),
         jury=jury_sentence(concluded.jury_findings, estimates),
@@ -337,7 +338,7 @@ def _provenance(
         "verdicts": _verdicts(facts, estimates),
         f"votes per {unit}": thousands(facts.votes_per_pair),
         **_sizes(primary, estimates),
-        "primary endpoint": _endpoint(findings),
+        "primary endpoint": _endpoint(findings, labelled(estimates)),
         "floor": _floor(estimates),
         **rewording(estimates),
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
@@ -362,14 +363,17 @@ ENDPOINTS = {
     "score": "mean preference shift (MPS)",
     "sd": "rating shift in standard deviations of the judge's control ratings",
     "share": "shift of the pass rate",
+    "labels": "shift of the share of labels chosen",
 }
 
 
-def _endpoint(findings: DataFrame[Findings]) -> str:
+def _endpoint(findings: DataFrame[Findings], labels: Collection[str]) -> str:
     """State the primary endpoint of the findings."""
     cells = findings.filter(pl.col("kind") != POSITION)
     if cells.height or findings.is_empty():
-        units = {*cells["unit"].fill_null("score")} or {"score"}
+        of_labels = (pl.col("unit") == "share") & pl.col("prompt").cast(pl.String).is_in([*labels])
+        unit = pl.when(of_labels).then(pl.lit("labels")).otherwise(pl.col("unit").cast(pl.String))
+        units = {*cells.select(unit.fill_null("score")).to_series()} or {"score"}
         named = [text for unit, text in ENDPOINTS.items() if unit in units]
         return f"{'; '.join(named)}, over the sham where there is one"
     return "position: the gap, or where each pair was seen in one order the effect in logits"

@@ -105,7 +105,8 @@ TABLE_WORDS = {
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
     },
     "sql --ask what_drifted": {
-        "rating_drift": "change of the mean rating or pass rate of unperturbed answers",
+        "rating_drift": "change of the mean rating, pass rate or share of labels chosen, of "
+        "unperturbed answers",
         "rating_shift_drift": "change of the shift of ratings under a perturbation",
         "text_drift": CHANGED.format("texts of replies, white space and case aside,"),
         "token_drift": CHANGED.format("probabilities of first tokens"),

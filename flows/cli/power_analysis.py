@@ -47,10 +47,15 @@ ARMS = 3
 """Control, experimental and sham."""
 
 GUESSED = "typical judge"
-TYPICAL = {"score": "typical", "sd": "grades", "share": "passes"}
+TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "passes"}
 """Unit of an endpoint -> the assumed spread."""
 
-UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)"}
+UNITS = {
+    "score": "",
+    "sd": " (sd)",
+    "share": " (pass rate)",
+    "labels": " (share of labels)",
+}
 """Unit of an endpoint -> how titles name it."""
 
 EARLIER = f"""
@@ -99,9 +104,9 @@ class DetectableEffect(NamedTuple):
 
 
 def unit_of(prompt: Prompt) -> str:
-    """Return the unit of a prompt's primary endpoint: score, sd of grades, or share of passes."""
-    if not prompt.pointwise:
-        return "score"
+    """Return a prompt's primary endpoint: score, sd of grades, share of passes or of labels."""
+    if prompt.kind in {"pair", "labels"}:
+        return "score" if prompt.kind == "pair" else "labels"
     return "sd" if any(prompt.grading.scales.values()) else "share"
 
 
@@ -114,6 +119,7 @@ def detectable_effects(
         "score": limit.minimum_shift,
         "sd": limit.minimum_rating_shift,
         "share": limit.minimum_pass_rate_shift,
+        "labels": limit.minimum_pass_rate_shift,
     }
     found = []
     for judge, prompt in product(study.judges, study.prompts):
@@ -140,7 +146,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     for judge, prompt, votes, unit, sigma, shifts in sorted(
         rows, key=lambda row: -abs(row[2] - own)
     ):
-        if unit != unit_of(prompt_of(prompt)):
+        if unit != unit_of(prompt_of(prompt)).replace("labels", "share"):
             continue
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
         at = "" if votes == own else f" at {count(votes, 'vote')}"
@@ -362,7 +368,7 @@ def _typical(
         )
     if "sd" in units:
         text += f" Repeated grades of one answer are taken to correlate by {number(ICC)}."
-    if "share" in units:
+    if units & {"share", "labels"}:
         text += f" Two verdicts on one answer are taken to differ with probability {number(FLIPS)}."
     if questions and questions < samples:
         judges = "every judge" if len(guessed) == len(rows) else ", ".join(r.judge for r in guessed)

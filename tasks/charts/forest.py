@@ -18,6 +18,7 @@ from tasks.drawing.row_panels import (
     values_of,
 )
 from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, by_name, by_tone, mark, pixel
+from tasks.pointwise.endpoints import labelled
 from tasks.reporting.summary import REFUSED
 from tasks.reporting.wording import CELL, number
 
@@ -51,6 +52,9 @@ SCALES = {
     "score": Unit("Mean preference shift", "MPS", ENDS, SUBTITLES, 1.03),
     "sd": Unit("Rating shift", "rating shift, sd", LOWER, RATED, 10.0),
     "share": Unit("Shift of the pass rate", "pass rate shift", LOWER, RATED, 1.03),
+    "labels": Unit(
+        "Shift of the share of labels", "shift of the share of labels", LOWER, RATED, 1.03
+    ),
 }
 """Unit of findings -> how they are drawn; each has panels of its own."""
 
@@ -66,7 +70,8 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
         "thin line below show the shift over the control: where they differ, the sham moves it. "
         "For a promote perturbation, a fair judge lies in the band; for a detract one, which "
         "makes the answer worse, a good judge lies left of it. Shifts are mean preference shifts "
-        "(MPS); of ratings, standard deviations of the control ratings, or pass rates."
+        "(MPS); of ratings, standard deviations of the control ratings, pass rates, or "
+        "shares of the labels that are chosen."
     ),
 )
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:
@@ -74,9 +79,13 @@ def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> li
     of = [*CELL, "mode", "perturbation", "statistic"]
     beside = estimates.filter(pl.col("subgroup") == "").select(*of, "n", "clusters").unique(of)
     shifts = findings.filter(pl.col("perturbation").is_not_null()).join(beside, on=of, how="left")
+    prompt = pl.col("prompt").cast(pl.String)
+    of_labels = (pl.col("unit") == "share") & prompt.is_in([*labelled(estimates)])
+    known = pl.col("unit").cast(pl.String).fill_null("score")
+    shifts = shifts.with_columns(unit=pl.when(of_labels).then(pl.lit("labels")).otherwise(known))
     drawn = []
     for unit, scale_of in SCALES.items():
-        some = shifts.filter(pl.col("unit").fill_null("score") == unit)
+        some = shifts.filter(pl.col("unit") == unit)
         if some.height:
             ends = _limits(some, scale_of.end)
             drawn += [

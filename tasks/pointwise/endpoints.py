@@ -63,6 +63,13 @@ def under_pairwise_names(estimates: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def labelled(estimates: pl.DataFrame) -> set[str]:
+    """Return the prompts that ask for labels: each has a pass rate for each label, and no grade."""
+    parts = estimates.filter(pl.col("statistic") == "pass_rate", pl.col("subgroup") != "")
+    graded = estimates.filter(pl.col("statistic") == "mean_rating")
+    return {*parts["prompt"].cast(pl.String)} - {*graded["prompt"].cast(pl.String)}
+
+
 def unit() -> pl.Expr:
     """Return the unit of a cell's endpoint: ``score`` if it is of comparisons."""
     known = pl.col("unit").is_in(["sd", "share"])
@@ -112,7 +119,7 @@ def shift_name() -> pl.Expr:
         pl.when(unit() == "sd")
         .then(pl.lit("rating shift in sd"))
         .when(unit() == "share")
-        .then(pl.lit("pass-rate shift"))
+        .then(pl.lit("shift of the share"))
         .otherwise(pl.lit("MPS"))
     )
 

@@ -10,6 +10,7 @@ from schemas.conclusions import CategoryShifts
 from schemas.keys import unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
+from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import Judged, Lookup, Row, Text, finding_text, said
 from tasks.reporting.summary import (
     MARK,
@@ -41,7 +42,18 @@ PRIMARY = ("mps_sham_contrast", "mps_contrast", *RATED)
 BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 CELL = ("dataset", "prompt", "wave")
-UNITS = {"score": "MPS", "points": "points", "share": "pass rate"}
+UNITS = {
+    "score": "MPS",
+    "points": "points",
+    "share": "pass rate",
+    "labels": "share of labels",
+}
+
+
+def _unit(unit: str | None, prompt: str, labels: Collection[str]) -> str:
+    """Write a unit; ``labels`` are the prompts whose shares are of labels."""
+    key = "labels" if unit == "share" and prompt in labels else unit or ""
+    return UNITS.get(key, key)
 
 
 class Pair(NamedTuple):
@@ -69,7 +81,7 @@ def contrast_groups(
 
     Differences of LOS and ASR, and the McNemar test, exist for judges of pairs only.
     """
-    simulated = formulas(estimates)
+    simulated, labels = formulas(estimates), labelled(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
     cell = [*CELL, "perturbation", "judge", "other", "other_prompt"]
     # Over the sham where both are there, and grades rather than passes.
@@ -102,7 +114,12 @@ def contrast_groups(
             str(name),
             _count_findings(rows["finding"].to_list()),
             [
-                _row(row, [beside.get((s, *(row[c] for c in cell))) for s in shown], simulated)
+                _row(
+                    row,
+                    [beside.get((s, *(row[c] for c in cell))) for s in shown],
+                    simulated,
+                    labels,
+                )
                 for row in rows.to_dicts()
             ],
         )
@@ -125,13 +142,15 @@ def _count_findings(findings: Sequence[str | None]) -> str:
     )
 
 
-def _row(row: Row, beside: Sequence[Row | None], simulated: Collection[str]) -> Pair:
+def _row(
+    row: Row, beside: Sequence[Row | None], simulated: Collection[str], labels: Collection[str]
+) -> Pair:
     one = Judged(row["who"], row["judge"] in simulated, [])
     # With its prompt if that is another one.
     name = unit_name(row["other"], row["other_prompt"], [row["prompt"], row["other_prompt"]])
     other = Judged(name, row["other"] in simulated, [])
     texts = [
-        _difference(row),
+        _difference(row, labels),
         Text(p_value(row["p_holm"]), _raw(row)),
         *map(_beside, beside),
         _sizes(row),
@@ -169,10 +188,10 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
     )
 
 
-def _difference(row: Row, *, with_words: bool = False) -> Text:
+def _difference(row: Row, labels: Collection[str] = (), *, with_words: bool = False) -> Text:
     text = said({**row, "estimate": row["contrast"]})
     if unit := RATED.get(row["statistic"]):
-        text = text._replace(text=f"{text.text} {UNITS.get(unit, unit)}")
+        text = text._replace(text=f"{text.text} {_unit(unit, row['prompt'], labels)}")
     if not with_words or row["finding"] is None:
         return text
     return Text(text.text, f"{text.note}; {row['finding']}, p {p_value(row['p_holm'])}")
@@ -354,11 +373,13 @@ class Categories(NamedTuple):
     rows: list[Judged]
 
 
-def category_groups(found: DataFrame[CategoryShifts]) -> list[Categories]:
+def category_groups(
+    found: DataFrame[CategoryShifts], estimates: DataFrame[Estimates]
+) -> list[Categories]:
     """Return the shift of each judge in each category, by perturbation."""
     if found.is_empty() or found["category"].n_unique() < 2:
         return []
-    ordered = with_who(found).sort("perturbation", "who", "category")
+    ordered, labels = with_who(found).sort("perturbation", "who", "category"), labelled(estimates)
     groups = []
     for (perturbation,), part in ordered.group_by("perturbation", maintain_order=True):
         rows = [
@@ -368,7 +389,7 @@ def category_groups(found: DataFrame[CategoryShifts]) -> list[Categories]:
                 [
                     Text(row["category"]),
                     said(row),
-                    Text(UNITS.get(row["unit"], row["unit"] or "")),
+                    Text(_unit(row["unit"], row["prompt"], labels)),
                     Text(p_value(row["p_value"])),
                     Text(p_value(row["p_adjusted"])),
                     Text(thousands(row["clusters"])),

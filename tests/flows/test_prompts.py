@@ -56,6 +56,8 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     wordings += ("--prompt", "labels_v1")
     done = voirdire("audit", *SMALL, *wordings)
     assert done.returncode == 0, done.stderr
+    assert " pass rate" in done.stdout
+    assert " share of labels" in done.stdout
     compared = done.stdout.split("Prompts compared")[1]
     assert "offline/dazzled, fake_reference, single_reference_v1 - single_v1: " in compared
     query = "select statistic, prompt, other_prompt, contrast, judge_value, other_value, n from "
@@ -66,6 +68,7 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     assert pair["contrast"] == pytest.approx(pair["judge_value"] - pair["other_value"])
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
     assert "Which judges differ" in page
+    assert "shift of the pass rate; shift of the share of labels chosen" in page
     numbers = warehouse.query("""
         select c.p_holm, c.finding, n.p_adjusted, n.p_holm as own, n.finding as found
         from mart.contrasts as c
@@ -87,6 +90,7 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
         assert f"offline/dazzled / {prompt}: about {number} more question" in planned.stdout
     assert "Smallest detectable shift (sd) with 20 samples" in planned.stdout
     assert "Smallest detectable shift (pass rate) with 20 samples" in planned.stdout
+    assert "Smallest detectable shift (share of labels) with 20 samples" in planned.stdout
 
 
 def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Warehouse) -> None:

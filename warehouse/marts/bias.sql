@@ -7,7 +7,7 @@ with position as (
 )
 select
     f.study, f.dataset, f.judge, f.prompt, f.wave, f.mode, f.perturbation, f.kind, f.simulated,
-    f.statistic, f.unit, e.n, f.estimate as shift, f.low, f.high, r.estimate as points, r.low as points_low, r.high as points_high, f.p_value, f.p_adjusted,
+    f.statistic, f.unit, t.prompt_kind, e.n, f.estimate as shift, f.low, f.high, r.estimate as points, r.low as points_low, r.high as points_high, f.p_value, f.p_adjusted,
     f.control, f.control_low, f.control_high, f.control_p, f.sham_shift, f.sham_shift_low, f.sham_shift_high,
     f.detected, f.detected_low, f.detected_high, f.detected_by, f.detects_at,
     f.p_holm, f.p_by, f.e_value, f.e_rejected, f.shrunk,
@@ -29,6 +29,7 @@ left join mart.asr as a
     and a.mode = f.mode and a.perturbation = f.perturbation
 left join position as p
     on p.study = f.study and p.dataset = f.dataset and p.judge = f.judge and p.prompt = f.prompt and p.wave = f.wave
+left join (select prompt, kind as prompt_kind from prompts) as t on t.prompt = f.prompt
 left join mart.attrition as l
     on l.study = f.study and l.dataset = f.dataset and l.judge = f.judge and l.prompt = f.prompt and l.wave = f.wave
     and l.mode = f.mode and l.perturbation = f.perturbation

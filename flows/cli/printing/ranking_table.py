@@ -17,6 +17,7 @@ from flows.cli.printing.terminal import (
     number,
     plain_table,
     print_line,
+    rated_unit,
     say,
 )
 from flows.publishing.pages import run_of_results, thresholds_of
@@ -227,10 +228,10 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 PAIRS = """
     select judge, perturbation, prompt, other_prompt, statistic, contrast, low, high, p_holm,
-        finding, reason
-    from mart.contrasts
+        finding, reason, asked.kind as prompt_kind
+    from mart.contrasts left join (select prompt, kind from prompts) as asked using (prompt)
     where study = $study and other = judge and statistic in $primary
-    order by judge, kind desc, perturbation, prompt, other_prompt, statistic desc
+    order by judge, contrasts.kind desc, perturbation, prompt, other_prompt, statistic desc
 """
 COMPARED = ("judge", "perturbation", "prompt", "other prompt", "difference", "p, Holm", "finding")
 COMPARISON = (
@@ -260,8 +261,7 @@ def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
             *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
             "-"
             if row["contrast"] is None
-            else f"{number(row['contrast'])}{OF_RATINGS.get(RATED.get(row['statistic'], ''), '')} "
-            + interval(row["low"], row["high"]),
+            else f"{number(row['contrast'])}{_unit(row)} {interval(row['low'], row['high'])}",
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
@@ -278,12 +278,19 @@ def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
     print_line(console, COMPARISON)
 
 
+def _unit(row: dict[str, Any]) -> str:
+    """Return what follows the number of a contrast."""
+    return OF_RATINGS.get(rated_unit(RATED.get(row["statistic"]), row["prompt_kind"]), "")
+
+
 REWORDED = """
-    select judge, prompt, changed, changed_low, changed_high, again_changed, excess, low, high,
+    select judge, prompt, kind as prompt_kind,
+        changed, changed_low, changed_high, again_changed, excess, low, high,
         rating_change, rating_change_low, rating_change_high, again_rating_change, rating_unit,
         rating_excess, rating_excess_low, rating_excess_high,
         reason
-    from mart.rewording where study = ? and variant is null order by judge, dataset, prompt, wave
+    from mart.rewording left join (select prompt, kind from prompts) using (prompt)
+    where study = ? and variant is null order by judge, dataset, prompt, wave
 """
 
 
@@ -311,7 +318,8 @@ def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) ->
 
 def _rating_line(judge: str, row: dict[str, Any]) -> str:
     """Say how far a judge's ratings of answers change when a prompt is worded otherwise."""
-    unit = "points" if row["rating_unit"] == "points" else "in the pass rate"
+    share = "share of labels chosen" if row["prompt_kind"] == "labels" else "pass rate"
+    unit = "points" if row["rating_unit"] == "points" else f"in the {share}"
     bounds = interval(row["rating_change_low"], row["rating_change_high"])
     excess = interval(row["rating_excess_low"], row["rating_excess_high"])
     return (

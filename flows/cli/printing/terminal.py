@@ -49,7 +49,7 @@ SHIFTS = ("shift", "over control", "sham")
 ASKED = ("dataset", "prompt", "wave")
 """Conditions of a judge; printed where they differ between rows."""
 
-OF_RATINGS = {"sd": " sd", "share": " pass rate"}
+OF_RATINGS = {"sd": " sd", "share": " pass rate", "labels": " share of labels"}
 """Unit of a shift of ratings -> what follows its number where units differ."""
 
 RATES = {
@@ -195,7 +195,12 @@ def _units(rows: Sequence[dict[str, Any]]) -> Mapping[str, str]:
 
 def _unit(row: dict[str, Any]) -> str:
     """Return the unit of a row about ratings; empty for the others."""
-    return "" if row["kind"] == POSITION else row.get("unit") or ""
+    return "" if row["kind"] == POSITION else rated_unit(row.get("unit"), row.get("prompt_kind"))
+
+
+def rated_unit(unit: str | None, prompt_kind: str | None) -> str:
+    """Return the key in ``OF_RATINGS`` of a unit; a share may be one of labels."""
+    return "labels" if unit == "share" and prompt_kind == "labels" else unit or ""
 
 
 def _finding(row: dict[str, Any], between: str) -> str:
@@ -244,7 +249,8 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     what = [
         *(["mean preference shift (MPS) toward the changed answer"] if compared else []),
         *(["change of the rating in standard deviations (sd) of control"] if "sd" in units else []),
-        *(["change of the pass rate or the share of labels chosen"] if "share" in units else []),
+        *(["change of the pass rate"] if "share" in units else []),
+        *(["change of the share of labels chosen"] if "labels" in units else []),
     ]
     of_slots = any(row["kind"] == POSITION for row in rows)
     sentences = [

@@ -69,9 +69,21 @@ def test_the_terminal_shows_shifts_with_their_unit(bias: list[dict[str, Any]]) -
     assert re.search(r"boast +300 +\.\d\d pass rate \[", text)
     told = legend(bias)
     assert "change of the rating in standard deviations (sd) of control" in told
-    assert "or change of the pass rate or the share of labels chosen, compared" in told
+    assert "or change of the pass rate, compared" in told
     assert "MPS" not in told
     assert "ASR" not in told
+
+
+def test_a_share_of_labels_is_no_pass_rate(bias: list[dict[str, Any]]) -> None:
+    gate, grade = bias
+    rows = [gate, grade, gate | {"prompt": "faults", "prompt_kind": "labels"}]
+    console = Console(width=200, record=True)
+    console.print(result_table(rows, "grades", console))
+    text = console.export_text()
+    assert re.search(r"boast +300 +\.\d\d pass rate \[", text)
+    assert re.search(r"boast +300 +\.\d\d share of labels \[", text)
+    told = legend(rows)
+    assert "change of the pass rate or change of the share of labels chosen, compared" in told
 
 
 def test_the_chart_has_panels_for_each_unit(concluded: Conclusions) -> None:

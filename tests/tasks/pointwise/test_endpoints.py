@@ -13,7 +13,9 @@ from tasks.conclude import conclude
 from tasks.conclusions.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.defaults import Thresholds
+from tasks.pointwise.endpoints import labelled
 from tasks.results import results_of
+from tasks.statistics.mean_rating import mean_rating
 
 Make = Callable[..., Any]
 Row = dict[str, Any]
@@ -228,3 +230,21 @@ def test_gates_of_ratings(make_ratings: Make) -> None:
     assert found["validity"]["verdict"] == "fail"
     assert found["validity"]["value"] == pytest.approx(0.2)
     assert found["bias"]["tolerance"] == 0.25
+
+
+def test_prompts_that_ask_for_labels_have_pass_rates_by_label_and_no_grades(
+    make_ratings: Callable[..., Any],
+) -> None:
+    passing = {"kind": "label", "lowest": None, "highest": None}
+    rows = [
+        {"sample": f"s{i}", "value": float(i % 2), **more}
+        for i in range(4)
+        for more in (
+            {"prompt": "grade"},
+            {"prompt": "rubric", "criterion": "clear", "passes_at": 5.0},
+            {"prompt": "gate", **passing},
+            {"prompt": "faults", "criterion": "rude", **passing},
+        )
+    ]
+    estimates = mean_rating(ratings=make_ratings(rows))
+    assert labelled(estimates) == {"faults"}

@@ -62,6 +62,7 @@ def test_a_finding_with_all_that_it_rests_on(warehouse: Warehouse, make: Make) -
             "simulated": True,
             "statistic": "mps",
             "unit": None,
+            "prompt_kind": None,
             "n": 57,
             "shift": 0.25,
             "low": 0.1,
