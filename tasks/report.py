@@ -1,6 +1,6 @@
 """Report: one self-contained page with the findings and their evidence."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ from tasks.reporting.summary import glossary, is_person, simulated_sentence, sum
 from tasks.reporting.wording import (
     GROUPS,
     count,
+    endpoint_words,
     formulas,
     listing,
     number,
@@ -338,7 +339,7 @@ def _provenance(
         "verdicts": _verdicts(facts, estimates),
         f"votes per {unit}": thousands(facts.votes_per_pair),
         **_sizes(primary, estimates),
-        "primary endpoint": _endpoint(findings, labelled(estimates)),
+        "primary endpoint": endpoint_words(findings, labelled(estimates)),
         "floor": _floor(estimates),
         **rewording(estimates),
         "intervals": f"level {_values(estimates, 'level') or 'not stated'}, by "
@@ -358,25 +359,6 @@ def _provenance(
 
 MAIN = ("asr", "position_gap", "position_consistency", "mean_rating", "pass_rate")
 """Statistics beside the endpoint whose intervals the main tables show."""
-
-ENDPOINTS = {
-    "score": "mean preference shift (MPS)",
-    "sd": "rating shift in standard deviations of the judge's control ratings",
-    "share": "shift of the pass rate",
-    "labels": "shift of the share of labels chosen",
-}
-
-
-def _endpoint(findings: DataFrame[Findings], labels: Collection[str]) -> str:
-    """State the primary endpoint of the findings."""
-    cells = findings.filter(pl.col("kind") != POSITION)
-    if cells.height or findings.is_empty():
-        of_labels = (pl.col("unit") == "share") & pl.col("prompt").cast(pl.String).is_in([*labels])
-        unit = pl.when(of_labels).then(pl.lit("labels")).otherwise(pl.col("unit").cast(pl.String))
-        units = {*cells.select(unit.fill_null("score")).to_series()} or {"score"}
-        named = [text for unit, text in ENDPOINTS.items() if unit in units]
-        return f"{'; '.join(named)}, over the sham where there is one"
-    return "position: the gap, or where each pair was seen in one order the effect in logits"
 
 
 def _sizes(primary: pl.DataFrame, estimates: DataFrame[Estimates]) -> dict[str, str]:

@@ -31,6 +31,7 @@ from tasks.reporting.wording import (
     listing,
     number,
     p_value,
+    rated_unit,
     thousands,
     with_who,
 )
@@ -52,7 +53,7 @@ UNITS = {
 
 def _unit(unit: str | None, prompt: str, labels: Collection[str]) -> str:
     """Write a unit; ``labels`` are the prompts whose shares are of labels."""
-    key = "labels" if unit == "share" and prompt in labels else unit or ""
+    key = rated_unit(unit, labels=prompt in labels)
     return UNITS.get(key, key)
 
 

@@ -3,11 +3,12 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from tasks.conclusions.position_bias import POSITION
 from tasks.kit.printable import JOINERS, LOST, is_unseen
 
 FIGURE = re.compile(r"\d+(?:\.\d+)?")
@@ -214,3 +215,29 @@ def _merged(texts: Sequence[str]) -> str:
 def _range(numbers: Sequence[str]) -> str:
     low, high = min(numbers, key=float), max(numbers, key=float)
     return low if float(low) == float(high) else f"{low} to {high}"
+
+
+def rated_unit(unit: str | None, *, labels: bool) -> str:
+    """Return the unit of a rating: ``labels`` for a share of labels chosen."""
+    return "labels" if labels and unit == "share" else unit or ""
+
+
+ENDPOINTS = {
+    "score": "mean preference shift (MPS)",
+    "sd": "rating shift in standard deviations of the judge's control ratings",
+    "share": "shift of the pass rate",
+    "labels": "shift of the share of labels chosen",
+}
+
+
+def endpoint_words(findings: pl.DataFrame, labels: Collection[str]) -> str:
+    """State the primary endpoint; ``labels`` are the prompts that ask for labels."""
+    cells = findings.filter(pl.col("kind") != POSITION)
+    if cells.height or findings.is_empty():
+        units = {
+            rated_unit(unit or "score", labels=prompt in labels)
+            for unit, prompt in cells.select("unit", "prompt").unique().rows()
+        } or {"score"}
+        named = [text for unit, text in ENDPOINTS.items() if unit in units]
+        return f"{'; '.join(named)}, over the sham where there is one"
+    return "position: the gap, or where each pair was seen in one order the effect in logits"

@@ -17,7 +17,6 @@ from flows.cli.printing.terminal import (
     number,
     plain_table,
     print_line,
-    rated_unit,
     say,
 )
 from flows.publishing.pages import run_of_results, thresholds_of
@@ -25,7 +24,7 @@ from flows.results.up_to_date import outdated_line
 from flows.studies import Study
 from schemas.keys import PEOPLE, unit_name
 from tasks.reporting.comparison_rows import PRIMARY, RATED
-from tasks.reporting.wording import p_value
+from tasks.reporting.wording import p_value, rated_unit
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -280,7 +279,8 @@ def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
 
 def _unit(row: dict[str, Any]) -> str:
     """Return what follows the number of a contrast."""
-    return OF_RATINGS.get(rated_unit(RATED.get(row["statistic"]), row["prompt_kind"]), "")
+    labels = row["prompt_kind"] == "labels"
+    return OF_RATINGS.get(rated_unit(RATED.get(row["statistic"]), labels=labels), "")
 
 
 REWORDED = """

@@ -195,12 +195,8 @@ def _units(rows: Sequence[dict[str, Any]]) -> Mapping[str, str]:
 
 def _unit(row: dict[str, Any]) -> str:
     """Return the unit of a row about ratings; empty for the others."""
-    return "" if row["kind"] == POSITION else rated_unit(row.get("unit"), row.get("prompt_kind"))
-
-
-def rated_unit(unit: str | None, prompt_kind: str | None) -> str:
-    """Return the key in ``OF_RATINGS`` of a unit; a share may be one of labels."""
-    return "labels" if unit == "share" and prompt_kind == "labels" else unit or ""
+    labels = row.get("prompt_kind") == "labels"
+    return "" if row["kind"] == POSITION else wording.rated_unit(row.get("unit"), labels=labels)
 
 
 def _finding(row: dict[str, Any], between: str) -> str:
