@@ -151,8 +151,10 @@ def categories_of(dataset: Imported) -> pl.DataFrame:
 
 
 def _is_path(dataset: str) -> bool:
+    """Tell whether a file or folder is meant; one that exists is, unless a dataset is so named."""
     separators = {"/", os.sep}
-    return any(s in dataset for s in separators) or Path(dataset).suffix.lower() in READERS
+    written = any(s in dataset for s in separators) or Path(dataset).suffix.lower() in READERS
+    return written or (dataset not in DATASETS and Path(dataset).exists())
 
 
 def _path(text: str) -> Path:

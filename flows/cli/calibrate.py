@@ -17,7 +17,7 @@ from flows.results.calibration import (
     require_free,
 )
 from flows.studies.calibration import Calibration, make_calibration
-from tasks.logs.reading import is_log, read_log
+from tasks.logs.reading import looks_like_path, read_log
 from tasks.logs.recognised import recognised_lines
 from tasks.progress import current_status, step
 from tasks.readers.bounded import NO_FORMAT
@@ -36,6 +36,7 @@ def show_calibration(
     curve: bool,
     plan: bool,
     name: str | None = None,
+    mapping: dict[str, str],
     warehouse: Path | None = None,
     pictures: Path | None = None,
     save: bool = True,
@@ -43,21 +44,23 @@ def show_calibration(
     **options: Any,
 ) -> None:
     """Print how well judges agree with people, or plan how many instances the test needs."""
-    if source and is_log(source) and not (humans or judges) and (log := read_log(Path(source))):
+    place = Warehouse(warehouse)
+    if source and _is_in_log(source, (humans, judges), mapping, place):
         humans = judges = Path(source)
         source = None
-        for line in recognised_lines(log):
-            current_status().tell(line)
-    elif source and is_log(source) and source.lower().endswith(".json"):
-        raise ValueError(f"{Path(source).name}: {NO_FORMAT}.")
+    elif mapping:
+        raise ValueError(
+            "--map says what the columns of one FILE are. Name a file that exists, without "
+            "--humans and --judges."
+        )
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
         humans=humans and str(humans.resolve()),
         judges=judges and str(judges.resolve()),
         items=items and str(items.resolve()),
+        mapping=mapping,
         **_source(source, (humans, judges), items, options),
     )
-    place = Warehouse(warehouse)
     if plan:
         from flows.cli.plan import show_label_plan
 
@@ -99,6 +102,31 @@ def show_calibration(
         show_table(calibration, found, curve=curve, saved=save)
     for line in places:
         say(line, err=True)
+
+
+def _is_in_log(
+    source: str, files: tuple[Path | None, Path | None], mapping: dict[str, str], place: Warehouse
+) -> bool:
+    """Tell whether a log has the labels, and say what was recognised.
+
+    A name without a suffix or a folder is that of a study, if the warehouse has one, else of a
+    file or folder.
+    """
+    path = Path(source)
+    if any(files) or not path.exists() or not (looks_like_path(source) or _no_study(source, place)):
+        return False
+    log = read_log(path, mapping=mapping)
+    if log is None:
+        if path.suffix.lower() == ".json":
+            raise ValueError(f"{path.name}: {NO_FORMAT}.")
+        return False
+    for line in recognised_lines(log):
+        current_status().tell(line)
+    return True
+
+
+def _no_study(name: str, place: Warehouse) -> bool:
+    return not place.path.is_file() or place.query(AUDITED, [name]).is_empty()
 
 
 def _source(
@@ -148,6 +176,7 @@ TABLE_ONLY = {
     "item_column": "--item",
     "cluster_column": "--cluster",
 }
+AUDITED = "select run from runs where study = ? and flow <> 'calibrate' limit 1"
 AGREEMENT_IS = "Agreement with people is"
 OF_ITEMS = ("slice_columns", "item_column", "cluster_column")
 OF_STUDY = ("slice_columns",)

@@ -16,6 +16,7 @@ from flows.cli.options import (
     interval_option,
     label_table_options,
     log_options,
+    mapped_option,
     pictures_option,
     server_option,
     study_options,
@@ -167,6 +168,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     ),
 )
 @click.argument("source", required=False, metavar="[STUDY|FILE]")
+@mapped_option
 @label_table_options
 @click.option(
     "--humans", type=PATH, help="Read labels of people from this file: .json, .csv or .parquet."

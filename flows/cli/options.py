@@ -311,15 +311,16 @@ def study_options(name_help: str) -> Decorator:
     return _all(*OPTIONS, click.option("--name", help=name_help), text=f"\n\n{STUDY_FIRST}")
 
 
+mapped_option = map_option(
+    "mapping",
+    "COLUMN=PATH",
+    "Read a table of your own: a column, and the dotted path of its field, such as "
+    "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
+    "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
+    "votes.",
+)
 log_options = _all(
-    map_option(
-        "mapping",
-        "COLUMN=PATH",
-        "Read a table of your own: a column, and the dotted path of its field, such as "
-        "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
-        "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
-        "votes.",
-    ),
+    mapped_option,
     click.option(
         "--people", help="Count only the people whose names match this pattern, such as 'expert_*'."
     ),

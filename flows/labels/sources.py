@@ -156,7 +156,7 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
 
 def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
     if calibration.humans and calibration.humans == calibration.judges:
-        found = labels_in_log(Path(calibration.humans), calibration.metric)
+        found = labels_in_log(Path(calibration.humans), calibration.metric, calibration.mapping)
         if found is not None:
             log, texts = found
             tested = any(each.humans["annotator"].n_unique() > 1 for each in log)

@@ -52,6 +52,11 @@ class Calibration(Parameters):
         description="Path of a .csv, .jsonl or .parquet file with one row per item of the files of "
         "labels: its texts, and columns of slices.",
     )
+    mapping: dict[str, str] = Field(
+        default={},
+        description="Columns of a log -> dotted paths of their fields, for a table in no known "
+        "format.",
+    )
     judge_columns: list[str] = Field(
         default=[], description="Columns of judges in the table. Default: judge."
     )

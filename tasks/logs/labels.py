@@ -1,5 +1,6 @@
 """Labels of judges and people in a log of another tool, for a calibration."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +16,7 @@ from tasks.logs.reading import Log, read_log
 
 
 def labels_in_log(
-    path: Path, metric: str, people: str | None = None
+    path: Path, metric: str, mapping: Mapping[str, str] | None = None
 ) -> tuple[list[Labelled], pl.DataFrame] | None:
     """Return the labels of a log and the texts of its items; None if it is no log.
 
@@ -27,7 +28,7 @@ def labels_in_log(
     ValueError
         If no criterion has ratings of both.
     """
-    log = read_log(path, people)
+    log = read_log(path, mapping=mapping)
     if log is None:
         return None
     labelled = labels_of_both(log.votes, log.ratings, metric)

@@ -117,9 +117,9 @@ def is_long(log: Log) -> bool:
     return log.votes.height + log.ratings.height > MANY
 
 
-def is_log(name: str) -> bool:
-    """Tell whether an argument is a file or folder, rather than the name of a study."""
-    return ("/" in name or "." in name) and Path(name).exists()
+def looks_like_path(name: str) -> bool:
+    """Tell whether an argument names a file or folder, rather than a study."""
+    return "/" in name or "." in name
 
 
 def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read], list[str]]:

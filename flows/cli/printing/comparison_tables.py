@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from flows.cli.printing.terminal import plain, plain_table, print_line, print_rows
 from tasks.agreement.compare import Comparison
+from tasks.annotate import LABELS
 from tasks.counting.annotations import HUMANS
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
@@ -78,11 +79,28 @@ def show_comparison(
         )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
     for line in (
+        *_two_names(comparison),
         adjustment_line(of_judges),
         simulated_sentence({*of_judges["judge"]}, formulas(of_judges)),
     ):
         if line:
             print_line(console, f"{line}.")
+
+
+def _two_names(comparison: Comparison) -> list[str]:
+    """Say what makes verdicts of people's labels where they are two names, unless of pairs."""
+    about = ["dataset", "criterion"]
+    names = comparison.measures.filter(kind="name").select(about).unique()
+    labels = comparison.confusion.join(names, on=about, how="semi", nulls_equal=True)
+    found = labels.group_by(about).agg(pl.col("human_label").unique().sort())["human_label"]
+    pairs = {tuple(map(clean, words)) for words in found if len(words) == 2}
+    return [
+        f"People's labels are {listing(list(pair))}, which are read as names. `calibrate ... "
+        "--pass LABEL` says which of the two is a pass, and adds TPR, TNR and the bias of the pass "
+        "rate"
+        for pair in sorted(pairs)
+        if not {*pair} <= {*LABELS.values()}
+    ]
 
 
 def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], title: str) -> None:

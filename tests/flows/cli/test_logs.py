@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 from statsmodels.stats.proportion import proportion_confint
@@ -222,6 +223,55 @@ def test_repeats_of_whole_grades_count_as_the_nearest_grade(
     assert done.exit_code == 0, done.output
     (head,) = (each for each in done.stdout.splitlines() if each.startswith("people \\ judge"))
     assert head.split()[3:] == columns.split()
+
+
+@pytest.fixture
+def mapped(tmp_path: Path) -> tuple[Path, list[str]]:
+    """Return a table with names of its own, and the options that map them."""
+    path = tmp_path / "own.csv"
+    rows = [f"t{at},{'IC'[at % 3 > 0]},{'IC'[at % 4 > 0]}" for at in range(30)]
+    path.write_text("\n".join(["ticket,said,checked", *rows]), encoding="utf-8")
+    names = ("item=ticket", "label=said", "human_label=checked")
+    return path, [word for name in names for word in ("--map", name)]
+
+
+def test_calibrate_reads_a_table_with_names_of_its_own(mapped: tuple[Path, list[str]]) -> None:
+    path, maps = mapped
+    done = run("calibrate", path, *maps, "--no-save")
+    assert done.exit_code == 0, done.output
+    assert "Recognised: mapped table, 60 rows" in done.stderr
+    assert "said against people: 30 items compared" in done.stdout
+    for words in (maps, ("study", *maps), (path, *maps, "--humans", path)):
+        refused = run("calibrate", *words, "--no-save")
+        assert refused.exit_code == 2
+        assert "--map says what the columns of one FILE are" in refused.stderr
+
+
+def test_two_names_are_told_what_makes_them_verdicts(mapped: tuple[Path, list[str]]) -> None:
+    path, maps = mapped
+    line = "People's labels are C and I, which are read as names. `calibrate ... --pass LABEL` says"
+    for command, *options in (("measure",), ("calibrate", "--no-save")):
+        assert line in " ".join(run(command, path, *maps, *options).stdout.split())
+    done = run("calibrate", path, *maps, "--pass", "C", "--no-save")
+    assert "TPR" in done.stdout
+    assert "read as names" not in done.stdout
+
+
+def test_a_folder_is_found_by_its_name_unless_a_study_has_it(
+    scores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(scores.parent)
+    Path("mine").mkdir()
+    scores.rename("mine/scores.json")
+    # A calibration under the name of its folder is no study.
+    for _ in range(2):
+        done = run("calibrate", "mine")
+        assert done.exit_code == 0, done.output
+        assert "against the majority of people" in done.stdout
+    with duckdb.connect("voirdire.duckdb") as warehouse:
+        warehouse.execute("update runs set flow = 'audit'")
+    taken = run("calibrate", "mine")
+    assert "Recognised" not in taken.stderr
 
 
 def test_a_log_of_judges_only_cannot_be_compared(scores: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from flows.cli.main import main
+from tasks.curate import import_dataset
 from tasks.readers.questions import load_own
 
 
@@ -62,6 +63,14 @@ def test_a_folder_gives_second_turns_with_the_first_ones_before(bench: Path) -> 
         ("vicuna", "So. Still."),
     ]
     assert found.known["turn"].unique().to_list() == ["2"]
+
+
+def test_a_folder_is_found_by_its_name(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bench.parent)
+    assert import_dataset("bench").questions.equals(import_dataset(str(bench)).questions)
+    # A dataset that is so called comes first.
+    Path("bloom").mkdir()
+    assert import_dataset("bloom").questions.height == 60
 
 
 def test_a_folder_is_a_dataset_of_first_turns(bench: Path) -> None:
