@@ -79,6 +79,23 @@ def _column_in(table: str, column: str) -> str:
     return "question_id" if table == "questions" else column
 
 
+OF_DATA = (
+    ": another question_id for each changed row of a file of your own, or another name for the "
+    "file, after which the dataset is named"
+)
+OF_PERTURBATION = (
+    ", or keep the name of a perturbation of your own and raise `recipe` in its decorator "
+    "(docs/how-to/extend.md)"
+)
+NEW_NAMES = {
+    "questions": OF_DATA,
+    "answers": OF_DATA,
+    "perturbations": OF_PERTURBATION,
+    "perturbed_answers": OF_PERTURBATION,
+}
+"""Table -> how a new version of its rows gets a name."""
+
+
 def _check_unchanged(
     connection: duckdb.DuckDBPyConnection, table: str, key: tuple[str, ...], columns: list[str]
 ) -> None:
@@ -95,6 +112,6 @@ def _check_unchanged(
         rows = "; ".join(", ".join(map(str, row)) for row in changed)
         raise WarehouseError(
             f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
-            "never change. Give the new version a new name (a dataset or perturbation of your own "
-            "is named after its file); nothing was saved."
+            f"never change. Give the new version a new name{NEW_NAMES.get(table, '')}; nothing was "
+            "saved."
         )

@@ -245,10 +245,11 @@ NEWEST = """
 
 
 FILLED = """
-    select any_value(columns(* exclude (study, human))), bool_or(human) as human
+    select any_value(columns(* exclude (study, human))), bool_or(human) as human,
+        bool_or(judge in (anchor_author, target_author)) as own_author
     from vote_log where study = ?
 """
-"""One row with a value of each column of the vote log that has one."""
+"""One row with a value of each column of the vote log that has one, and `own_author`."""
 
 
 class Shown(NamedTuple):

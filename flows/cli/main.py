@@ -24,6 +24,7 @@ from flows.cli.options import (
 from flows.cli.result_commands import browse, export, gate, report, show, snapshot, sql
 from flows.running.processes import clear_errors, warn_of_ignored_files
 from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
+from tasks.kit.home import require_home
 
 
 @click.group(
@@ -60,6 +61,7 @@ def audit(
     study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
     """Run STUDY (default: quick) and show which judges are biased."""
+    require_home()
     from flows.cli.printing.live import shown
 
     with shown(f"audit {options.get('name') or study}", lines=True) as view:
@@ -88,6 +90,7 @@ def audit(
 @clear_errors
 def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
+    require_home()
     from flows.cli.plan import show_plan
     from flows.publishing.pages import saved_study
     from flows.studies import make_study
@@ -135,6 +138,7 @@ def measure(votes: Path, **options: Any) -> None:
     Logs of other tools (files, or a folder of them) are recognised by their content; `voirdire list
     formats` names them.
     """
+    require_home()
     from flows.cli.printing.live import shown
 
     with shown(f"measure {votes.name}") as view:
@@ -155,6 +159,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 
     LOG is a file of votes, or a log of another tool, or a folder of such logs.
     """
+    require_home()
     from flows.cli.measure import show_recognised
 
     show_recognised(log, people, mapping)
@@ -248,6 +253,7 @@ def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
     STUDY in the warehouse are the labels. FILE can also be
     a log of another tool, or a folder of logs, with ratings of judges and of people.
     """
+    require_home()
     from tasks.kit.memory import prepare_for_millions
 
     prepare_for_millions()
@@ -280,6 +286,7 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
 
     Adds the votes of people and prints one ranked table of judges and people.
     """
+    require_home()
     from tasks.kit.memory import prepare_for_millions
 
     prepare_for_millions()
@@ -333,6 +340,7 @@ def list_(name: str | None) -> None:
 
     If NAME is a list, such as `metrics`, only that list is printed.
     """
+    require_home()
     from flows.cli.listing import explain, show_catalogues
 
     if name:
@@ -356,6 +364,7 @@ def list_(name: str | None) -> None:
 @clear_errors
 def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | None) -> None:
     """Offer all studies in the Prefect UI and run them on their schedules."""
+    require_home()
     from flows.serve import serve_studies
 
     warn_of_ignored_files()

@@ -380,6 +380,8 @@ def _problem(model: type[BaseModel], place: str, error: Any) -> str:
     if error["type"] == "missing":
         return f"{place} needs the key {'.'.join(path)!r}."
     said = error["msg"].removeprefix("Value error, ").rstrip(".")
+    if not path:
+        return f"{place}: {said}."
     where = "the key" if place == "the file" else place
     return f"{where} {'.'.join(path)}: {said}."
 

@@ -12,6 +12,16 @@ def home() -> Path:
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
+def require_home() -> None:
+    """Raise an error if ``VOIRDIRE_HOME`` is set and is not a folder: it may be misspelt."""
+    given = os.environ.get(VARIABLE)
+    if given and not Path(given).is_dir():
+        raise ValueError(
+            f"{VARIABLE} is {given!r:.200}, which is not a folder. Correct it, unset it, or write "
+            "the folder by `voirdire init`."
+        )
+
+
 def own_folder(catalogue: str) -> Path | None:
     """Return the folder of the user's own entries of a catalogue; None if it does not exist."""
     folder = home() / catalogue

@@ -104,6 +104,11 @@ def read_log(
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
         _texts([p.texts for _, p in found if p.texts is not None]),
     )
+    if log.votes.is_empty() and log.ratings.is_empty() and log.texts.is_empty() and not +left_out:
+        raise ValueError(
+            f"{path.name} is a log ({', '.join(log.titles)}) without samples: there is nothing to "
+            "measure. Write it again with its samples, scores or votes."
+        )
     return _only(log, people) if people else log
 
 

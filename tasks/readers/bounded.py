@@ -5,7 +5,7 @@ import json
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -349,3 +349,13 @@ def line_fault(value: str) -> Fault | None:
 def as_pattern(path: Path) -> str:
     """Return a path as a pattern of DuckDB that only this file matches."""
     return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
+
+
+MOST_OWN = 20
+
+
+def some_columns(columns: Sequence[str], is_known: Callable[[str], bool]) -> str:
+    """Name columns of a file in an error: the user's own, and the first of those that are known."""
+    own = [name for name in columns if not is_known(name)][:MOST_OWN]
+    known = [name for name in columns if is_known(name)]
+    return ", ".join(map(clip, [*own, *known[: max(0, SHOWN - len(own))]]))

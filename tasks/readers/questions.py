@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from tasks.readers.bounded import (
     line_fault,
     open_table,
     repeated_columns,
+    some_columns,
     text_fault,
 )
 from tasks.readers.fastchat import fastchat_table
@@ -100,10 +101,11 @@ def load_own(
     readers = READERS | ({".parquet": names.parquet_table} if columns else {})
     of_folder = partial(fastchat_table, turn=turn)
     table = (of_folder if path.is_dir() else partial(open_table, readers=readers))(path, problems)
+    given = table.columns or []
     if columns:
         table = names.applied(table, problems)
         category_column = names.renamed(category_column)
-    table = _prepared(table, category_column, problems)
+    table = _prepared(table, category_column, problems, given)
     dataset = _dataset_name(path.stem)
     form, table = _form_of(table)
     if table.columns is not None:
@@ -253,12 +255,12 @@ def _form_of(table: Table) -> tuple[_Form, Table]:
     return SINGLE, Table(None if table.columns is None else named, renamed)
 
 
-def _prepared(table: Table, column: str | None, problems: Problems) -> Table:
+def _prepared(table: Table, column: str | None, problems: Problems, given: Sequence[str]) -> Table:
     """Put the values of the column that categories are taken from where they do not collide."""
     columns = table.columns
     if columns is not None and column is not None:
         if column not in columns:
-            shown = ", ".join(map(clip, columns[:SHOWN]))
+            shown = some_columns(given, _is_known)
             what = f"has no column {clip(column)}, which category_column names; it has {shown}"
             problems.add("header", what, "Correct the name.")
             problems.check()

@@ -220,14 +220,33 @@ STATISTICS: Catalogue[Statistic] = modules(
 )
 
 
+OWN_AUTHOR = "own_author"
+"""Stands among filled columns for an author that is named like a judge."""
+AUTHORS = ("anchor_author", "target_author")
+
+
 def filled_columns(*frames: pl.DataFrame) -> set[str]:
-    """Return the columns that some row has a value in; for true or false, that some row is true."""
-    return {
+    """Return the columns that some row has a value in; for true or false, that some row is true.
+
+    With ``OWN_AUTHOR`` if a judge's model wrote some of the answers.
+    """
+    filled = {
         column.name
         for frame in frames
         for column in frame
         if (column.any() if column.dtype == pl.Boolean else column.count())
     }
+    own = any(_has_own_author(frame) for frame in frames if filled.issuperset(AUTHORS))
+    return filled | ({OWN_AUTHOR} if own else set())
+
+
+def _has_own_author(frame: pl.DataFrame) -> bool:
+    if not {"judge", *AUTHORS}.issubset(frame.columns):
+        return False
+    judges, *authors = (
+        {*frame[name].drop_nulls().unique().cast(pl.String)} for name in ("judge", *AUTHORS)
+    )
+    return not judges.isdisjoint(set().union(*authors))
 
 
 def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -239,7 +258,12 @@ def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
         name: tuple(column for column in entry.needs if column not in filled)
         for name, entry in STATISTICS.items()
     }
-    return {name: columns for name, columns in missing.items() if columns}
+    return {
+        # Without authors, none can be a judge's.
+        name: tuple(c for c in columns if c != OWN_AUTHOR) or columns
+        for name, columns in missing.items()
+        if columns
+    }
 
 
 ABOUT = {"human": "human (votes of people)"}
@@ -252,9 +276,14 @@ def lacking_line(filled: Collection[str], begin: str = "Not computed") -> str:
     for name, columns in lacking(filled).items():
         names.setdefault(columns, []).append(name)
     needs = [
-        f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} the "
-        f"column{'s' if len(columns) > 1 else ''} "
-        f"{' and '.join(ABOUT.get(column, column) for column in columns)}"
+        f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} {_named(columns)}"
         for columns, some in names.items()
     ]
     return f"{begin}: {'; '.join(needs)}." if needs else ""
+
+
+def _named(columns: tuple[str, ...]) -> str:
+    if columns == (OWN_AUTHOR,):
+        return "an author that is named like a judge, provider/model"
+    names = " and ".join(ABOUT.get(column, column) for column in columns)
+    return f"the column{'s' if len(columns) > 1 else ''} {names}"

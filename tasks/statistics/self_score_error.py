@@ -8,7 +8,7 @@ from tasks.counting.cells import reduced
 from tasks.counting.contests import sides
 from tasks.inference import intervals
 from tasks.inference.intervals import LEVEL
-from tasks.statistics import Rows, statistic
+from tasks.statistics import OWN_AUTHOR, Rows, statistic
 
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
 
@@ -18,7 +18,7 @@ ITEM = ("dataset", "prompt", "wave", "sample", "own")
     family="correction",
     unit="ratio",
     null=0.0,
-    needs=("anchor_author", "target_author"),
+    needs=("anchor_author", "target_author", OWN_AUTHOR),
 )
 def self_score_error(contests: DataFrame[Contests]) -> Rows:
     """Measure by what share a judge scores its own answers higher than other judges do.

@@ -238,6 +238,7 @@ def test_changed_file_of_ones_own_is_read_again(
     refused = voirdire(*words)
     assert refused.returncode == 2
     assert "facts never change. Give the new version a new name" in refused.stderr
+    assert "another question_id for each changed row" in " ".join(refused.stderr.split())
     assert "reflects" not in str(warehouse.query("select answer from answers").rows())
     (tmp_path / "own.jsonl").write_text(json.dumps({**changed, "question_id": "q2"}))
     assert "6 ballots: 0 from the warehouse, 6 cast" in voirdire(*words).stdout

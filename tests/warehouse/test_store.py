@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from schemas.curation import Answers, Questions
+from schemas.curation import Answers, Perturbations, Questions
 from schemas.frame import FrameError
 from schemas.judging import Ballots, Judges, Votes
 from schemas.results import Estimates, Findings
@@ -71,9 +71,26 @@ def test_a_fact_that_changes_is_refused(
         stocked.save([make(Questions, change)], run="r2")
     assert str(raised.value) == (
         "questions (question_id) d/1 is there already with other content, and facts never change. "
-        "Give the new version a new name (a dataset or perturbation of your own is named after "
-        "its file); nothing was saved."
+        "Give the new version a new name: another question_id for each changed row of a file of "
+        "your own, or another name for the file, after which the dataset is named; nothing was "
+        "saved."
     )
+
+
+def test_a_changed_perturbation_may_keep_its_name(warehouse: Warehouse) -> None:
+    def saving(source: str, recipe: int = 1) -> Saving:
+        row = {"perturbation": "mine", "kind": "promote", "bias": "mine"}
+        rows = pl.DataFrame([{**row, "recipe": recipe, "source": source}])
+        return Saving(Perturbations, Perturbations.of(rows))
+
+    warehouse.save([saving("here")], run="r1")
+    assert warehouse.save([saving("elsewhere", recipe=2)], run="r2") == 1
+    with pytest.raises(WarehouseError) as raised:
+        warehouse.save([saving("elsewhere")], run="r2")
+    assert "Give the new version a new name, or keep the name of a perturbation" in str(
+        raised.value
+    )
+    assert "and raise `recipe` in its decorator (docs/how-to/extend.md)" in str(raised.value)
 
 
 def test_a_refusal_undoes_the_whole_transaction(stocked: Warehouse, make: Make) -> None:

@@ -27,7 +27,7 @@ from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import clean, listing, p_value, with_who
 from tasks.results import Conclusions
-from tasks.statistics import STATISTICS, filled_columns, lacking
+from tasks.statistics import OWN_AUTHOR, STATISTICS, filled_columns, lacking
 
 OF_JUDGES = {
     "valid": ("valid_rate", ""),
@@ -135,9 +135,10 @@ def _print_fitting(console: Console, layout: Callable[[str], Cells], title: str)
 def missing(log: pl.DataFrame, statistic: str) -> str:
     """Say why a file gives no row of a statistic, as far as its columns show."""
     if columns := lacking(filled_columns(log)).get(statistic):
-        about = VoteLog.descriptions()
+        about = VoteLog.descriptions() | {OWN_AUTHOR: ""}
         named = (f"`{column}` ({about[column].split(';')[0]})" for column in columns)
-        return f"the file has no values in the column {listing(list(named))}"
+        none = f"the file has no values in the column {listing(list(named))}"
+        return "no author is named like a judge" if columns == (OWN_AUTHOR,) else none
     if (
         "contests" in STATISTICS[statistic].reads
         and not (log["anchor_author"] != log["target_author"]).any()

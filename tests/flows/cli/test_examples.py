@@ -88,6 +88,18 @@ def test_init_keeps_what_is_there(voirdire: Voirdire, tmp_path: Path) -> None:
     assert mine.read_text() == "about = 'mine'"
 
 
+def test_a_home_that_does_not_exist_is_an_error_except_for_init(
+    voirdire: Voirdire, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "misspelt")
+    for words in (("list",), ("plan",), ("audit", "quick"), ("measure", "votes.jsonl")):
+        refused = voirdire(*words, VOIRDIRE_HOME=place)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(f"voirdire: VOIRDIRE_HOME is '{place}', which is not a ")
+    assert voirdire("init", VOIRDIRE_HOME=place).returncode == 0
+    assert voirdire("list", "studies", VOIRDIRE_HOME=place).returncode == 0
+
+
 def test_init_says_where_it_cannot_write(voirdire: Voirdire, tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     made = voirdire("init", VOIRDIRE_HOME=str(tmp_path / "taken"))

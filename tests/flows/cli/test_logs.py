@@ -378,3 +378,12 @@ def test_a_map_needs_a_path(scores: Path) -> None:
     done = run("measure", scores, "--map", "label")
     assert done.exit_code == 2
     assert "must be COLUMN=PATH" in done.stderr
+
+
+def test_a_log_without_samples_is_an_error(voirdire: Callable[..., Any], tmp_path: Path) -> None:
+    header = {"version": 2, "status": "started", "eval": {}, "results": {}, "stats": {}}
+    (tmp_path / "empty.json").write_text(json.dumps(header))
+    for command in ("doctor", "measure"):
+        refused = voirdire(command, "empty.json")
+        assert refused.returncode == 2
+        assert "empty.json is a log (Inspect AI log) without samples" in refused.stderr

@@ -128,3 +128,13 @@ def test_a_variant_that_rewords_nothing_is_refused(place: Path, more: str, why: 
     PROMPTS.read_own()
     with pytest.raises((LookupError, ValueError), match=re.escape(why)):
         prompt_of("mine")
+
+
+def test_a_missing_key_of_the_whole_file_is_named_alone(place: Path) -> None:
+    text = TEXT.replace('kind = "pair"', 'kind = "single"').replace("{answer_a}", "{answer}")
+    text = "\n".join(line for line in text.splitlines() if not line.startswith(("verdict", "2:")))
+    place.write_text(text)
+    PROMPTS.read_own()
+    [problem] = PROMPTS.unusable.values()
+    assert "the file: kind 'single' needs the key 'scale'." in problem
+    assert "the key :" not in problem

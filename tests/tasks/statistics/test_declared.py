@@ -11,12 +11,15 @@ from schemas.results import FLOORS
 from tasks.counting import question_order
 from tasks.inference import bootstrap
 from tasks.statistics import (
+    OWN_AUTHOR,
     STATISTICS,
     Family,
     Statistic,
     Unit,
     dasr_posterior,
+    filled_columns,
     lacking,
+    lacking_line,
     statistic,
     with_floors,
 )
@@ -34,9 +37,26 @@ def test_every_row_has_a_family_and_a_unit() -> None:
 def test_what_a_statistic_needs_is_an_optional_column_of_the_vote_log() -> None:
     optional = {name for name, c in VoteLog.to_schema().columns.items() if c.nullable}
     needed = {name: {*entry.needs} for name, entry in STATISTICS.items() if entry.needs}
-    assert set().union(*needed.values()) <= optional
-    assert lacking(optional) == {}
-    assert lacking(optional - {"label"}).keys() == {"accuracy", "accuracy_change", "jury_errors"}
+    assert set().union(*needed.values()) <= optional | {OWN_AUTHOR}
+    assert lacking(optional | {OWN_AUTHOR}) == {}
+    assert lacking(optional) == {"self_score_error": (OWN_AUTHOR,)}
+    assert lacking(optional - {"anchor_author"})["self_score_error"] == ("anchor_author",)
+    assert lacking_line(optional) == (
+        "Not computed: self_score_error needs an author that is named like a judge, provider/model."
+    )
+    assert lacking((optional | {OWN_AUTHOR}) - {"label"}).keys() == {
+        "accuracy",
+        "accuracy_change",
+        "jury_errors",
+    }
+
+
+def test_an_author_may_be_named_like_a_judge() -> None:
+    log = pl.DataFrame({"judge": ["a/x", "b/y"], "anchor_author": ["b/y", None]})
+    other = log.with_columns(target_author=pl.lit("c/z"))
+    assert OWN_AUTHOR in filled_columns(other)
+    assert OWN_AUTHOR not in filled_columns(log)
+    assert OWN_AUTHOR not in filled_columns(other.with_columns(judge=pl.lit("d/w")))
 
 
 def test_a_row_differs_where_it_says_so() -> None:

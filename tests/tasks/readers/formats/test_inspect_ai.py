@@ -53,6 +53,15 @@ RATED = [
 FIELDS = ("item", "judge", "human", "label", "value", "invalid")
 
 
+def test_a_log_without_samples_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps({**HEADER, "results": {}, "stats": {}, "samples": []}))
+    with pytest.raises(
+        ValueError, match=r"^empty.json is a log \(Inspect AI log\) without samples"
+    ):
+        read_log(path)
+
+
 def archive(path: Path, method: int = zipfile.ZIP_DEFLATED, **members: Any) -> Path:
     given = {
         "header.json": HEADER,
