@@ -180,7 +180,8 @@ def _with_questions(
         *JUDGE, "perturbation", *FINDING, *rest, gate=about
     )
     flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE).agg(pl.col("clusters").max())
-    whole = sizes.filter(pl.col("perturbation").is_null())
+    # Agreement has a subgroup for the people that it is with.
+    whole = estimates.filter(pl.col("perturbation").is_null())
     lone = [
         whole.filter(statistic=statistic)
         .group_by(JUDGE)

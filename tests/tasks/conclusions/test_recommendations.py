@@ -316,6 +316,15 @@ def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
     assert row["undecided"] == "validity is inconclusive (about 19 more questions)"
 
 
+def test_agreement_with_people_lacks_questions_too(recommended: Any) -> None:
+    # The upper end .13 must fall to .10: 40 * (1.4294 * .08 / .05)^2 = 209.2
+    ends = {"value": 0.05, "low": -0.03, "high": 0.13, "tolerance": 0.1}
+    ratio = {"statistic": "ceiling_ratio", "perturbation": None, "subgroup": "humans"}
+    [row] = recommended(gate("validity"), gate("agreement", "inconclusive", **ends), beside=[ratio])
+    assert row["reasons"] == "agreement with people is inconclusive (about 170 more questions)"
+    assert row["more_questions"] == 170
+
+
 @pytest.mark.parametrize(
     ("error", "more"),
     [
