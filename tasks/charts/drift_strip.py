@@ -47,8 +47,8 @@ WHO = ("dataset", "judge", "prompt")
     order=6,
     title="Has a judge changed?",
     reading=(
-        "A panel per judge, with the verdict of its gate, and a column per wave. Small ring: "
-        "quiet, so no alert; but only an interval within the limit excludes a change. Large ring: "
+        "A panel per judge, with the verdict of its gate, and a column per wave. Small ring: no "
+        "alert (quiet); only an interval within the limit excludes a change. Large ring: "
         "suspected change. Filled diamond: alert, a suspected change that the next wave "
         "confirmed. Dash: not measured. All cells of this study share a budget of false alerts, "
         "by default one in 90 waves; each study has its own. An alert starts a new baseline "
