@@ -70,8 +70,7 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
         "thin line below show the shift over the control: where they differ, the sham moves it. "
         "For a promote perturbation, a fair judge lies in the band; for a detract one, which "
         "makes the answer worse, a good judge lies left of it. Shifts are mean preference shifts "
-        "(MPS); of ratings, standard deviations of the control ratings, pass rates, or "
-        "shares of the labels that are chosen."
+        "(MPS); of ratings, standard deviations in control, pass rates or shares of labels."
     ),
 )
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:
