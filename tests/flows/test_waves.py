@@ -107,7 +107,8 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     assert "no earlier named wave asked these judges the same questions" in said[0]
     # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
     assert "Drift since the first wave: inconclusive for emu/one (no alert, but" in said[1]
-    assert "Drift since the first wave: inconclusive for emu/one (suspect: the next wave" in said[2]
+    suspect = "inconclusive for emu/one (suspect, which the next wave must confirm: ratings)"
+    assert f"Drift since the first wave: {suspect}" in said[2]
     assert "Drift since the first wave: emu/one changed." in said[3]
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
@@ -125,4 +126,4 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     ]
     gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
     assert warehouse.query(gates).rows()[-1] == ("fail",)
-    assert "Has changed since its baseline" in said[3]
+    assert "Has changed since its baseline: ratings (" in said[3]
