@@ -1,12 +1,15 @@
 """FastChat's judge prompts about the second turn of a conversation, as a user audits with them."""
 
 import csv
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
 pytestmark = [pytest.mark.served, pytest.mark.slow]
@@ -47,3 +50,42 @@ def test_all_eight_prompts_are_used(
     assert refused.returncode == 2
     assert "shows {question_1}, which 3 of 3 questions of dataset" in said
     assert "Choose a judge prompt for one turn, or add columns 'question_1'" in said
+
+
+def bench(folder: Path) -> str:
+    """Write three questions of two turns, and the answers of two models, as FastChat does."""
+    (folder / "model_answer").mkdir(parents=True)
+    questions = [{"question_id": n, "turns": [f"Why {n}?", f"And {n}?"]} for n in range(3)]
+    files = {"question": questions}
+    for model in ("ant", "bee"):
+        files[f"model_answer/{model}"] = [
+            {"question_id": n, "model_id": model, "choices": [{"turns": [f"{model} {n}.", model]}]}
+            for n in range(3)
+        ]
+    for name, rows in files.items():
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    return f"{folder}/"
+
+
+def test_a_folder_gives_the_turn_that_the_prompts_judge(
+    voirdire: Voirdire, tmp_path: Path, reference_data: Path, warehouse: Warehouse
+) -> None:
+    prompts = tmp_path / "voirdire" / "prompts"
+    prompts.mkdir(parents=True)
+    shutil.copy(reference_data / "mt_bench" / "judge_prompts.jsonl", prompts)
+    data = bench(tmp_path / "bench")
+    for turn, prompt in (("1", "single-v1"), ("2", "single-v1-multi-turn")):
+        words = ("audit", "--dataset", data, "--name", f"turn{turn}", *ASKED, "--prompt", prompt)
+        # Three targets in three arms and three anchors, twice each; then nothing more.
+        for said in (" 24 cast", "Nothing has changed since"):
+            done = voirdire(*words)
+            assert done.returncode == 0, done.stderr
+            assert said in " ".join(done.stdout.split())
+        turns = "select distinct turn from ratings where study = ?"
+        assert warehouse.query(turns, [f"turn{turn}"])["turn"].to_list() == [turn]
+    asked = warehouse.query("select question, context from questions where context is not null")
+    assert asked.sort("question").row(0) == (
+        "And 0?",
+        json.dumps({"turn 1": ["Why 0?", "ant 0.", "bee 0.", None]}),
+    )
