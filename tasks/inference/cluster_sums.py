@@ -226,6 +226,7 @@ def combined(columns: list[tuple[Numbers, int]]) -> tuple[Numbers, Numbers]:
     """Return a code for each combination of columns, and the combinations that occur."""
     several = [column for column in columns if column[1] > 1] or columns[:1]
     code, size = several[0]
+    code = code.astype(np.int64, copy=False)  # small integers, such as codes of texts, overflow
     for more, number in several[1:]:
         if size * number > 2**62:
             present, code = _dense(code, size)

@@ -85,6 +85,13 @@ def test_more_combinations_than_a_number_holds() -> None:
     assert places.tolist() == [0, 1, 2]
 
 
+def test_codes_of_one_byte_are_combined() -> None:
+    codes = np.arange(200, dtype=np.uint8)
+    places, present = cluster_sums.combined([(codes, 200), (codes, 200)])
+    assert places.tolist() == list(range(200))
+    assert present.tolist() == [201 * code for code in range(200)]
+
+
 def test_nothing_has_no_cells() -> None:
     empty = grouped(items_of([ITEMS_ROW]).clear())
     assert (empty.cells.height, empty.starts.tolist()) == (0, [0])
