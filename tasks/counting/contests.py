@@ -1,6 +1,6 @@
 """Contests between models, from the point of view of each model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -15,10 +15,14 @@ from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
 from tasks.counting.verdicts import one_order_of_a_person, ratio
-from tasks.inference.cluster_sums import PART, Numbers, combined, numbered
+from tasks.inference.cluster_sums import Numbers, combined, numbered
 from tasks.kit.defaults import LEAST_EXCESS
 
 TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
+CONTEST = (*JUDGE, "mode", "cluster", "other", "half")
+SCORES = ("score", "human", "label_chance")
+PAIRS_AT_ONCE = 1_000_000
+"""Pairs of scores that are held in memory at once."""
 
 
 def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
@@ -138,24 +142,40 @@ def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
     )
 
 
-def differences(rows: pl.DataFrame) -> pl.DataFrame:
+def differences(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Pair the scores of two models against the same opponent on the same question.
 
     If each pair was seen in one order, both models must have had the same slot. ``own_score`` and
     ``its_score`` are the two scores, ``score`` is their difference, ``human`` likewise.
+
+    Yields
+    ------
+    DataFrame
+        The pairs of one or more models, about ``PAIRS_AT_ONCE``, with all of each cell.
     """
-    known = pl.col("score").is_not_null()
-    place = [
-        *(c for c in PART if c not in {"perturbation", "subgroup"}),
-        "cluster",
-        "other",
-        "half",
-    ]
+    means = _mean_scores(rows)
+    group = means.select(pl.struct(CONTEST).rle_id()).to_series().to_numpy()
+    later = _later(group)
+    # Codes instead of texts, as there may be millions of pairs.
+    means = means.with_columns(pl.col(pl.String).cast(pl.Categorical))
+    names = cast("pl.Enum", means["own"].dtype).categories.to_list()
+    own = means["own"].to_physical().to_numpy()
+    pairs = np.bincount(own, later, len(names))
+    batch = ((np.cumsum(pairs) - pairs) // PAIRS_AT_ONCE)[own]
+    for each in np.unique(batch[later > 0]):
+        one, other = _pairs(np.flatnonzero(batch == each), later)
+        texts, which = _versus(names, own[one], own[other])
+        subgroup = pl.Series(texts, dtype=pl.String).cast(pl.Categorical)[which]
+        yield _differing(means[one], means.select(SCORES)[other], subgroup)
+
+
+def _mean_scores(rows: pl.DataFrame) -> pl.DataFrame:
+    """Average the scores of each model against each opponent on each question, in order."""
     means = (
-        rows.filter(pl.col("subgroup") == pl.col("own"), known)
+        rows.filter(pl.col("subgroup") == pl.col("own"), pl.col("score").is_not_null())
         # Grouping by all keys takes long; a model alone on a question has no difference.
         .filter(pl.len().over("dataset", "judge", "cluster", "other") > 1)
-        .group_by(*place, "own", maintain_order=True)
+        .group_by(*CONTEST, "own", maintain_order=True)
         .agg(
             pl.col("score").mean(),
             # A mean over the labelled part would not be comparable with the judge's mean.
@@ -168,32 +188,35 @@ def differences(rows: pl.DataFrame) -> pl.DataFrame:
             simulated=pl.col("simulated").first(),
         )
     )
-    means = means.sort(*place, "own")
-    one, other = _pairs_within(means.select(pl.struct(place).rle_id()).to_series().to_numpy())
-    # Codes instead of texts, as there may be millions of pairs.
-    means = means.with_columns(pl.col(pl.String).cast(pl.Categorical))
-    first, second = means[one], means.select("own", "score", "human", "label_chance")[other]
-    alike = first["label_chance"] == second["label_chance"]
-    own, names = means["own"].to_physical().to_numpy(), cast("pl.Enum", means["own"].dtype)
-    texts, which = _versus(names.categories.to_list(), own[one], own[other])
-    return first.select(
-        *place,
+    return means.sort(*CONTEST, "own")
+
+
+def _later(group: NDArray[np.uint32]) -> Numbers:
+    """Return how many rows of the same group follow each row; groups are numbered in order."""
+    last = np.cumsum(np.bincount(group)) - 1
+    return last[group] - np.arange(len(group))
+
+
+def _pairs(some: Numbers, later: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the indices of some rows, each with every row that follows in its group."""
+    number = later[some]
+    one = np.repeat(some, number)
+    before = np.cumsum(number) - number
+    return one, one + 1 + np.arange(len(one)) - np.repeat(before, number)
+
+
+def _differing(one: pl.DataFrame, other: pl.DataFrame, subgroup: pl.Series) -> pl.DataFrame:
+    alike = one["label_chance"] == other["label_chance"]
+    return one.select(
+        *CONTEST,
         "votes",
         "simulated",
         perturbation=pl.lit(None, dtype=pl.String),
         kind=pl.lit(None, dtype=pl.String),
-        subgroup=pl.Series(texts, dtype=pl.String).cast(pl.Categorical)[which],
+        subgroup=subgroup,
         own_score=pl.col("score"),
-        its_score=second["score"],
-        score=pl.col("score") - second["score"],
-        human=pl.col("human") - second["human"],
+        its_score=other["score"],
+        score=pl.col("score") - other["score"],
+        human=pl.col("human") - other["human"],
         label_chance=pl.when(alike).then("label_chance"),
     )
-
-
-def _pairs_within(group: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of each two rows of the same group; rows of a group are adjacent."""
-    rows = np.arange(len(group))
-    later = np.searchsorted(group, group, side="right") - rows - 1
-    one = np.repeat(rows, later)
-    return one, one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)

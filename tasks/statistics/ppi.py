@@ -107,9 +107,11 @@ def ppi(contests: DataFrame[Contests]) -> Rows:
         _rows("human_win_rate", _with_boot(alone, rates, use_judge=False), low=0.0),
         *_about_labels(found),
     ]
-    pairs = _prepared(differences(rows))
-    if not pairs.is_empty():
-        frames.append(_rows("ppi_difference", _with_boot(_rectified(pairs), pairs), low=-1.0))
+    frames += [
+        _rows("ppi_difference", _with_boot(_rectified(pairs), pairs), low=-1.0)
+        for pairs in map(_prepared, differences(rows))
+        if not pairs.is_empty()
+    ]
     return frames
 
 

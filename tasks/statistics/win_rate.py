@@ -61,12 +61,9 @@ def win_rate(contests: DataFrame[Contests]) -> Rows:
     if contests.is_empty():
         return []
     rows = sides(contests)
-    pairs = scored(differences(rows), "score").with_columns(
-        minuend=pl.col("own_score"), subtrahend=pl.col("its_score")
-    )
     groups = grouped(rows)
     naive = weighted_shares("win_rate_naive", scored(rows, "naive"), groups)
-    swapped = pl.concat([win_rates(rows, groups), _differences(pairs)])
+    swapped = pl.concat([win_rates(rows, groups), *map(_differences, differences(rows))])
     return [naive, without_biased_orders(Estimates.draft(swapped), contests)]
 
 
@@ -83,4 +80,5 @@ def _differences(pairs: pl.DataFrame) -> DataFrame[Estimates]:
     def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
         return ratios("win_rate_difference", items, groups)
 
-    return by_order(pairs, measure)
+    parts = {"minuend": pl.col("own_score"), "subtrahend": pl.col("its_score")}
+    return by_order(scored(pairs, "score").with_columns(**parts), measure)

@@ -1,4 +1,6 @@
+import random
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -6,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasks.counting import contests as contests_module
 from tasks.statistics.win_rate import win_rate
 
 Make = Callable[..., Any]
@@ -59,6 +62,43 @@ def test_differences_are_paired_by_question_and_opponent(make_contests: Make) ->
     # d = .5, 0: mean .25, SE = sd / sqrt 2 = .353553 / 1.414214 = .25; q3 has no partner.
     assert (row["estimate"], row["n"], row["clusters"]) == (0.25, 2, 2)
     assert row["standard_error"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 1_000_000])
+def test_differences_of_many_models(
+    make_contests: Make, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(contests_module, "PAIRS_AT_ONCE", at_once)
+    models = [f"m{number:02}" for number in range(20)]
+    draw = random.Random(1)
+    scores = {
+        (question, model): draw.choice([0.0, 0.25, 0.5, 0.75, 1.0])
+        for question in "abcdefghijkl"
+        for model in draw.sample(models, 15)
+    }
+    found = rows(
+        make_contests(
+            {
+                "sample": f"{question}/{model}",
+                "cluster": question,
+                "target_author": model,
+                "anchor_author": "base",
+                "score": score,
+            }
+            for (question, model), score in scores.items()
+        )
+    )
+    expected: dict[str, list[float]] = {}
+    for (question, one), score in sorted(scores.items()):
+        for (again, other), its_score in sorted(scores.items()):
+            if question == again and one < other:
+                expected.setdefault(f"{one} vs {other}", []).append(score - its_score)
+    measured = {who: row for (name, who), row in found.items() if name == "win_rate_difference"}
+    assert {who: row["n"] for who, row in measured.items()} == {
+        who: len(values) for who, values in expected.items()
+    }
+    for who, values in expected.items():
+        assert measured[who]["estimate"] == pytest.approx(fmean(values))
 
 
 @settings(max_examples=25)
