@@ -65,9 +65,9 @@ class Frame(pa.DataFrameModel):
         FrameError
             With all failures at once: column, rule, first offending rows.
         """
-        schema, wanted, key = cls.to_schema(), cls.dtypes(), cls._place.key
+        wanted, key = cls.dtypes(), cls._place.key
         there = {*frame.columns}
-        missing = [n for n in wanted if n not in there and not schema.columns[n].nullable]
+        missing = [n for n in wanted if n not in there and not _schema(cls).columns[n].nullable]
         if frame.is_empty() and not missing:
             return cls.empty()
         filled = frame.select(
@@ -138,7 +138,7 @@ class Frame(pa.DataFrameModel):
     @classmethod
     def descriptions(cls) -> dict[str, str]:
         """Map each column to its one-line description."""
-        return {n: c.description or "" for n, c in cls.to_schema().columns.items()}
+        return {n: c.description or "" for n, c in _schema(cls).columns.items()}
 
     @classmethod
     def grain(cls) -> str:
@@ -196,8 +196,14 @@ def optional(description: str, **checks: Any) -> Any:
 
 
 @cache
+def _schema(model: type[Frame]) -> Any:
+    """Return the schema of a frame, which pandera would build anew in each thread."""
+    return model.to_schema()
+
+
+@cache
 def _dtypes(model: type[Frame]) -> dict[str, Any]:
-    return {n: c.dtype.type for n, c in model.to_schema().columns.items()}
+    return {n: c.dtype.type for n, c in _schema(model).columns.items()}
 
 
 @cache
@@ -284,11 +290,10 @@ def _cast_column(values: pl.Series, dtype: Any) -> tuple[pl.Series, pl.Series]:
 
 
 def _schema_failures(model: type[Frame], frame: pl.DataFrame, but: set[str]) -> list[str]:
-    schema = model.to_schema()
-    if not but and not schema.checks and _passes(model, frame):
+    if not but and not _schema(model).checks and _passes(model, frame):
         return []
     try:
-        schema.validate(frame, lazy=True)
+        model.to_schema().validate(frame, lazy=True)
     except SchemaErrors as errors:
         cases = errors.failure_cases
         return [
@@ -312,7 +317,7 @@ def _rules(model: type[Frame]) -> list[pl.Expr]:
     from pandera.backends.polars import builtin_checks  # 70 ms
 
     source: Any = _Expressions()
-    columns = model.to_schema().columns.items()
+    columns = _schema(model).columns.items()
     checked = [
         getattr(builtin_checks, check.name)(pa.PolarsData(source, name), **check.statistics).all()
         for name, column in columns

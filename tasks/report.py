@@ -1,6 +1,6 @@
 """Report: one self-contained page with the findings and their evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -104,12 +104,8 @@ class ReportFacts(NamedTuple):
     """Ballots that the study needs."""
     gaps: str = ""
     """Why ballots got no reply."""
-    people: str = ""
-    """Number of people who voted, and which of their votes are left out."""
     persons: frozenset[str] = frozenset()
     """Judges who are people, other than users of the booth."""
-    probed: str = ""
-    """Judges that were asked one vote per order only, and why."""
     thresholds: Thresholds = DEFAULTS
     """Limits of the study."""
     wave: str = ""
@@ -118,18 +114,28 @@ class ReportFacts(NamedTuple):
     """Whether the votes were read from a file, without calls, tokens and costs."""
 
 
+class SavedVotes(NamedTuple):
+    """What the report states about the votes of a study as they are in the warehouse."""
+
+    people: str = ""
+    """How many people voted, and which of their votes are excluded; empty if nobody did."""
+    probed: str = ""
+    """Judges that were asked one vote per order only, and why; empty if there is none."""
+    numbers: pl.DataFrame | None = None
+    """Rows of ``mart.numbers``: the estimates with everything derived from them."""
+    examples: pl.DataFrame | None = None
+    """Rows of ``mart.flipped_pairs``, with the number of all of their cell."""
+
+
 def report(
     facts: ReportFacts,
     concluded: Conclusions,
     perturbed: DataFrame[PerturbedAnswers],
-    *,
-    numbers: pl.DataFrame | None = None,
-    examples: pl.DataFrame | None = None,
+    saved: Callable[[], SavedVotes] = SavedVotes,
 ) -> str:
     """Render the report as one HTML file that loads no other resources.
 
-    ``numbers`` are rows of ``mart.numbers``: the estimates with everything derived from them;
-    ``examples`` are rows of ``mart.flipped_pairs``, with the number of all of their cell.
+    ``saved`` is called when everything else is ready, as the results may still be being saved.
     """
     concluded = concluded.in_mode(facts.mode)
     estimates, findings = concluded.estimates, concluded.findings
@@ -149,51 +155,55 @@ def report(
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
     gates, judged = scorecard_rows(found)
-    every: pl.DataFrame = estimates
-    if numbers is not None:
-        every = numbers.filter(pl.col("mode").is_in([facts.mode, "any"]))
     name = "'" + facts.study.replace("'", "''") + "'"
-    command = f"voirdire show {quote(facts.study)}"
-    shown = [] if examples is None else _examples(examples, facts)
     advised = concluded.recommendations
     groups = result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons)
     ratings = rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons)
     unit = "answer" if ratings and not groups else "pair"
+    sections: dict[str, Any] = {
+        "choices": _choices(estimates, findings),
+        "simulated": _simulated(estimates, findings, facts.persons),
+        "gaps": _gaps(facts),
+        "advice": advice(advised, facts.wave, None),
+        "policy": [not_measured(advised), policy(facts.thresholds, advised)],
+        "summary": summary(findings, *_questions(primary, findings, facts.persons), gates=found),
+        "groups": groups,
+        "rated": ratings,
+        "unit": unit,
+        "positions": positions,
+        "rule": rule(concluded.exclusions),
+        "adjustments": adjustment_rows(cells),
+        "categories": category_groups(concluded.category_shifts, estimates),
+        "contrasts": contrast_groups(concluded.contrasts, estimates),
+        "models": model_rows(estimates, concluded.win_checks),
+        "jury": jury_sentence(concluded.jury_findings, estimates),
+        "jury_cost": jury_cost(concluded.jury_findings),
+        "command": f"voirdire show {quote(facts.study)}",
+        "gates": gates,
+        "scorecard": judged,
+        "validity": validity_rows(estimates),
+        "dropped": dropped_rows(perturbed),
+        "provenance": _provenance(facts, estimates, rested, primary, unit),
+        "glossary": glossary(facts.thresholds, unit),
+        "limits": written_limits(facts.thresholds),
+        "query": f"voirdire sql --format csv {quote(f'from mart.numbers where study = {name}')}",
+    }
+    charts = drawings(**concluded.drawn())
+    votes = saved()
+    every: pl.DataFrame = estimates
+    if votes.numbers is not None:
+        every = votes.numbers.filter(pl.col("mode").is_in([facts.mode, "any"]))
+    shown = [] if votes.examples is None else _examples(votes.examples, facts)
     return page(
         TEMPLATE,
+        charts,
+        **sections,
         facts=facts,
-        choices=_choices(estimates, findings),
-        simulated=_simulated(estimates, findings, facts.persons),
-        gaps=_gaps(facts),
-        advice=advice(advised, facts.wave, None),
-        policy=[not_measured(advised), policy(facts.thresholds, advised)],
-        summary=summary(findings, *_questions(primary, findings, facts.persons), gates=found),
-        groups=groups,
-        rated=ratings,
-        unit=unit,
-        positions=positions,
-        rule=rule(concluded.exclusions),
-        adjustments=adjustment_rows(cells),
-        categories=category_groups(concluded.category_shifts, estimates),
-        contrasts=contrast_groups(concluded.contrasts, estimates),
-        models=model_rows(estimates, concluded.win_checks),
-        jury=jury_sentence(concluded.jury_findings, estimates),
-        jury_cost=jury_cost(concluded.jury_findings),
+        votes=votes,
         examples=shown,
         linked={(each.judge, each.perturbation): each for each in shown},
-        command=command,
-        gates=gates,
-        scorecard=judged,
-        validity=validity_rows(estimates),
-        dropped=dropped_rows(perturbed),
-        provenance=_provenance(facts, estimates, rested, primary, unit),
-        glossary=glossary(facts.thresholds, unit),
-        limits=written_limits(facts.thresholds),
         everything=all_rows(_whole_first(every), facts.persons),
         numbers=every.height,
-        query=f"voirdire sql --format csv {quote(f'from mart.numbers where study = {name}')}",
-        # Last, as another process may be drawing them.
-        charts=drawings(**concluded.drawn()),
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from flows.publishing.answers import place_of, study_answer
 from flows.publishing.pages import render_page, report_path, write_page
 from flows.publishing.served_files import link_to
 from flows.results.stages import write_report
+from flows.results.study_results import StudyResults
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS
 from schemas.curation import PerturbedAnswers
@@ -26,26 +28,36 @@ from warehouse.private import write_private
 
 
 async def publish(
-    run: RunRow, concluded: Conclusions, perturbed: DataFrame[PerturbedAnswers]
+    run: RunRow,
+    found: StudyResults,
+    perturbed: DataFrame[PerturbedAnswers],
+    saved: Callable[[], object],
 ) -> None:
     """Write the report beside the warehouse, and show the answer in the Prefect UI.
 
-    The results are already in the warehouse, so the run reports what cannot be written, whatever
-    the reason, and goes on.
+    ``saved`` returns when the results are in the warehouse, or raises why they are not. If they
+    are, the run reports what cannot be written, whatever the reason, and goes on.
     """
     name = run.study.name
     path = report_path(run.warehouse.path, name)
     step("writing the report")
     try:
         page = render_page(
-            run.columns(), run.warehouse, concluded, perturbed=perturbed, render=write_report
+            run.columns(),
+            run.warehouse,
+            found.concluded,
+            found.voters,
+            perturbed=perturbed,
+            saved=saved,
+            render=write_report,
         )
         write_page(page, path)
     except Exception as error:  # noqa: BLE001 - see above
+        saved()
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")
     step("writing to the Prefect UI")
     try:
-        await _show_in_ui(run, concluded, path)
+        await _show_in_ui(run, found.concluded, path)
     except Exception as error:  # noqa: BLE001 - see above
         run.counts.not_written(
             "answer in the Prefect UI", error, f"`voirdire report {name}` has it"

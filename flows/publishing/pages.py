@@ -10,8 +10,9 @@ from pandera.typing.polars import DataFrame
 
 from flows.publishing.evidence import examples_query
 from flows.publishing.served_files import reports_of
-from flows.results.vote_summary import vote_facts
+from flows.results.vote_summary import PROBED, alike_line, left_out_line
 from flows.studies import STUDIES, Study, with_prompts
+from schemas.conclusions import Voters
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates
 from schemas.runs import Runs
@@ -21,7 +22,7 @@ from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.prompts import is_known, prompt_of
-from tasks.report import ReportFacts, report
+from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import CONCLUDED, Conclusions
 from tasks.statistics import dasr_posterior
 from warehouse.peek import studies_in
@@ -30,6 +31,11 @@ from warehouse.store import Warehouse
 
 MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400
 """Examples of a finding in a report, and of all findings, which keeps a large report readable."""
+BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
+NUMBERS = """
+    select * from mart.numbers where study = ?
+    order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave
+"""
 MADE_BY = "select distinct run from estimates where study = ?"
 
 
@@ -82,22 +88,52 @@ def render_page(
     run: Mapping[str, Any],
     warehouse: Warehouse,
     concluded: Conclusions,
+    voters: DataFrame[Voters],
     *,
     perturbed: DataFrame[PerturbedAnswers],
+    saved: Callable[[], object] = lambda: None,
     render: Callable[..., str] = report,
 ) -> str:
-    """Render the report of a run, given its row in ``runs`` and its results."""
-    facts = facts_of(run, warehouse.path)
+    """Render the report of a run, given its row in ``runs`` and its results.
+
+    ``saved`` returns when the results are in the warehouse, which is read then.
+    """
+    facts = facts_of(run, warehouse.path)._replace(persons=frozenset(voters["judge"]))
     cells = concluded.findings.filter(pl.col("perturbation").is_not_null()).height
     most = max(1, min(MOST_EXAMPLES, EXAMPLES_IN_ALL // max(cells, 1)))
-    votes = vote_facts(warehouse, study_of(run), examples_query(facts.study, facts.wave, most))
-    facts = facts._replace(
+
+    def read() -> SavedVotes:
+        saved()
+        examples = examples_query(facts.study, facts.wave, most)
+        votes = saved_votes(warehouse, study_of(run), examples)
         # A file of votes does not say why a person's vote is invalid.
-        people="" if facts.from_file else votes.people,
-        persons=votes.persons,
-        probed=votes.probed,
+        return votes._replace(people="") if facts.from_file else votes
+
+    return render(facts, concluded, perturbed, read)
+
+
+def saved_votes(
+    warehouse: Warehouse, study: Study, examples: tuple[str, dict[str, Any]]
+) -> SavedVotes:
+    """Return what a report states about the saved votes, from one visit of the warehouse.
+
+    ``examples`` is the query of its examples, with parameters.
+    """
+    probed, by_people, numbers, shown = warehouse.query_all(
+        (PROBED, {"study": study.name}),
+        *((query, [study.name]) for query in (BY_PEOPLE, NUMBERS)),
+        examples,
     )
-    return render(facts, concluded, perturbed, numbers=votes.numbers, examples=votes.examples)
+    return SavedVotes(
+        _sentence(left_out_line(by_people, study)),
+        _sentence(alike_line(probed.rows())),
+        numbers,
+        shown,
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text else ""
 
 
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:
@@ -157,10 +193,12 @@ def stored_page(warehouse: Warehouse, study: str) -> Stored:
         If no run of the study has left results.
     """
     run = run_of_results(warehouse, study)
-    frames: list[Any] = warehouse.read_all(CONCLUDED, among=pl.DataFrame({"study": [study]}))
-    concluded = Conclusions(*frames)
+    frames: list[Any] = warehouse.read_all(
+        [Voters, *CONCLUDED], among=pl.DataFrame({"study": [study]})
+    )
+    voters, concluded = frames[0], Conclusions(*frames[1:])
     perturbed = _perturbed(warehouse, study_of(run), concluded.estimates)
-    page = render_page(run, warehouse, concluded, perturbed=perturbed)
+    page = render_page(run, warehouse, concluded, voters, perturbed=perturbed)
     return Stored(page, concluded.in_mode(study_of(run).mode).drawn())
 
 

@@ -1,5 +1,8 @@
 """The results of an audit: from its vote log to the warehouse, the report and the Prefect UI."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+
 from pandera.typing.polars import DataFrame
 from prefect import get_run_logger
 
@@ -23,7 +26,7 @@ async def save_results(
     perturbed: DataFrame[PerturbedAnswers],
 ) -> None:
     """Replace the results of the study by those of its votes and ratings, and publish them."""
-    with render.drawing_aside() as draw:
+    with render.drawing_aside() as draw, ThreadPoolExecutor(1) as thread:
         found = results_of_study(
             row.study,
             vote_log,
@@ -34,7 +37,15 @@ async def save_results(
             measure_wave=measure_wave,
         )
         draw(panels_of(**found.concluded.in_mode(row.study.mode).drawn()))
-        row.save((StudyPairs, pairs), (VoteLog, vote_log), (Ratings, ratings), *found.tables())
         if drifted := drift_line(found.concluded.drifts, row.study.wave):
             get_run_logger().warning(drifted)
-        await publish(row, found.concluded, perturbed)
+        # The report is prepared meanwhile.
+        saving = thread.submit(
+            copy_context().run,
+            row.save,
+            (StudyPairs, pairs),
+            (VoteLog, vote_log),
+            (Ratings, ratings),
+            *found.tables(),
+        )
+        await publish(row, found, perturbed, saving.result)

@@ -11,7 +11,7 @@ PARTS = ("page.html.j2", "parts.html.j2")
 """Templates that the report's own template uses."""
 
 CATALOGUES = (("tasks.statistics", "STATISTICS"), ("tasks.charts", "CHARTS"))
-SCHEMAS = ("schemas.judging", "schemas.results")
+SCHEMAS = ("schemas.judging", "schemas.results", "schemas.conclusions", "schemas.calibration")
 """Modules of the frames that results are made of."""
 
 

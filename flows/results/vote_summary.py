@@ -1,7 +1,6 @@
 """The votes of a study: those of people, and what a report states about all of them."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -19,7 +18,6 @@ VOTERS = """
         and exists(from runs where study = ? and flow = 'audit') as there
 """
 LOGGED = "select count(*) as n from vote_log where study = ?"
-BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
 PROBED = """
     with same as (
         select distinct judge, prompt from vote_log
@@ -41,11 +39,6 @@ PROBED = """
         count(*) filter (choices = 1) as alike, count(*) as probes
     from probes cross join prompts group by probes.judge, prompt order by probes.judge, prompt
 """
-NUMBERS = """
-    select * from mart.numbers where study = ?
-    order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave
-"""
-
 PERSONS = "select distinct judge from vote_log where study = ? and human"
 
 
@@ -120,41 +113,6 @@ def left_out_line(log: pl.DataFrame, study: Study) -> str:
     )
 
 
-class VoteFacts(NamedTuple):
-    """What a report states about the saved votes of a study."""
-
-    people: str
-    """How many people voted, and which of their votes are excluded; empty if nobody did."""
-    probed: str
-    """Judges that were asked one vote per order; empty if there is none."""
-    persons: frozenset[str]
-    """Judges who are people."""
-    numbers: pl.DataFrame
-    """Every number of the study with its provenance: ``mart.numbers``."""
-    examples: pl.DataFrame
-    """Pairs whose verdict a perturbation changed."""
-
-
-def vote_facts(
-    warehouse: Warehouse, study: Study, examples: tuple[str, dict[str, Any]]
-) -> VoteFacts:
-    """Return what a report states about the saved votes, from one visit of the warehouse.
-
-    ``examples`` is the query of its examples, with parameters.
-    """
-    queries = (BY_PEOPLE, PERSONS, NUMBERS)
-    probed, by_people, persons, numbers, shown = warehouse.query_all(
-        (PROBED, {"study": study.name}), *((query, [study.name]) for query in queries), examples
-    )
-    return VoteFacts(
-        _sentence(left_out_line(by_people, study)),
-        _sentence(alike_line(probed.rows())),
-        frozenset(persons["judge"]),
-        numbers,
-        shown,
-    )
-
-
 def probed_line(warehouse: Warehouse, study: str) -> str:
     """Name the judges that were asked one vote per order; empty if there is none."""
     return alike_line(warehouse.query(PROBED, {"study": study}).rows())
@@ -166,7 +124,3 @@ def alike_line(judges: Iterable[tuple[str, int, int]]) -> str:
         f"{judge} repeated its vote in {alike} of {probes} probes: it was asked one vote per order"
         for judge, alike, probes in judges
     )
-
-
-def _sentence(text: str) -> str:
-    return f"{text}." if text else ""

@@ -24,7 +24,7 @@ from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.drift.alerts import watch
-from tasks.report import ReportFacts, report
+from tasks.report import ReportFacts, SavedVotes, report
 from tasks.reporting.comparison_rows import all_rows
 from tasks.results import conclusions_of, results_of_file
 from tasks.simulation.judge import Traits
@@ -126,7 +126,7 @@ def _page(results: SimpleNamespace, **changed: pl.DataFrame) -> str:
     frames = {name: changed.get(name, getattr(results, name)) for name in FRAMES}
     numbers = changed.get("numbers", results.numbers)
     concluded = conclusions_of(**frames)
-    return report(FACTS, concluded, PerturbedAnswers.empty(), numbers=numbers)
+    return report(FACTS, concluded, PerturbedAnswers.empty(), lambda: SavedVotes(numbers=numbers))
 
 
 def _console() -> Console:

@@ -16,7 +16,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Drifts, Estimates, Findings
 from tasks.kit.catalogue import read_toml
 from tasks.perturbations import Item
-from tasks.report import ReportFacts, report
+from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import conclusions_of
 
 CELL = {
@@ -127,7 +127,7 @@ def concluded_report(
     drifts: DataFrame[Drifts] | None = None,
     *,
     usd: float | None = None,
-    **more: Any,
+    **saved: Any,
 ) -> str:
     """Render the report of estimates and findings, concluded from as an audit does."""
     drifts = Drifts.empty() if drifts is None else drifts
@@ -135,7 +135,7 @@ def concluded_report(
     if usd is not None:
         jury = JuryFindings.of(concluded.jury_findings.with_columns(cost_usd=pl.lit(usd)))
         concluded = concluded._replace(jury_findings=jury)
-    return report(facts, concluded, perturbed, **more)
+    return report(facts, concluded, perturbed, lambda: SavedVotes(**saved))
 
 
 class Page(HTMLParser):

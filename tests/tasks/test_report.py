@@ -93,18 +93,25 @@ def test_every_number_has_a_second_line_and_people_and_probes_are_told(parts: An
         **{name: pl.lit(value) for name, value in rests.items()}
     )
     numbers = pl.concat([numbers, numbers.with_columns(mode=pl.lit("paper"), epoch=pl.lit(77))])
-    facts = parts.FACTS._replace(
-        people="2 people, 9 votes; excluded: 1 too fast (below 3 s), 2 not familiar.",
-        probed="offline/x repeated its vote in 100 of 100 probes: it was asked one vote per order.",
-    )
+    lines = {
+        "people": "2 people, 9 votes; excluded: 1 too fast (below 3 s), 2 not familiar.",
+        "probed": "offline/x repeated its vote in 100 of 100 probes: it was asked one vote per "
+        "order.",
+    }
     shown = parts.Page(
-        parts.report(facts, parts.estimates(), parts.findings(), parts.perturbed(), numbers=numbers)
+        parts.report(
+            parts.FACTS,
+            parts.estimates(),
+            parts.findings(),
+            parts.perturbed(),
+            numbers=numbers,
+            **lines,
+        )
     ).text
     assert "balanced orders; epoch 3; seed 20240612" in shown
     assert ".017" in shown
     assert "epoch 77" not in shown
-    assert facts.people in shown
-    assert facts.probed in shown
+    assert all(line in shown for line in lines.values())
 
 
 def test_three_charts_are_drawn_in_order(source: str) -> None:
