@@ -189,10 +189,11 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     Without ``ratings``, statistics of ratings have no rows.
     """
     frames.setdefault("ratings", Ratings.empty())
+    # Those that take longest first: worst cases of votes, models compared with each other.
+    names = sorted(STATISTICS, key=lambda name: "contests" not in STATISTICS[name].reads)
     jobs = [
-        # First, as it takes longest.
         partial(_worst_cases, frames),
-        *(partial(_draft, name, number, frames) for number, name in enumerate(STATISTICS, 1)),
+        *(partial(_draft, name, number, frames) for number, name in enumerate(names, 1)),
     ]
     with limited_by(thresholds), memo(*frames.values()):
         with ThreadPoolExecutor(AT_ONCE) as pool:
