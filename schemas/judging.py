@@ -328,6 +328,7 @@ class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "w
     anchor_author: str = name("model that wrote the anchor")
     target_author: str = name("model that wrote the target")
     simulated: bool = optional("true for a simulated judge")
+    human: bool = optional("true for a person")
 
 
 class Verdicts(

@@ -11,6 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import VERDICTS
 from schemas.judging import FORMATS, VERSUS, Contests
 from schemas.keys import JUDGE
+from tasks.counting.annotations import HUMANS, PERSON
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import ORDERS
@@ -53,6 +54,14 @@ def of_labelled_judges(contests: DataFrame[Contests]) -> DataFrame[Contests]:
     """Keep the contests of judges of which some contest has a score of people."""
     labelled = pl.col("human_score").is_not_null().any().over(JUDGE)
     return cast("DataFrame[Contests]", contests.filter(labelled))
+
+
+def of_people(contests: DataFrame[Contests]) -> DataFrame[Contests]:
+    """Return the contests of all people as those of one judge, ``humans``; none of one person."""
+    several = pl.col("judge").n_unique().over("dataset", "wave") > 1
+    people = contests.filter(pl.col("human").fill_null(value=False)).filter(several)
+    pooled = people.with_columns(judge=pl.lit(HUMANS), prompt=pl.lit(PERSON))
+    return cast("DataFrame[Contests]", pooled)
 
 
 def sides(contests: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
-from tasks.counting.contests import differences, scored, sides
+from tasks.counting.contests import differences, of_people, scored, sides
 from tasks.counting.order_halves import by_order, without_biased_orders
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import Rows, statistic
@@ -38,7 +38,8 @@ def win_rate(contests: DataFrame[Contests]) -> Rows:
     Estimates
         For each model against all others (``subgroup`` its name) and for each pair of models
         (``subgroup`` "X vs Y", the rate of X), by cluster-adjusted Wilson; differences by cluster
-        linearisation, with a p-value against 0.
+        linearisation, with a p-value against 0. Two or more people also have rows together
+        (``judge`` is ``humans``), in which each of their votes counts once.
 
     Notes
     -----
@@ -58,8 +59,11 @@ def win_rate(contests: DataFrame[Contests]) -> Rows:
     --------
     Anchor "a", target "b", the first slot wins in both orders: naive, a wins 1; swapped, .5.
     """
-    if contests.is_empty():
-        return []
+    judged = (some for some in (contests, of_people(contests)) if not some.is_empty())
+    return [rows for some in judged for rows in _measured(some)]
+
+
+def _measured(contests: DataFrame[Contests]) -> list[pl.DataFrame]:
     rows = sides(contests)
     groups = grouped(rows)
     naive = weighted_shares("win_rate_naive", scored(rows, "naive"), groups)

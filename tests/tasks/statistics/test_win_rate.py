@@ -64,6 +64,21 @@ def test_differences_are_paired_by_question_and_opponent(make_contests: Make) ->
     assert row["standard_error"] == pytest.approx(0.25)
 
 
+def test_votes_of_people_together(make_contests: Make) -> None:
+    people = [
+        {"judge": "ann", "human": True, "score": 1.0},
+        {"judge": "ann", "human": True, "score": 1.0},
+        {"judge": "bob", "human": True, "score": 0.0},
+    ]
+    found = win_rate(contests=make_contests([*people, {"judge": "gpt", "score": 0.0}]))
+    rates = found.filter(statistic="win_rate", subgroup="bee").sort("judge")
+    assert rates["judge"].to_list() == ["ann", "bob", "gpt", "humans"]
+    assert rates["n"].to_list() == [2, 1, 1, 3]
+    assert rates["estimate"].to_list() == pytest.approx([1, 0, 0, 2 / 3])
+    alone = win_rate(contests=make_contests(people[:2]))
+    assert set(alone["judge"]) == {"ann"}
+
+
 @pytest.mark.parametrize("at_once", [1, 100, 1_000_000])
 def test_differences_of_many_models(
     make_contests: Make, monkeypatch: pytest.MonkeyPatch, at_once: int

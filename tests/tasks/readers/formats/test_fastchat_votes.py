@@ -75,20 +75,23 @@ def test_published_agreement_by_one_command(reference_data: Path) -> None:
         assert (found[name]["hits"], found[name]["n"]) == (cell["agree"], cell["total"])
 
 
-def test_win_rates_by_one_command(reference_data: Path) -> None:
+@pytest.mark.parametrize(("judge", "file"), [("gpt4_pair", "gpt4_pair"), ("humans", "human")])
+def test_win_rates_by_one_command(reference_data: Path, judge: str, file: str) -> None:
     folder = reference_data / "mt_bench_votes"
     rows = measured(folder, "--people", "expert_*", "--only", "win_rate")
     # the second implementation: wins and halves of ties over all pairs of a model
     wins: dict[tuple[str, str], list[float]] = {}
-    for line in (folder / "gpt4_pair.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (folder / f"{file}.jsonl").read_text(encoding="utf-8").splitlines():
         vote = json.loads(line)
+        if vote["judge"].startswith("author"):
+            continue
         for side, other in (("model_a", "model_b"), ("model_b", "model_a")):
             score = {side: 1.0, other: 0.0}.get(vote["winner"], 0.5)
             wins.setdefault((f"turn{vote['turn']}", vote[side]), []).append(score)
     found = {
         (row["dataset"].split("/")[1], row["subgroup"]): (row["estimate"], row["n"])
         for row in rows
-        if row["judge"] == "gpt4_pair"
+        if row["judge"] == judge
         and row["statistic"] == "win_rate"
         and " vs " not in row["subgroup"]
     }
