@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,21 @@ def environment() -> Any:
         finalize=_harmless,
     )
     made.filters["anchor"] = anchor
+    made.filters["breakable"] = breakable
     made.filters["signed"] = signed
     made.filters["passage"] = passage
     return made
+
+
+@lru_cache(10_000)  # A report has tens of thousands of cells, most of them with the same texts.
+def breakable(text: str) -> Any:
+    """Return the text of a cell; a long name may break after an underscore."""
+    from markupsafe import Markup, escape
+
+    inner = escape(clean(text))
+    if "_" not in inner:
+        return inner
+    return Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(inner.split("_")))
 
 
 def signed(text: str) -> str:
