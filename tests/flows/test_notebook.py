@@ -19,7 +19,40 @@ PYARROW = ROOT / ".venv" / "notebook"
 """Where `make test` puts it; the environment itself may have it, too."""
 CLIENTS = ROOT / ".venv" / "clients" / "bin" / "python"
 """An environment of its own, as its packages need others than voirdire does."""
-LINES = re.compile(r"```python\n(import duckdb.*?)```", re.DOTALL)
+LINES = re.compile(r"```python\n(import duckdb, polars.*?)```", re.DOTALL)
+EXTENSION = """
+from duckdb_extensions import import_extension
+
+import_extension("ui")
+"""
+"""Does what ``install ui`` does on a machine with internet."""
+ASKED = """
+import socket
+import urllib.error
+import urllib.request
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+con.execute(f"set ui_local_port = {port}")
+con.execute("call start_ui_server()")
+address = f"http://localhost:{port}"
+
+
+def ask(query, origin=address):
+    request = urllib.request.Request(f"{address}/ddb/run", query.encode(), {"Origin": origin})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.read()
+
+
+print(b"ada" in ask("select judge from mart.bias"))
+print(b"read-only" in ask("delete from votes"))
+try:
+    ask("select 1", origin="http://other.example")
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+"""The requests that the pages of DuckDB's UI send, which are on the internet."""
 
 
 @pytest.fixture
@@ -79,6 +112,27 @@ except Exception as error:
         [CLIENTS, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "1\nTrue\n"), done.stderr
+
+
+def test_the_ui_of_duckdb_reads_a_snapshot(make_shifts: Any, tmp_path: Path) -> None:
+    if not CLIENTS.is_file():
+        pytest.skip("no clients are installed: `make test` does, as requirements-clients.txt says")
+    _save(tmp_path / "voirdire.duckdb", make_shifts)
+    Warehouse(tmp_path / "voirdire.duckdb").snapshot(tmp_path / "bi.duckdb")
+    text = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
+    [lines] = re.findall(r"```python\n(import duckdb\n.*?)```", text, re.DOTALL)
+    opened, _, waits = lines.partition('con.execute("call start_ui()")\n')
+    assert waits.startswith("input(")
+    done = subprocess.run(
+        [CLIENTS, "-c", EXTENSION + opened + ASKED],
+        cwd=tmp_path,
+        # The extension is installed in the home folder.
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "True\nTrue\n401\n"), done.stderr
 
 
 def _save(path: Path, make_shifts: Any) -> None:
