@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from math import floor
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.calibration.calibrate import as_word
-from tasks.calibration.label_values import read_labels
+from tasks.calibration.label_values import nearest_whole, read_labels
 
 Kind = Literal["pass_fail", "grade", "name"]
 
@@ -30,7 +29,7 @@ class Reading(NamedTuple):
     """Grades from this one on pass, the others fail, and words for pass and fail stay verdicts;
     null if grades stay grades."""
     whole: bool = False
-    """Whether the word of a grade is the nearest whole number, of two equally near the higher."""
+    """Whether the word of a grade is the nearest whole grade (see ``as_whole``)."""
 
 
 def reading_of(
@@ -72,14 +71,15 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
     values: list[float | None]
     if reading.kind == "grade":
         values = _grades(given, reading)
-        words = [as_word(_nearest(value) if reading.whole else value) for value in values]
+        grades = pl.Series(values, dtype=pl.Float64)
+        words = [as_word(grade) for grade in (_whole(grades) if reading.whole else grades)]
     elif (least := reading.threshold) is not None:
-        grades = _grades(given, reading)
+        read = _grades(given, reading)
         words = [
             WORDS.get(str(label).strip().lower())
             if grade is None
             else (FAIL, PASS)[int(grade >= least)]
-            for label, grade in zip(given, grades, strict=True)
+            for label, grade in zip(given, read, strict=True)
         ]
         values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
     else:
@@ -95,8 +95,8 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
     )
 
 
-def _nearest(grade: float | None) -> float | None:
-    return None if grade is None else float(floor(grade + 0.5))
+def _whole(grades: pl.Series) -> pl.Series:
+    return pl.select(nearest_whole(pl.lit(grades))).to_series()
 
 
 def _grades(given: Sequence[Any], reading: Reading) -> list[float | None]:

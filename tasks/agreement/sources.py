@@ -148,7 +148,7 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
         parts.append(sides)
     humans, judges = (pl.concat(side) for side in zip(*parts, strict=True))
     if criteria.null_count() == criteria.len() or labelled.clusters is None:
-        return labelled._replace(humans=humans.drop("criterion"), judges=judges.drop("criterion"))
+        return labelled._replace(humans=humans, judges=judges)
     both = pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True)
     clusters = (
         humans.select(both.alias("both"), "item")
@@ -156,7 +156,7 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
         .join(labelled.clusters, on="item")
         .select("cluster", item="both")
     )
-    humans, judges = (each.with_columns(item=both).drop("criterion") for each in (humans, judges))
+    humans, judges = (each.with_columns(item=both) for each in (humans, judges))
     return labelled._replace(humans=humans, judges=judges, clusters=clusters)
 
 

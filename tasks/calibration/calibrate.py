@@ -11,7 +11,7 @@ from schemas.calibration import Advantages, AltTests
 from schemas.results import Annotations
 from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
 from tasks.calibration.label_values import Kind as LabelKind
-from tasks.calibration.label_values import ListLabel, read_labels
+from tasks.calibration.label_values import ListLabel, as_whole, read_labels
 from tasks.calibration.non_inferiority import Kind, Test, why_untested
 from tasks.calibration.similarity import find_metric
 from tasks.counting.annotations import PERSON
@@ -35,8 +35,7 @@ class Labelled(NamedTuple):
     clusters: pl.DataFrame | None = None
     """``cluster`` of each ``item``, if items are not independent."""
     whole: tuple[str | None, ...] = ()
-    """Criteria of which each single grade is a whole number, so that means of repeats need not be
-    grades of the scale."""
+    """Criteria of which each single grade is a whole number (see ``as_whole``)."""
 
 
 class Terms(NamedTuple):
@@ -98,10 +97,11 @@ def require_two_names(labelled: Labelled) -> Labelled:
 
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
     """Run the alternative annotator test at the chosen epsilon and at those of the curve."""
+    comparable = _comparable(labelled, terms.metric)
     with calibrated_by(terms.thresholds):
         found = alt_test(
-            labelled.humans,
-            labelled.judges,
+            comparable.humans,
+            comparable.judges,
             find_metric(terms.metric),
             epsilons=sorted({terms.epsilon, *CURVE}),
             kind=terms.kind,
@@ -125,6 +125,14 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
         for frame in found
     ]
     return Trial(AltTests.of(columns[0]), Advantages.of(columns[1]))
+
+
+def _comparable(labelled: Labelled, metric: str) -> Labelled:
+    """Return labels whose means of repeats are grades of the scale, unless numbers are compared."""
+    if find_metric(metric).labels == "number":
+        return labelled
+    humans, judges = (as_whole(each, labelled.whole) for each in (labelled.humans, labelled.judges))
+    return labelled._replace(humans=humans, judges=judges)
 
 
 def why_none_is_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], terms: Terms) -> str:
@@ -151,6 +159,7 @@ def why_none_is_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], te
 def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
     """Return the labels that ``metric`` can read as annotations."""
     kind = find_metric(metric).labels
+    labelled = _comparable(labelled, metric)
     people = labelled.humans.with_columns(
         judge="annotator",
         prompt=pl.lit(None, dtype=pl.String),

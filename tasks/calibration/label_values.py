@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tasks.inference.cluster_sums import combined
@@ -255,3 +256,39 @@ def neighbours(panel: Panel, most: int) -> Iterator[tuple[slice, Codes, Codes]]:
         offset = np.arange(place.size) - np.repeat(np.cumsum(width) - width, width)
         yield slice(done, stop), place, first[done:stop][place] + offset
         done = stop
+
+
+def are_whole(grades: pl.Expr) -> pl.Expr:
+    """Tell whether all grades are whole numbers."""
+    return (grades == grades.floor()).all()
+
+
+def nearest_whole(grades: pl.Expr) -> pl.Expr:
+    """Return the nearest whole grades, of two equally near the higher."""
+    return (grades + 0.5).floor()
+
+
+def as_whole(labels: pl.DataFrame, criteria: Sequence[str | None]) -> pl.DataFrame:
+    """Return labels (JSON) in which the grades of some criteria are whole.
+
+    If each single grade of a criterion is a whole number, the mean of an annotator's repeats counts
+    as the nearest whole grade wherever labels are compared for equality: 4, 4 and 3 agree with 4.
+    Means, biases and metrics of numbers use the exact mean. Labels without the column ``criterion``
+    are about the criterion null.
+    """
+    if not criteria:
+        return labels
+    of = pl.col("criterion") if "criterion" in labels.columns else pl.lit(None, pl.String)
+    distinct = labels["label"].drop_nulls().unique()
+    read = read_labels("number", [json.loads(label) for label in distinct])
+    numbers = pl.DataFrame({"label": distinct, "grade": pl.Series(read, dtype=pl.Float64)})
+    whole = numbers.drop_nulls().select(
+        "label", grade=nearest_whole(pl.col("grade")).cast(pl.String)
+    )
+    known = pl.Series(criteria, dtype=pl.String)
+    about = of.is_in(known.implode(), nulls_equal=True)
+    return (
+        labels.join(whole, on="label", how="left", maintain_order="left")
+        .with_columns(label=pl.when(about).then(pl.coalesce("grade", "label")).otherwise("label"))
+        .drop("grade")
+    )

@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.keys import BETWEEN
 from tasks.calibration.calibrate import Labelled, require_two_names
+from tasks.calibration.label_values import are_whole
 from tasks.readers.bounded import clip
 
 PEOPLE = "people"
@@ -97,8 +98,8 @@ def _whole(rows: pl.DataFrame, humans: pl.DataFrame) -> tuple[str | None, ...]:
     """Return the criteria of which judges and people gave whole grades only."""
     grades = rows.filter(form="number").select("criterion", "value")
     theirs = humans.select("criterion", value=pl.col("label").cast(pl.Float64, strict=False))
-    whole = pl.col("value") == pl.col("value").floor()
-    found = pl.concat([grades, theirs]).group_by("criterion").agg(whole.all().alias("whole"))
+    both = pl.concat([grades, theirs])
+    found = both.group_by("criterion").agg(are_whole(pl.col("value")).alias("whole"))
     graded = grades["criterion"].unique().to_list()
     return tuple(each for each in found.filter("whole")["criterion"].sort() if each in graded)
 

@@ -11,6 +11,7 @@ from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.annotate import annotate
 from tasks.calibration.calibrate import Labelled, labelled_by_votes
+from tasks.calibration.label_values import are_whole
 from tasks.logs.ratings import annotations_of
 from tasks.logs.reading import Log, read_log
 
@@ -41,7 +42,7 @@ def labels_of_both(
     votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], metric: str
 ) -> list[Labelled]:
     """Return the labels of each dataset and criterion that both judges and people rated."""
-    rows = pl.concat([annotate(count_votes(votes)), annotations_of(ratings)])
+    rows = pl.concat([annotate(count_votes(votes)), annotations_of(ratings, exact=True)])
     criterion = pl.col("aspect")
     named = rows.with_columns(
         dataset=pl.concat_str("dataset", criterion, separator=": ", ignore_nulls=True),
@@ -58,8 +59,8 @@ def labels_of_both(
 def _whole(ratings: DataFrame[Ratings]) -> set[str]:
     """Return the datasets and criteria, as named here, of which all grades are whole numbers."""
     graded = ratings.filter(pl.col("kind") == "number", pl.col("value").is_not_null())
-    whole = (pl.col("value") == pl.col("value").floor()).all().alias("whole")
-    found = graded.group_by("dataset", "criterion").agg(whole).filter("whole")
+    whole = are_whole(pl.col("value"))
+    found = graded.group_by("dataset", "criterion").agg(whole.alias("whole")).filter("whole")
     name = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
     return {*found.select(name).to_series()}
 

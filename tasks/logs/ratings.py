@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations
 from tasks.annotate import LABELS
+from tasks.calibration.label_values import are_whole, nearest_whole
 
 PAIR = ("dataset", "judge", "prompt", "item")
 RATED = ("dataset", "criterion", "judge", "prompt", "item")
@@ -20,11 +21,12 @@ def whole_number(value: str) -> pl.Expr:
     return pl.coalesce(whole.cast(pl.String), number.cast(pl.String))
 
 
-def annotations_of(ratings: pl.DataFrame) -> DataFrame[Annotations]:
+def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[Annotations]:
     """Return one label per item, criterion and annotator from all valid repeats.
 
-    Grades are averaged. Of verdicts the majority counts, a tie if there is none; of other labels
-    the most common one, and none if two are equally common.
+    Grades are averaged; the mean of whole grades is the nearest whole one, unless ``exact``. Of
+    verdicts the majority counts, a tie if there is none; of other labels the most common one, and
+    none if two are equally common.
     """
     valid = ratings.filter(pl.col("invalid").is_null()).with_columns(
         kind=pl.when(pl.col("kind").n_unique().over("dataset", "criterion") == 1)
@@ -32,6 +34,7 @@ def annotations_of(ratings: pl.DataFrame) -> DataFrame[Annotations]:
         .otherwise(pl.lit("label"))
     )
     key = [*RATED, "kind"]
+    whole = are_whole(pl.col("value")).over("dataset", "criterion") & pl.lit(value=not exact)
     common = {
         "cluster": pl.col("cluster").first(),
         "human": pl.col("human").first(),
@@ -39,9 +42,12 @@ def annotations_of(ratings: pl.DataFrame) -> DataFrame[Annotations]:
     }
     numbers = (
         valid.filter(kind="number")
+        .with_columns(whole=whole)
         .group_by(key, maintain_order=True)
-        .agg(value=pl.col("value").mean(), **common)
+        .agg(mean=pl.col("value").mean(), whole=pl.col("whole").first(), **common)
+        .with_columns(value=pl.when("whole").then(nearest_whole(pl.col("mean"))).otherwise("mean"))
         .with_columns(label=whole_number("value"))
+        .drop("mean", "whole")
     )
     verdicts = (
         valid.filter(kind="verdict")

@@ -56,6 +56,24 @@ def test_a_trial_has_the_epsilon_asked_for_and_the_curve() -> None:
         assert one["p_adjusted"] == pytest.approx(one["p_value"] * 11 / 6)
 
 
+@pytest.mark.parametrize(
+    ("whole", "metric", "advantage"),
+    # 2.67 counts as 3: the judge agrees like each person does. As they are, no mean agrees, and
+    # each misses people's grade by 1/3 more than a person does.
+    [((None,), "accuracy", 1), ((), "accuracy", 0), ((None,), "neg_rmse", 0)],
+)
+def test_means_of_repeated_whole_grades(
+    whole: tuple[None, ...], metric: str, advantage: float
+) -> None:
+    people = frame({who: dict.fromkeys(tell("a" * 40), 3) for who in ("Ann", "Bob", "Cid")})
+    judge = frame({"ada": dict.fromkeys(tell("a" * 40), 8 / 3)})
+    labelled = labelled_by_files("mine", people, judge)._replace(whole=whole)
+    asked = try_judges(labelled, Terms(metric=metric)).judges.filter("asked")
+    assert asked["advantage_probability"].to_list() == [advantage]
+    words = annotations_of(labelled, metric).filter(~pl.col("human"))["label"].unique().to_list()
+    assert words == ["3" if advantage else "2.6666666666666665"]
+
+
 def test_a_judge_without_labels_is_told_of() -> None:
     labelled = labelled_by_files("mine", frame(HUMANS), frame({"mute": {}}))
     (row,) = try_judges(labelled, Terms()).judges.filter("asked").to_dicts()

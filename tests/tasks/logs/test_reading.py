@@ -168,6 +168,23 @@ def test_repeats_count_as_one_item(tmp_path: Path) -> None:
     assert sorted(counted.rows()) == [("a", 3, 3, 0), ("b", 2, 2, 0), ("c", 1, 1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("fourth", "labels"),
+    # 8 / 3 counts as 3, 2.5 as 3; if one grade is no whole number, the means stay as they are.
+    [("3", [("a", "3", 3.0), ("b", "3", 3.0)]), ("2.5", [("a", "2.5", 2.5), ("b", "2.5", 2.5)])],
+)
+def test_means_of_repeated_whole_grades_are_grades(
+    tmp_path: Path, fourth: str, labels: list[tuple[str, str, float]]
+) -> None:
+    path = tmp_path / "grades.csv"
+    rows = ["a,3", "a,2", f"a,{fourth}", "b,2", "b,3"]
+    path.write_text("\n".join(["id,grade", *rows, ""]), encoding="utf-8")
+    ratings = log_of(path, mapping={"item": "id", "value": "grade"}).ratings
+    assert annotations_of(ratings).select("item", "label", "value").rows() == labels
+    exact = annotations_of(ratings, exact=True)["value"].to_list()
+    assert exact == pytest.approx([(5 + float(fourth)) / 3, 2.5])
+
+
 GRADE = {"question_id": 1, "model": "x", "judge": ["gpt", "single"], "judgment": "?"}
 NUMBERED: dict[str, tuple[dict[str, Any], str]] = {
     "fastchat_single": (GRADE, "score"),
