@@ -32,7 +32,6 @@ from tasks.readers.labels import read_labels
 from warehouse.peek import require_file
 from warehouse.store import Warehouse
 
-ALONE = "it needs labels of two people or more, on enough common items (see --min-instances)."
 VOTERS = """
     select distinct judge from vote_log
     where study = ? and human and choice in ('first', 'second', 'tie')
@@ -77,8 +76,6 @@ class Sources(NamedTuple):
     items: list[pl.DataFrame]
     """What is known of the items; see :class:`tasks.readers.label_table.LabelTable`."""
     for_test: list[Labelled]
-    untested: str = ""
-    """Why the alternative annotator test is not run."""
 
 
 def label_source(calibration: Calibration) -> str:
@@ -159,17 +156,14 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
         found = labels_in_log(Path(calibration.humans), calibration.metric, calibration.mapping)
         if found is not None:
             log, texts = found
-            tested = any(each.humans["annotator"].n_unique() > 1 for each in log)
-            items = [described(items_of(each), texts) for each in log]
-            return Sources(log, items, log, "" if tested else ALONE)
+            return Sources(log, [described(items_of(each), texts) for each in log], log)
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():
             return _sources_of_ratings(calibration, ratings)
     if calibration.table is None:
         labelled = labels_of(calibration, warehouse)
-        untested = ALONE if all(map(_is_of_one_person, labelled)) else ""
-        return Sources(labelled, [items_of(each) for each in labelled], labelled, untested)
+        return Sources(labelled, [items_of(each) for each in labelled], labelled)
     columns = LabelColumns(
         tuple(calibration.judge_columns),
         tuple(calibration.human_columns),
@@ -180,15 +174,7 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
     )
     table = read_label_table(Path(calibration.table), columns)
     one = labelled_by_table(calibration.name, table)
-    untested = "" if len(table.humans) > 1 else ALONE
-    return Sources([one], [table.items], [readable_labels(one, calibration.options())], untested)
-
-
-def _is_of_one_person(labelled: Labelled) -> bool:
-    """Tell whether one person, and a judge, labelled the same items."""
-    people, judges = (each.drop_nulls() for each in (labelled.humans, labelled.judges))
-    shared = people.join(judges, on="item", how="semi")
-    return people["annotator"].n_unique() == 1 and not shared.is_empty()
+    return Sources([one], [table.items], [readable_labels(one, calibration.options())])
 
 
 def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:
@@ -204,12 +190,10 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
         )
     for each in labelled:
         require_same_form(each.labelled, calibration.options(), calibration.study or "")
-    several = any(each.labelled.humans["annotator"].n_unique() > 1 for each in labelled)
     return Sources(
         [each.labelled for each in labelled],
         [each.items for each in labelled],
         [readable_labels(each.labelled, calibration.options()) for each in labelled],
-        "" if several else ALONE,
     )
 
 
@@ -265,15 +249,13 @@ def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
 
 
 def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
-    """Reject votes of people if fewer than two people voted on unperturbed pairs."""
-    labelled = {name for each in voted for name in each.humans["annotator"]}
-    others = sorted({*warehouse.query(VOTERS, [study])["judge"]} - labelled)
-    if len(labelled) > 1 or not others:
+    """Reject votes of people if none of them is about an unperturbed pair."""
+    others = warehouse.query(VOTERS, [study])["judge"].sort()
+    if any(not each.humans.is_empty() for each in voted) or others.is_empty():
         return
-    some = f"only {min(labelled)}" if labelled else "nobody"
     raise ValueError(
-        f"no judge can be tested: {some} voted on unperturbed pairs of {study!r}, and the test "
-        f"needs labels of two people. {', '.join(others)} voted on perturbed pairs only. "
+        f"judges and people cannot be compared: nobody voted on unperturbed pairs of {study!r}. "
+        f"{', '.join(others)} voted on perturbed pairs only. "
         + (f"{newer}." if newer else f"Collect more votes with `voirdire booth {study}`.")
     )
 

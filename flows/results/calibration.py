@@ -49,6 +49,7 @@ LAST = """
 select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
 order by started_at desc limit 1
 """
+ALONE = "it needs labels of two people or more, on enough common items (see --min-instances)."
 SOURCES = {
     "study": "the votes of study",
     "table": "labels in",
@@ -99,7 +100,7 @@ def calibrate_labels(
     Raises
     ------
     ValueError
-        If no judge can be tested against anybody, unless the labels are those of a table or log.
+        If no item has a label of a judge that can be compared with one of a person.
     """
     with calibrated_by(calibration.thresholds):
         return _calibrate(calibration, warehouse, steps or Steps())
@@ -119,28 +120,40 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
         annotating = [
             pool.submit(copy_context().run, steps.annotate, each, terms.metric) for each in labelled
         ]
-        tested = [] if sources.untested else labelled
+        tested = labelled if any(map(_are_several, labelled)) else []
         trials = [steps.try_judges(each, terms) for each in tested]
-        untested = sources.untested or why_none_is_tested(labelled, trials, terms)
-        if untested and not (sources.untested or calibration.in_one_file):
-            raise ValueError(f"no judge can be tested: {untested}")
+        untested = why_none_is_tested(labelled, trials, terms) if tested else ALONE
         parts = [each.result() for each in annotating]
     # Each is checked already, and datasets share no key.
     annotations = parts[0] if len(parts) == 1 else Annotations.draft(pl.concat(parts))
-    several = not sources.untested
     step("testing judges with other metrics")
     others = _other_trials(calibration, tested, terms, steps)
     step("measuring agreement of annotators")
-    agreement = steps.agree(annotations, label_kind(terms.metric)) if several else Estimates.empty()
+    agreement = steps.agree(annotations, label_kind(terms.metric)) if tested else Estimates.empty()
     step("comparing judges with people")
+    comparison = steps.compare(sources.labelled, sources.items, options)
+    if untested and not _is_compared(comparison):
+        trials = trials or [steps.try_judges(each, terms) for each in labelled]
+        why = why_none_is_tested(labelled, trials, terms)
+        raise ValueError(f"judges and people cannot be compared: {why}")
     return Calibrated(
         *_together(trials),
         annotations,
         agreement,
-        steps.compare(sources.labelled, sources.items, options),
+        comparison,
         *(_together([*trials, *others]) if others else Trial(AltTests.empty(), Advantages.empty())),
         untested,
     )
+
+
+def _are_several(labelled: Labelled) -> bool:
+    """Tell whether two people or more gave labels."""
+    return labelled.humans.drop_nulls("item")["annotator"].n_unique() > 1
+
+
+def _is_compared(comparison: Comparison) -> bool:
+    """Tell whether some item has labels of a judge and of people that can be compared."""
+    return comparison.measures.filter(statistic="agreement")["estimate"].count() > 0
 
 
 def _together(trials: Sequence[Trial]) -> Trial:

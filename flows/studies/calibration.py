@@ -166,11 +166,6 @@ class Calibration(Parameters):
         limits = (self.thresholds, self.threshold)
         return Options(self.positive, scale, self.interval, self.random_labels, *limits)
 
-    @property
-    def in_one_file(self) -> bool:
-        """Tell whether a table, or a log, has the labels of judges and of people."""
-        return bool(self.table or (self.humans and self.humans == self.judges))
-
     def fingerprint(self) -> str:
         """Return a digest of all that decides its results, but for votes in a warehouse."""
         named = (self.humans, self.judges, self.table, self.items)

@@ -111,10 +111,10 @@ def test_options_reach_the_test(files: dict[str, str]) -> None:
     assert [row["test"] for row in one["annotators"]] == ["t"] * 3
     # Ann alone has 62 labels, and 60 of them are shared.
     many = call(files, "--min-instances", "61")
-    assert (many.exit_code, many.stdout) == (2, "")
-    assert "no annotator has 61 instances" in many.stderr
+    assert many.exit_code == 0, many.output
+    assert "no annotator has 61 instances" in many.stdout
     assert (
-        "(the maximum is 60). Let people label more items, or lower --min-instances." in many.stderr
+        "(the maximum is 60). Let people label more items, or lower --min-instances." in many.stdout
     )
 
 

@@ -397,7 +397,7 @@ REFUSED: dict[str, tuple[Any, list[str], str]] = {
 }
 
 
-UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
+NOT_COMPARED: dict[str, tuple[Labels, Labels, list[str], str]] = {
     "one annotator": (
         {"Ann": tell("abc" * 20, 100)},
         JUDGES,
@@ -414,21 +414,6 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         (
             "no item has labels of a judge and of a person. Items are called, for example, 'i00' "
             "in the labels of people and 'i100' in those of judges: give them the same names."
-        ),
-    ),
-    "an item is one person's": (
-        {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)},
-        {"ada": tell("ab" * 40)},
-        [],
-        "no item has labels of a judge and of two people (80 items have labels",
-    ),
-    "numbers of text": (
-        PEOPLE,
-        JUDGES,
-        ["--metric", "neg_rmse"],
-        (
-            "metric neg_rmse needs numbers, but no label of people is readable as such: 180 labels "
-            "of people and 120 of judges are not. Choose another --metric (see `voirdire list "
         ),
     ),
     "numbers of a judge's text": (
@@ -461,6 +446,23 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
             "labels of people and 1 of judges are not."
         ),
     ),
+}
+UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
+    "an item is one person's": (
+        {"Ann": tell("ab" * 20), "Bob": tell("ab" * 20, 40)},
+        {"ada": tell("ab" * 40)},
+        [],
+        "no item has labels of a judge and of two people (80 items have labels",
+    ),
+    "numbers of text": (
+        PEOPLE,
+        JUDGES,
+        ["--metric", "neg_rmse"],
+        (
+            "metric neg_rmse needs numbers, but no label of people is readable as such: 180 labels "
+            "of people and 120 of judges are not. Choose another --metric (see `voirdire list "
+        ),
+    ),
     "few": (
         {who: tell("ab" * 7) for who in PEOPLE},
         {"ada": tell("ab" * 20)},
@@ -473,23 +475,37 @@ UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", UNTESTED)
-def test_labels_on_which_no_judge_can_be_tested_are_refused(
+@pytest.mark.parametrize("case", NOT_COMPARED)
+def test_labels_that_cannot_be_compared_are_refused(
     call: Callable[..., Result],
     write: Callable[..., str],
     place: Warehouse,
     tmp_path: Path,
     case: str,
 ) -> None:
-    humans, judges, options, says = UNTESTED[case]
+    humans, judges, options, says = NOT_COMPARED[case]
     files = ("--humans", write("people", humans), "--judges", write("judges", judges))
     done = call("calibrate", *files, *options)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith("voirdire: no judge can be tested: ")
+    assert done.stderr.startswith("voirdire: judges and people cannot be compared: ")
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not place.path.is_file()
     assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize("case", UNTESTED)
+def test_what_can_be_computed_without_the_test_is_shown(
+    call: Callable[..., Result], write: Callable[..., str], place: Warehouse, case: str
+) -> None:
+    humans, judges, options, says = UNTESTED[case]
+    files = ("--humans", write("people", humans), "--judges", write("judges", judges))
+    done = call("calibrate", *files, *options, "--name", "own")
+    assert done.exit_code == 0, done.output
+    assert f"The alternative annotator test was not run: {says}" in done.stdout
+    assert "kappa" in done.stdout
+    saved = place.query("select distinct judge from mart.human_agreement where study = 'own'")
+    assert {*saved["judge"]} >= {*judges}
 
 
 @pytest.mark.parametrize("case", REFUSED)
