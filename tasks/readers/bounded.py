@@ -359,3 +359,11 @@ def some_columns(columns: Sequence[str], is_known: Callable[[str], bool]) -> str
     own = [name for name in columns if not is_known(name)][:MOST_OWN]
     known = [name for name in columns if is_known(name)]
     return ", ".join(map(clip, [*own, *known[: max(0, SHOWN - len(own))]]))
+
+
+def with_columns(table: Table) -> tuple[Table, list[str]]:
+    """Return a table and its columns; those of JSON are the fields that some row has."""
+    if table.columns is not None:
+        return table, table.columns
+    rows = list(table.rows)
+    return Table(None, iter(rows)), list(dict.fromkeys(name for row in rows for name in row.fields))

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -30,6 +30,7 @@ from tasks.readers.bounded import (
     repeated_columns,
     some_columns,
     text_fault,
+    with_columns,
 )
 from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
@@ -58,6 +59,7 @@ LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 MAX_LABEL = 200
 ID_DIGITS = 16
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
+CORRECT = "Correct the name."
 MAPPING = "the mapping (--map, or `columns` of the study)"
 MAP_IT = "map it (--map, or `columns` of the study)"
 
@@ -101,11 +103,20 @@ def load_own(
     readers = READERS | ({".parquet": names.parquet_table} if columns else {})
     of_folder = partial(fastchat_table, turn=turn)
     table = (of_folder if path.is_dir() else partial(open_table, readers=readers))(path, problems)
-    given = table.columns or []
+    if category_column is not None:
+        table, given = with_columns(table)
+        if given and category_column not in {*given, *(columns or {}).values()}:
+            shown = some_columns(given, _is_known)
+            what = f"has no column {clip(category_column)}, which category_column names"
+            problems.add("header" if table.columns else "", f"{what}; it has {shown}", CORRECT)
+            problems.check()
     if columns:
         table = names.applied(table, problems)
         category_column = names.renamed(category_column)
-    table = _prepared(table, category_column, problems, given)
+    # Categories stand apart, where they do not collide with a column of that name.
+    column = category_column
+    kept = table.columns and [name for name in table.columns if name != column or _is_known(name)]
+    table = Table(kept, (_with_group(row, column) for row in table.rows))
     dataset = _dataset_name(path.stem)
     form, table = _form_of(table)
     if table.columns is not None:
@@ -134,7 +145,7 @@ class _Names(NamedTuple):
                 near = nearest(name[:MAX_LABEL], allowed)
                 hint = f"did you mean {near!r}?" if near else f"allowed: {', '.join(allowed)}."
                 what = f"{MAPPING} names {clip(name)}, which voirdire does not have; {hint}"
-                problems.add("", what, "Correct the name.")
+                problems.add("", what, CORRECT)
         for path, name in {path: name for name, path in self.paths.items()}.items():
             both = [other for other, same in self.paths.items() if same == path]
             if len(both) > 1:
@@ -180,7 +191,7 @@ class _Names(NamedTuple):
             if path not in found:
                 shown = ", ".join(map(clip, there))
                 what = f"has no column {clip(path)}, for {name!r} by {MAPPING}; it has {shown}"
-                problems.add("", f"{what:.900}", "Correct the name.")
+                problems.add("", f"{what:.900}", CORRECT)
         problems.check()
         if columns is not None:
             kept = [name for name in columns if self.is_used(name)]
@@ -253,19 +264,6 @@ def _form_of(table: Table) -> tuple[_Form, Table]:
     )
     named = [ALIASES.get(name, name) for name in columns]
     return SINGLE, Table(None if table.columns is None else named, renamed)
-
-
-def _prepared(table: Table, column: str | None, problems: Problems, given: Sequence[str]) -> Table:
-    """Put the values of the column that categories are taken from where they do not collide."""
-    columns = table.columns
-    if columns is not None and column is not None:
-        if column not in columns:
-            shown = some_columns(given, _is_known)
-            what = f"has no column {clip(column)}, which category_column names; it has {shown}"
-            problems.add("header", what, "Correct the name.")
-            problems.check()
-        columns = [name for name in columns if name != column or _is_known(name)]
-    return Table(columns, (_with_group(row, column) for row in table.rows))
 
 
 def _with_group(row: Row, column: str | None) -> Row:

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from warehouse.store import Warehouse
@@ -58,3 +59,24 @@ def test_a_column_of_ones_own_splits_the_results(
     told = " ".join(done.stdout.split())
     assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
     assert "category_shift" not in told
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_a_misspelt_column_is_named_beside_those_that_there_are(
+    voirdire: Voirdire, tmp_path: Path, suffix: str
+) -> None:
+    rows = [
+        {"question": f"What is {at}?", "anchor": "A number.", "target": "A digit.", "level": "easy"}
+        for at in range(3)
+    ]
+    path = tmp_path / f"mine.{suffix}"
+    frame = pl.DataFrame(rows)
+    if suffix == "csv":
+        frame.write_csv(path)
+    else:
+        frame.write_ndjson(path)
+    done = voirdire("audit", "--dataset", str(path), "--by", "levl", "--judge", "offline/gullible")
+    assert done.returncode == 2, done.stderr
+    told = " ".join(done.stderr.split())
+    assert "has no column 'levl', which category_column names; it has 'level', 'question'," in told
+    assert "unknown column" not in told

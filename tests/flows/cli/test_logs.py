@@ -55,6 +55,20 @@ def test_doctor_says_what_a_log_is(scores: Path) -> None:
     assert "180 labels" in done.stdout
 
 
+def test_measure_says_what_self_score_error_needs(tmp_path: Path) -> None:
+    games = [{"score": "A>B"}, {"score": "B>A"}]
+    rows = [
+        {"question_id": f"q{at}", "model": "mine", "judge": "gpt-4", "games": games}
+        for at in range(12)
+    ]
+    path = tmp_path / "judgments.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    done = run("measure", path)
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.stdout.split())
+    assert "self_score_error needs an author that is named like a judge, provider/model." in told
+
+
 def test_measure_says_and_computes(scores: Path) -> None:
     done = run("measure", scores, "--only", "agreement", "--format", "json")
     assert done.exit_code == 0, done.output

@@ -393,7 +393,12 @@ REFUSED: dict[str, tuple[Any, list[str], str]] = {
     "epsilon of one": (PEOPLE, ["--epsilon", "1"], "must be at least 0 and below 1"),
     "two labels": ('{"Ann": {"1": "a", "1": "b"}}', [], "'Ann' has the item '1' more than once"),
     "one name for two": ({**PEOPLE, "good": {}}, [], "the name of a person and of a judge"),
-    "no name": ({"": {"i00": "a"}}, [], "has an empty name"),
+    "no name": ({"": {"i00": "a"}}, [], "annotator '' or one of their items has an empty name"),
+    "no name of an item": (
+        {"Ann": {"": "a"}},
+        [],
+        "annotator 'Ann' or one of their items has an empty name",
+    ),
 }
 
 
