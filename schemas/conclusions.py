@@ -86,6 +86,11 @@ class Rankings(Measured, table="rankings", key=CELL):
     perturbation: str = name("name of the perturbation")
     kind: str = optional("promote or detract", isin=KINDS)
     simulated: bool = optional("true for a simulated judge")
+    quantity: str = name(
+        "what the verdicts measure, such as pairs or grades from 1 to 10: only judges with the "
+        "same are ranked together; null in results of an earlier version",
+        nullable=True,
+    )
     rank: float = optional("the rank; null without an interval, as a bare rank may be noise")
     low: float = optional("lower bound of its interval")
     high: float = optional("upper bound of its interval")

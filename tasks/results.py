@@ -97,7 +97,13 @@ class Results(NamedTuple):
     ) -> "Conclusions":
         """Return estimates, findings, drifts and everything that follows from them."""
         return conclusions_of(
-            self.estimates, self.findings, drifts, thresholds, tallies=self.tallies, prices=prices
+            self.estimates,
+            self.findings,
+            drifts,
+            thresholds,
+            tallies=self.tallies,
+            prices=prices,
+            ratings=self.ratings,
         )
 
 
@@ -172,11 +178,12 @@ def conclusions_of(
     *,
     tallies: DataFrame[Tallies] | None = None,
     prices: pl.DataFrame | None = None,
+    ratings: DataFrame[Ratings] | None = None,
 ) -> Conclusions:
     """Conclude on judges, pairs of judges, the jury, wins of models and waves.
 
     ``tallies`` tell who is a person, and in which orders pairs were shown; ``prices`` (columns
-    ``PRICES``) what the votes of each judge cost.
+    ``PRICES``) what the votes of each judge cost; ``ratings`` what they measure.
     """
     tallies = Tallies.empty() if tallies is None else tallies
     prices = pl.DataFrame(schema=PRICES) if prices is None else prices
@@ -203,7 +210,7 @@ def conclusions_of(
             gates,
             members,
             panel_means(estimates, exclusions, members),
-            rankings(estimates),
+            rankings(estimates, ratings),
             win_checks(estimates),
             waves_of(tallies, drifts),
             category_shifts(estimates),

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from itertools import groupby
 
 from pandera.typing.polars import DataFrame
 
@@ -30,23 +31,30 @@ MOST_TICKS = 8
     ),
 )
 def ranks(rankings: DataFrame[Rankings]) -> list[Spec]:
-    """Draw a panel per perturbation, a row per judge, the best first."""
+    """Draw a panel per perturbation and quantity, a row per judge, the best first."""
     if rankings["rank"].count() == 0:
         return []
     found = rankings.rename({"rank": "estimate"})
-    return [_panel(perturbation, kind, rows) for perturbation, kind, rows in panels(found)]
+    several = found["quantity"].n_unique() > 1
+    return [
+        _panel(perturbation, kind, str(quantity) if several else "", list(same))
+        for perturbation, kind, rows in panels(found)
+        for quantity, same in groupby(
+            sorted(rows, key=lambda row: row["quantity"] or ""), lambda row: row["quantity"] or ""
+        )
+    ]
 
 
-def _panel(perturbation: str, kind: str, rows: list[Row]) -> Spec:
+def _panel(perturbation: str, kind: str, quantity: str, rows: list[Row]) -> Spec:
     rows = sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
     last = max(2, _together(rows))
     ticks = tuple(range(1, last + 1, math.ceil(last / MOST_TICKS)))
     return row_panel(
-        (perturbation, SUBTITLES[kind]),
+        (f"{perturbation}, {quantity}" if quantity else perturbation, SUBTITLES[kind]),
         [_values(row) for row in rows],
         Scale(0.6, last + 0.4, "rank", ("best", "worst"), ticks, 0),
         [interval_rule(), mark("point", x="value", y=Y)],
-        f"Rank of each judge with its interval, {perturbation}",
+        f"Rank of each judge with its interval, {perturbation}" + (quantity and f", {quantity}"),
         perturbation=perturbation,
     )
 

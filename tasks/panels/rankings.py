@@ -3,20 +3,30 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.conclusions import Rankings
 from schemas.keys import CELL
 from schemas.results import Estimates
+from tasks.pointwise.rated import PAIRS, quantities
 
 
-def rankings(estimates: DataFrame[Estimates]) -> DataFrame[Rankings]:
+def rankings(
+    estimates: DataFrame[Estimates], ratings: DataFrame[Ratings] | None = None
+) -> DataFrame[Rankings]:
     """Return each judge's rank with its interval and tier (methods, section 11).
 
     Ranks of judges that do not differ are noise, so a rank without an interval is null, and its
-    ``reason`` says why there is none.
+    ``reason`` says why there is none. Judges without ``ratings`` compare pairs.
     """
-    ranked = estimates.filter(statistic="rank").join(_tiers(estimates), on=CELL, how="left")
+    measured = quantities(Ratings.empty() if ratings is None else ratings)
+    ranked = (
+        estimates.filter(statistic="rank")
+        .join(_tiers(estimates), on=CELL, how="left")
+        .join(measured, on=["dataset", "prompt"], how="left")
+    )
     known = pl.col("low").is_not_null()
-    return Rankings.of(ranked.with_columns(rank=pl.when(known).then("estimate")))
+    quantity = pl.col("quantity").fill_null(PAIRS)
+    return Rankings.of(ranked.with_columns(quantity, rank=pl.when(known).then("estimate")))
 
 
 def _tiers(estimates: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,8 @@ SCALE = ("dataset", "prompt", "subgroup")
 ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
 CONTROL = pl.col("arm") == "control"
 NOTHING = pl.lit(None, pl.Float64)
+PAIRS = "pairs"
+"""Quantity of verdicts on pairs."""
 
 
 def rated(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -76,16 +78,36 @@ def quantities(ratings: pl.DataFrame) -> pl.DataFrame:
 
     Prompts have the same quantity if their ratings have the same kind (grades, pass and fail,
     criteria, labels), the same criteria or labels, and the same declared scale. Only these are
-    compared.
+    compared. It is also what tables and charts call them, such as ``grades from 1 to 10``.
     """
     single = ratings.filter(pl.col("kind") != "verdict")
     grades = (pl.col("kind") == "number").any()
     parts = single.group_by("dataset", "prompt", "criterion").agg(
         pl.when(grades).then(pl.col("lowest", "highest").max()), graded=grades
     )
-    scale = [pl.col(name).cast(pl.String).fill_null("") for name in ("lowest", "highest")]
-    part = pl.concat_str(pl.col("criterion").fill_null(""), "graded", *scale, separator="\x1f")
-    return parts.group_by("dataset", "prompt").agg(quantity=part.sort().str.join("\x1e"))
+    low, high = (
+        pl.col(name).cast(pl.String).str.strip_suffix(".0") for name in ("lowest", "highest")
+    )
+    named, graded = pl.col("criterion").is_not_null(), pl.col("graded")
+    scale = pl.format("{} to {}", low, high)
+    part = (
+        pl.when(named & graded)
+        .then(pl.coalesce(pl.format("{} ({})", "criterion", scale), "criterion"))
+        .when(named)
+        .then("criterion")
+        .when(graded)
+        .then(pl.coalesce(pl.format("grades from {}", scale), pl.lit("grades")))
+        .otherwise(pl.lit("pass or fail"))
+    )
+    begin = (
+        pl.when(~named.any())
+        .then(pl.lit(""))
+        .when(graded.any())
+        .then(pl.lit("criteria "))
+        .otherwise(pl.lit("labels "))
+    )
+    quantity = pl.concat_str(begin, part.sort().str.join(", "))
+    return parts.group_by("dataset", "prompt").agg(quantity=quantity)
 
 
 def _with_ends(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """A study with several judge prompts, as a user runs it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,13 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     # The two prompts with grades are ranked together; pass or fail has nothing to rank against.
     assert sorted(ranks[name] for name in wordings[1:4:2]) in ([1, 2], [1.5, 1.5])
     assert ranks["binary_v1"] is ranks["labels_v1"] is None
+    measured = dict(warehouse.query("select prompt, quantity from mart.ranking").rows())
+    assert measured["single_v1"] == measured["single_reference_v1"] == "grades from 1 to 10"
+    assert measured["binary_v1"] == "pass or fail"
+    assert measured["labels_v1"].startswith("labels ")
+    again = voirdire("remeasure", "quick")
+    titles = re.findall(r"fake_reference \(promote\), (grades|pass|labels)", again.stdout)
+    assert titles == ["grades", "labels", "pass"]
     planned = voirdire("plan", *SMALL, *wordings)
     assert planned.returncode == 0, planned.stderr
     assert "Questions that study quick lacks" in planned.stdout

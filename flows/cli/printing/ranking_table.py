@@ -28,25 +28,10 @@ from tasks.reporting.wording import p_value, rated_unit
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
-CELL = ("dataset", "wave", "perturbation", "rated")
+CELL = ("dataset", "wave", "perturbation", "quantity")
 ROWS = """
-    with asked as (
-        select
-            prompt,
-            case when kind <> 'pair' then verdict::json end as form,
-            case kind
-                when 'single' then
-                    format('grades from {} to {}', form ->> '$.scale.low', form ->> '$.scale.high')
-                when 'rubric' then
-                    'criteria ' || array_to_string(form ->> '$.criteria[*].name', ', ')
-                when 'labels' then 'labels ' || array_to_string(form ->> '$.labels[*]', ', ')
-                when 'binary' then 'pass or fail'
-                else 'pairs'
-            end as rated,
-        from prompts
-    )
     select
-        coalesce(a.rated, '') as rated,
+        coalesce(r.quantity, '') as quantity,
         b.dataset, b.prompt, b.wave, b.perturbation, b.kind, b.judge, b.simulated, b.n, b.shift,
         b.low, b.high, b.unit, b.control, b.sham_shift, b.asr, b.sham_floor,
         b.votes_per_pair, b.finding, b.reason,
@@ -55,9 +40,8 @@ ROWS = """
     from mart.bias as b
     left join mart.ranking as r
         using (study, dataset, judge, prompt, wave, mode, perturbation)
-    left join asked as a using (prompt)
     where b.study = ? and b.kind <> 'position'
-    order by b.dataset, b.wave, b.kind desc, b.perturbation, rated,
+    order by b.dataset, b.wave, b.kind desc, b.perturbation, quantity,
         r.rank nulls last, b.judge, b.prompt
 """
 RANDOM = """
@@ -122,7 +106,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         here = [row for row in rows if _cell(row) == cell]
         first = here[0]
         where = "".join(
-            f", {first[name]}" if name == "rated" else f", {name} {first[name]}"
+            f", {first[name]}" if name == "quantity" else f", {name} {first[name]}"
             for name in differing
         )
         title = f"{first['perturbation']} ({first['kind']}){where}"
@@ -130,7 +114,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         body += [
             (*blank, f"at random ({line['votes']})", *blank, *blank, number(line["asr"]), "", "")
             for line in lines
-            if _cell({**line, "rated": cell[-1]}) == cell and compares(here)
+            if _cell({**line, "quantity": cell[-1]}) == cell and compares(here)
         ]
         shown = [name for name in COLUMNS if compares(here) or name not in OF_PAIRS]
         _print(console, title, shown, [dict(zip(COLUMNS, row, strict=True)) for row in body])

@@ -63,6 +63,23 @@ def test_letters_are_those_of_the_same_perturbation(make_estimates: Make) -> Non
     assert "promote: rank 1 is the judge moved least, in either direction" in texts(promote)
 
 
+def test_rankings_of_different_quantities_stand_apart(make_estimates: Make) -> None:
+    rows = [
+        *ranked("a", 1.0, 1.0, 2.0, "a"),
+        *ranked("b", 2.0, 1.0, 2.0, "a"),
+        *ranked("c", 1.0, 1.0, 1.0, "a"),
+    ]
+    quantity = pl.when(pl.col("judge") == "c").then(pl.lit("pairs"))
+    found = rankings(make_estimates(rows)).with_columns(
+        quantity=quantity.otherwise(pl.lit("pass or fail"))
+    )
+    pairs, passes = chart(rankings=found)  # type: ignore[arg-type]
+    assert [t for t in texts(pairs) if t in {"a", "b", "c"}] == ["c"]
+    assert [t for t in texts(passes) if t in {"a", "b", "c"}] == ["a", "b"]
+    assert any(t.endswith(", pairs") for t in texts(pairs))
+    assert any(t.endswith(", pass or fail") for t in texts(passes))
+
+
 def test_a_rank_without_interval_is_not_shown(make_estimates: Make) -> None:
     rows = [*ranked("a", 1.0, 1.0, 2.0, "a"), *ranked("b", 1.0, None, None, "", simulated=True)]
     (panel,) = ranks(make_estimates(rows))
