@@ -225,12 +225,4 @@ def _require(found: Collection[str], where: str, problems: Problems) -> None:
         problems.check()
 
 
-def _csv(path: Path, problems: Problems) -> Table:
-    with path.open("rb") as file:
-        header = file.readline(MAX_LINE)
-    # Spreadsheets in locales with a decimal comma write semicolons.
-    delimiter = ";" if header.count(b";") > header.count(b",") else ","
-    return csv_table(path, problems, delimiter)
-
-
-READERS: dict[str, Reader] = {".jsonl": json_lines, ".csv": _csv}
+READERS: dict[str, Reader] = {".jsonl": json_lines, ".csv": csv_table}

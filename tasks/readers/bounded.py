@@ -23,6 +23,9 @@ MAX_FILE = 256_000_000
 """Maximum size of a file in bytes; all of it is held in memory."""
 MAX_ROWS = 1_000_000
 """Maximum number of lines of a file."""
+SEPARATORS = (",", ";", "\t")
+"""What may separate the columns of a CSV file."""
+LONGEST_HEADER = 100_000
 SHOWN = 5
 """Maximum number of problems in a message."""
 ENOUGH = 100
@@ -242,8 +245,20 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is not a number")
 
 
-def csv_table(path: Path, problems: Problems, delimiter: str = ",") -> Table:
+def separator_of(start: bytes) -> str:
+    """Return what separates the columns of a CSV file, given its first line or more.
+
+    Spreadsheets write semicolons where numbers have a decimal comma.
+    """
+    header = start.removeprefix(BOM).splitlines()[:1]
+    line = header[0][:LONGEST_HEADER].decode("utf-8", "replace") if header else ""
+    return max(SEPARATORS, key=lambda mark: len(next(csv.reader([line], delimiter=mark), [])))
+
+
+def csv_table(path: Path, problems: Problems) -> Table:
     """Open a CSV file with a header; an empty cell is a missing value."""
+    with path.open("rb") as file:
+        delimiter = separator_of(file.readline(MAX_LINE))
     source = _Lines(path, problems)
     reader = csv.reader(source, strict=True, delimiter=delimiter)
     header = next(_records(reader, source, problems), (0, []))[1]

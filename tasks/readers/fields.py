@@ -23,6 +23,7 @@ from tasks.readers.bounded import (
     as_pattern,
     clip,
     existing_file,
+    separator_of,
 )
 
 LIMITS = Limits(size=8 << 30, rows=20_000_000)
@@ -56,6 +57,8 @@ class Source:
     header: tuple[str, ...]
     """Fields of the first row or of the object, in order."""
     problems: Problems
+    separator: str = ","
+    """What separates the columns of a CSV file."""
 
     @property
     def columns(self) -> frozenset[str]:
@@ -140,7 +143,8 @@ class Source:
             header = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.header)
             return (
                 f"read_csv({file}, columns = {{{header}}}, header = true, auto_detect = false, "
-                f"delim = ',', quote = '\"', escape = '\"', max_line_size = {MAX_LINE})"
+                f"delim = {literal(self.separator)}, quote = '\"', escape = '\"', "
+                f"max_line_size = {MAX_LINE})"
             )
         # A table needs a column. Text is read as it is, in three quarters of the time of JSON.
         types = ", ".join(
@@ -248,9 +252,10 @@ def _source(path: Path, name: str, problems: Problems) -> Source | None:
     if text.startswith(("{", "[")):
         keys, is_row = _json_keys(path)
         return Source(path, name, "rows" if is_row else "object", "json", keys, problems)
-    header = next(csv.reader(text.splitlines()[:1]), [])
+    separator = separator_of(start)
+    header = next(csv.reader(text.splitlines()[:1], delimiter=separator), [])
     if len(header) > 1 and len({*header}) == len(header) and "\0" not in text:
-        return Source(path, name, "rows", "csv", tuple(header), problems)
+        return Source(path, name, "rows", "csv", tuple(header), problems, separator)
     return None
 
 

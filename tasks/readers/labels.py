@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.readers.bounded import Limits, Problems, known_suffix
+from tasks.readers.bounded import MAX_LINE, Limits, Problems, known_suffix, separator_of
 from tasks.readers.parquet import parquet_frame
 
 COLUMNS = ("annotator", "item", "label")
@@ -145,9 +145,11 @@ def _is_readable(label: Any) -> bool:
 
 def _from_csv(path: Path) -> pl.DataFrame:
     try:
-        header = pl.read_csv(path, n_rows=0, infer_schema=False).columns
+        with path.open("rb") as file:
+            separator = separator_of(file.readline(MAX_LINE))
+        header = pl.read_csv(path, separator=separator, n_rows=0, infer_schema=False).columns
         _check_columns(path.name, header)
-        table = pl.read_csv(path, infer_schema=False, n_rows=MOST + 1)
+        table = pl.read_csv(path, separator=separator, infer_schema=False, n_rows=MOST + 1)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path.name} is not CSV in UTF-8: {str(error).splitlines()[0]:.200}. {LIKE}"

@@ -62,6 +62,7 @@ NAME = re.compile(r"[A-Za-z0-9_.-]+")
 CORRECT = "Correct the name."
 MAPPING = "the mapping (--map, or `columns` of the study)"
 MAP_IT = "map it (--map, or `columns` of the study)"
+SEPARATED = "Columns are separated by commas, semicolons or tabs."
 
 READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
@@ -103,6 +104,7 @@ def load_own(
     readers = READERS | ({".parquet": names.parquet_table} if columns else {})
     of_folder = partial(fastchat_table, turn=turn)
     table = (of_folder if path.is_dir() else partial(open_table, readers=readers))(path, problems)
+    problems.check()
     if category_column is not None:
         table, given = with_columns(table)
         if given and category_column not in {*given, *(columns or {}).values()}:
@@ -304,7 +306,7 @@ def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
     missing = [column for column in needed if column not in columns and column not in meant]
     if missing:
         what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(needed)}"
-        problems.add("header", what, f"Add it, or {MAP_IT}. Columns must be separated by commas.")
+        problems.add("header", what, f"Add it, or {MAP_IT}. {SEPARATED}")
 
 
 def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form) -> set[str]:

@@ -144,7 +144,6 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
     if table.columns is not None:
         if len(set(table.columns)) < len(table.columns):
             raise ValueError(f"{path.name}: a column occurs twice in {table.columns}. {LIKE}")
-        _check_delimiter(path.name, table.columns)
         # Check the columns even if the file has no votes.
         _check_columns(path.name, table.columns)
     rows, places = [], []
@@ -162,17 +161,6 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
         return f"{path.name}, {places[row]}"
 
     return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
-
-
-def _check_delimiter(name: str, header: Sequence[str]) -> None:
-    """Refuse a header whose names are not separated by commas."""
-    for mark, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        parts = [part.strip() for field in header for part in field.split(mark)]
-        if len(parts) > len(header) and set(parts) & {*COLUMNS, *OPTIONAL}:
-            raise ValueError(
-                f"{name}: the fields are separated by {called} ({mark!r}), but must be separated "
-                f"by commas. Save the file with commas. {LIKE}"
-            )
 
 
 def _value(column: str, text: str) -> object:

@@ -261,6 +261,37 @@ def test_calibrate_reads_a_table_with_names_of_its_own(mapped: tuple[Path, list[
         assert "--map says what the columns of one FILE are" in refused.stderr
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_table_of_a_spreadsheet_may_have_another_separator(
+    mapped: tuple[Path, list[str]], mark: str
+) -> None:
+    path, maps = mapped
+    commands: tuple[tuple[str, ...], ...] = (
+        ("calibrate", str(path), *maps, "--no-save"),
+        ("measure", str(path), *maps),
+        ("calibrate", str(path), "--judge", "said", "--human", "checked", "--no-save"),
+    )
+    before = [run(*words) for words in commands]
+    path.write_text(path.read_text(encoding="utf-8").replace(",", mark), encoding="utf-8")
+    after = [run(*words) for words in commands]
+    assert [done.exit_code for done in before] == [0, 0, 0]
+    assert [done.stdout for done in after] == [done.stdout for done in before]
+
+
+def test_questions_may_have_another_separator(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("frage;a;b\nSum, of 1 and 1?;2;3\n", encoding="utf-8-sig")
+    maps = [w for m in ("question=frage", "anchor=a", "target=b") for w in ("--map", m)]
+    done = run("plan", "--dataset", path, *maps)
+    assert done.exit_code == 0, done.output
+    # A file that cannot be read is not searched for columns.
+    path.write_bytes(b"\xff\xfef\x00")
+    refused = run("plan", "--dataset", path, *maps)
+    assert refused.exit_code == 2
+    assert "byte 0xff at position 1 is not UTF-8" in refused.stderr
+    assert "has no column" not in refused.stderr
+
+
 def test_two_names_are_told_what_makes_them_verdicts(mapped: tuple[Path, list[str]]) -> None:
     path, maps = mapped
     line = "People's labels are C and I, which are read as names. `calibrate ... --pass LABEL` says"

@@ -13,6 +13,7 @@ from tasks.readers.bounded import (
     csv_table,
     existing_file,
     json_lines,
+    separator_of,
     text_fault,
 )
 
@@ -181,6 +182,24 @@ def test_csv_quotes_breaks_and_empty_cells(tmp_path: Path) -> None:
     problems.check()
     assert columns == ["a", "b"]
     assert rows == [Row("line 2", {"a": '1\n, "x"\r', "b": "2"}), Row("line 5", {"b": "3"})]
+
+
+@pytest.mark.parametrize(
+    ("header", "separator"),
+    [
+        ("a,b", ","),
+        ("a;b", ";"),
+        ("a\tb", "\t"),
+        ("\ufeffa;b;c\r\n1;2,5;3", ";"),
+        ('"a, b, c";d', ";"),
+        ("a;b,c;d,e,f", ","),
+        ("alone", ","),
+        ("", ","),
+        ("\n1;2", ","),
+    ],
+)
+def test_the_separator_makes_most_columns_of_the_header(header: str, separator: str) -> None:
+    assert separator_of(header.encode()) == separator
 
 
 def test_csv_coerces_nothing(tmp_path: Path) -> None:

@@ -290,8 +290,8 @@ def test_json_values_are_not_coerced(
         ("mine.csv", b"\n", "missing column 'question', 'anchor', 'target'"),
         (
             "mine.csv",
-            b"question_id;question;anchor;target\n",
-            "Columns must be separated by commas",
+            b"question_id|question|anchor|target\n",
+            "Columns are separated by commas, semicolons or tabs",
         ),
         ("mine.csv", b"target,target,x,x,question_id,question,anchor\n", "'target' occurs more"),
         ("mine.parquet", b"PAR1PAR1", "mine.parquet: is not Parquet ("),

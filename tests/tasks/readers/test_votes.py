@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from schemas.judging import VoteLog
-from tasks.readers.votes import COLUMNS, LIKE, read_votes
+from tasks.readers.votes import LIKE, read_votes
 
 Row = dict[str, Any]
 Write = Callable[..., Path]
@@ -380,16 +380,6 @@ def test_a_line_that_is_no_json_is_shown_as_text(tmp_path: Path) -> None:
     assert "b'" not in message
     path.write_bytes(b"\xff\xfe\n")
     assert "byte 0xff at position 1 is not UTF-8" in refusal(path)
-
-
-@pytest.mark.parametrize(("mark", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_another_separator_is_named(tmp_path: Path, mark: str, called: str) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text(mark.join(COLUMNS) + "\n", encoding="utf-8")
-    assert (
-        f"own.csv: the fields are separated by {called} ({mark!r}), but must be separated by"
-        in refusal(path)
-    )
 
 
 @pytest.mark.slow
