@@ -12,6 +12,7 @@ import zlib
 from collections import Counter, deque
 from contextlib import suppress
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import click
@@ -27,6 +28,8 @@ FAULTS = ("busy", "error", "hang", "reset", "truncated", "garbage", "mute", "end
 PART = b" " * 2**20
 PARTS = 1024
 """Chunks of the oversized body (1 GiB limit)."""
+COMPRESSING = Lock()
+"""Held while the body that inflates is made, so that requests at the same time make it once."""
 
 
 class Behaviour(BaseModel):
@@ -237,9 +240,14 @@ class Emulator:
         return pick(self.behaviour.replies, self.behaviour.seed, body)
 
 
-@cache
 def _bomb() -> bytes:
-    """Return a gigabyte of blanks, compressed to a megabyte."""
+    """Return a gigabyte of blanks, compressed to a megabyte, which takes seconds once."""
+    with COMPRESSING:
+        return _compressed()
+
+
+@cache
+def _compressed() -> bytes:
     packed = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
     return b"".join([*(packed.compress(PART) for _ in range(PARTS)), packed.flush()])
 

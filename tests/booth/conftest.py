@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from child_processes import PYTHONPATH
 from playwright.sync_api import Browser, BrowserContext, Page
 from waiting import PATIENCE_SECONDS
 
@@ -185,7 +186,7 @@ class Served:
 
     def __init__(self, warehouse: Warehouse, *words: str, command: str = "booth") -> None:
         self.errors = warehouse.path.with_name(f"stderr-{time.monotonic_ns()}")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "PYTHONUNBUFFERED": "1"}
         environment["PYTHONFAULTHANDLER"] = "1"
         started = [sys.executable, "-m", "flows.cli", command, "quick", "--port", "0"]
         with self.errors.open("wb") as errors:

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 import prefect.context
 import pytest
 from aiohttp import web
+from child_processes import PYTHONPATH
 from click.testing import CliRunner
 from emulated_provider import Behaviour, EmulatedProvider
 from prefect.logging.handlers import APILogWorker
@@ -50,7 +51,6 @@ from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 
-ROOT = Path(__file__).parents[2]
 ONE_CONTEXT = cache(ssl.create_default_context)
 CATALOGUES: list[Catalogue[Any]] = [
     PROVIDERS,
@@ -242,7 +242,7 @@ def environment_in(server: str) -> Callable[[Path], dict[str, str]]:
         "PREFECT_API_URL": server,
         "PREFECT_HOME": str(folder / "prefect"),
         "VOIRDIRE_WAREHOUSE": str(folder / "voirdire.duckdb"),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": PYTHONPATH,
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,15 +19,6 @@ from warehouse.store import Warehouse
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
 pytestmark = pytest.mark.served
-
-
-DESK = """
-[provider]
-api_base = "http://127.0.0.1:9/v1"
-[judges.one]
-model = "openai/one"
-usd_per_million = { prompt = 0, completion = 0 }
-"""
 
 
 @pytest.mark.slow
@@ -75,16 +67,15 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
         "select study, cached, needed from mart.validity where perturbation is null order by study"
     )
     assert cached.rows() == [("again", 54, 54), ("quick", 0, 54)]
-    # The trap works: for another judge the worker process dies of the import each time.
-    folder = tmp_path / "desk"
-    folder.mkdir()
-    (folder / "desk.toml").write_text(DESK)
-    failed = voirdire_process(
-        *small[:3], "--judge", "desk/one", "--yes", PYTHONPATH=path, VOIRDIRE_PROVIDERS=str(folder)
+    # The trap works.
+    imported = subprocess.run(
+        [sys.executable, "-c", "import litellm"],
+        env={**environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert failed.returncode == 1
-    assert "litellm was imported. It was restarted 3 times" in failed.stderr
-    assert warehouse.query("select count(*) from votes").item() == 54
+    assert (imported.returncode, imported.stderr) == (1, "litellm was imported\n")
 
 
 @pytest.mark.slow

@@ -20,12 +20,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from child_processes import PYTHONPATH
 from waiting import PATIENCE_SECONDS, wait_for
 
 from warehouse.store import Warehouse
 
 pytestmark = [pytest.mark.served, pytest.mark.slow]
-ROOT = Path(__file__).parents[2]
 NIGHT = """
 about = "A night a minute."
 cron = "* * * * *"
@@ -61,7 +61,7 @@ class Serving:
                 if not k.endswith(hidden) and not k.startswith("VOIRDIRE_")
             },
             "PREFECT_HOME": str(folder / "prefect"),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": PYTHONPATH,
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO",
             # Of audits they are less, which commands in this process would take over.
             "PREFECT_CLIENT_MAX_RETRIES": "5",
@@ -97,12 +97,14 @@ class Serving:
         wait_for(lambda: not self._answers(), "the server did not end")
         return code, self.log.read_text()[before:]
 
-    def run(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
-        """Run another command of the same user, in this process."""
+    def run(
+        self, *words: str, folder: Path | None = None, **more: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run another command of the same user, in this process; by default in its folder."""
         # Here Prefect has read its settings before the command finds the server.
         own = {"PREFECT_API_URL": self.api, "PREFECT_API_AUTH_STRING": self.auth}
         named = {**self.environment, **(own if words[0] == "schedules" else {})}
-        done: subprocess.CompletedProcess[str] = self._voirdire_in(self.folder, named)(
+        done: subprocess.CompletedProcess[str] = self._voirdire_in(folder or self.folder, named)(
             *words, **more
         )
         return done
@@ -357,7 +359,7 @@ def test_schedules_of_studies_elsewhere_are_shown_too(serving: Any, tmp_path: Pa
     elsewhere = serving.run_apart("schedules", folder=tmp_path)
     assert sorted(elsewhere.stdout.splitlines()) == sorted(there.stdout.splitlines())
     # From now on each minute would take a process of its own.
-    switched = serving.run_apart("schedules", "--off", "minutely", folder=tmp_path)
+    switched = serving.run("schedules", "--off", "minutely", folder=tmp_path)
     assert switched.returncode == 0, switched.stderr
     assert not serving.deployment("minutely")["schedules"][0]["active"]
 

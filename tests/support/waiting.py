@@ -10,9 +10,13 @@ Found = TypeVar("Found")
 
 
 def wait_for(ask: Callable[[], Found], missing: str) -> Found:
-    """Return what ``ask`` returns as soon as that is true; fail with what is missing."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    """Return what ``ask`` returns as soon as that is true; fail with what is missing.
+
+    The longer it has waited, the less often it asks, as a server spends time on each answer.
+    """
+    began = time.monotonic()
     while not (found := ask()):
-        assert time.monotonic() < until, f"{missing} within {PATIENCE_SECONDS} s"
-        time.sleep(0.1)
+        waited = time.monotonic() - began
+        assert waited < PATIENCE_SECONDS, f"{missing} within {PATIENCE_SECONDS} s"
+        time.sleep(min(0.5, 0.1 + waited / 20))
     return found

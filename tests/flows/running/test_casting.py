@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, wait_for
 
 from schemas.judging import Votes
 from warehouse.store import Warehouse
@@ -28,7 +28,7 @@ from tasks.engine.journal import Journal
 def write(journal, line, kept=[], append=Journal.write):
     append(journal, line)
     kept.append(line)
-    if len(kept) == 5:
+    if len(kept) == 7:
         os._exit(3)
 
 Journal.write = write
@@ -145,9 +145,7 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
         stderr=subprocess.PIPE,
         text=True,
     )
-    while emulated.stats()["requests"] == 0:
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_for(lambda: emulated.stats()["requests"], "no judge was asked")
     with _held(warehouse.path, "reading") as holder:
         _, error = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 1
@@ -174,7 +172,7 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
     environment: dict[str, str],
     tmp_path: Path,
 ) -> None:
-    # each of three workers takes seconds to import litellm
+    # each of two workers takes seconds to import litellm
     ballots = BALLOTS // 3
     emulated.provider(concurrency=1)
     (tmp_path / "dies").mkdir()
@@ -185,9 +183,9 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
     assert "the worker process ended with code 3" in " ".join(done.stderr.split())
     assert f"{ballots} cast, 0 without a reply" in " ".join(done.stdout.split())
     assert warehouse.read(Votes).height == ballots
-    # each process keeps five replies; what was in flight as it died may be asked once more
+    # the first process keeps seven replies; what was in flight as it died may be asked once more
     told = emulated.stats()
-    assert ballots <= told["requests"] <= ballots + ballots // 5
+    assert ballots <= told["requests"] <= ballots + 1
     assert warehouse.query("select state from runs")["state"].to_list() == ["completed"]
     assert not Path(f"{warehouse.path}.replies").exists()
 
@@ -211,7 +209,7 @@ def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
         # each of them has asked something
         while emulated.stats().get("replies", 0) < replies + 20:
             assert process.poll() is None
-            time.sleep(0.05)
+            time.sleep(0.1)
         worker = _worker(process)
         assert worker
         os.kill(worker, signal.SIGKILL)

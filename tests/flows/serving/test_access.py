@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from child_processes import PYTHONPATH
 
 from flows.running.processes import identity
 from flows.serving import access
@@ -224,7 +225,7 @@ def test_commands_tell_that_their_server_does_not_answer(
                 "PREFECT_API_DATABASE_CONNECTION_URL": database,
                 "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "600",
                 "PREFECT_SERVER_DATABASE_TIMEOUT": "600",
-                "PYTHONPATH": str(Path(__file__).parents[3]),
+                "PYTHONPATH": PYTHONPATH,
                 "COLUMNS": "200",
             },
         ) as process:
@@ -249,7 +250,7 @@ def test_a_server_that_ends_as_it_starts_is_reported_with_all_that_it_wrote(tmp_
         env={
             **os.environ,
             "PREFECT_API_DATABASE_CONNECTION_URL": "oracle://nowhere",
-            "PYTHONPATH": str(Path(__file__).parents[3]),
+            "PYTHONPATH": PYTHONPATH,
             "COLUMNS": "200",
         },
         capture_output=True,

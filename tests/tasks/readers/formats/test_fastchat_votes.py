@@ -53,22 +53,23 @@ def test_a_pair_shown_the_other_way_round_is_the_same_item(read: Any, rated: Any
     }
 
 
-def measured(folder: Path, *more: str) -> list[dict[str, Any]]:
-    words = ["measure", str(folder), *more, "--format", "json"]
-    done = CliRunner().invoke(main, words)
+@pytest.fixture(scope="module")
+def measured(reference_data: Path) -> list[dict[str, Any]]:
+    """Return what one command measures of the votes that were published with MT-bench."""
+    wanted = [f"--only={name}" for name in ("s1_micro", "s2_micro", "win_rate")]
+    words = ["measure", str(reference_data / "mt_bench_votes"), "--people", "expert_*", *wanted]
+    done = CliRunner().invoke(main, [*words, "--format", "json"])
     assert done.exit_code == 0, done.output
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 
-def test_published_agreement_by_one_command(reference_data: Path) -> None:
-    folder = reference_data / "mt_bench_votes"
-    gold = json.loads((folder / "gold.json").read_text(encoding="utf-8"))
-    rows = measured(folder, "--people", "expert_*", "--only", "s1_micro", "--only", "s2_micro")
+def test_published_agreement(reference_data: Path, measured: list[dict[str, Any]]) -> None:
+    gold = json.loads((reference_data / "mt_bench_votes/gold.json").read_text(encoding="utf-8"))
     found = {
         f"gpt4-pair~human|{row['dataset'].split('/')[1]}|{row['statistic'][:2].upper()}": row
-        for row in rows
-        if row["judge"] == "gpt4_pair"
+        for row in measured
+        if row["judge"] == "gpt4_pair" and row["statistic"] != "win_rate"
     }
     assert found.keys() == gold.keys()
     for name, cell in gold.items():
@@ -76,12 +77,13 @@ def test_published_agreement_by_one_command(reference_data: Path) -> None:
 
 
 @pytest.mark.parametrize(("judge", "file"), [("gpt4_pair", "gpt4_pair"), ("humans", "human")])
-def test_win_rates_by_one_command(reference_data: Path, judge: str, file: str) -> None:
-    folder = reference_data / "mt_bench_votes"
-    rows = measured(folder, "--people", "expert_*", "--only", "win_rate")
+def test_win_rates(
+    reference_data: Path, measured: list[dict[str, Any]], judge: str, file: str
+) -> None:
+    votes = reference_data / "mt_bench_votes" / f"{file}.jsonl"
     # the second implementation: wins and halves of ties over all pairs of a model
     wins: dict[tuple[str, str], list[float]] = {}
-    for line in (folder / f"{file}.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in votes.read_text(encoding="utf-8").splitlines():
         vote = json.loads(line)
         if vote["judge"].startswith("author"):
             continue
@@ -90,7 +92,7 @@ def test_win_rates_by_one_command(reference_data: Path, judge: str, file: str) -
             wins.setdefault((f"turn{vote['turn']}", vote[side]), []).append(score)
     found = {
         (row["dataset"].split("/")[1], row["subgroup"]): (row["estimate"], row["n"])
-        for row in rows
+        for row in measured
         if row["judge"] == judge
         and row["statistic"] == "win_rate"
         and " vs " not in row["subgroup"]
