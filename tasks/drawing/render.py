@@ -30,12 +30,16 @@ class Picture(NamedTuple):
 
 
 def inline_svg(spec: Spec) -> str:
-    """Draw a panel for a page, whose style gives it colours and its width."""
+    """Draw a panel for a page, whose style gives it colours.
+
+    Its letters have the size of those that the script of the page draws in its place.
+    """
     drawn = _svg(_on_page(spec))
     width, height = _size(drawn)
     about = html.escape(spec["description"])
-    box = f"{-MARGIN} 0 {width + 2 * MARGIN:g} {height:g}"
-    head = f'<svg role="img" aria-label="{about}" viewBox="{box}">'
+    whole = width + 2 * MARGIN
+    box = f'width="{whole:g}" viewBox="{-MARGIN} 0 {whole:g} {height:g}"'
+    head = f'<svg role="img" aria-label="{about}" {box}>'
     return head + ROLES.sub("", drawn.partition(">")[2])
 
 

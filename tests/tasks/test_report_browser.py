@@ -60,9 +60,10 @@ def written(parts: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("preference_fairness", parts.OVERALL),
         )
     ]
+    jury = {"judge": "jury/all", "statistic": "jury_mps", "estimate": 0.2, "low": 0.1, "high": 0.3}
     page = parts.report(
         parts.FACTS._replace(study="my study"),
-        parts.estimates(*evil),
+        parts.estimates(*evil, jury),
         parts.findings(*cells),
         parts.perturbed(),
         examples=pl.DataFrame([EXAMPLE]),
@@ -129,6 +130,20 @@ def test_without_script_it_shows_the_same_pictures_and_nothing_to_choose(opened:
     expect(page.locator(".panel > svg").first).to_be_visible()
     expect(page.get_by_label("Judge", exact=True)).to_be_hidden()
     expect(page.get_by_role("link", name="Scorecard")).to_be_visible()
+
+
+def test_letters_are_as_large_before_the_script_draws_as_after_it(opened: Open) -> None:
+    scale = "svgs => svgs.map(svg => svg.getScreenCTM().a)"
+    page = opened(viewport={"width": 1280, "height": 300})
+    pictures = page.locator(".panel > svg")
+    assert pictures.count() > 3
+    # A matrix has no width that it could take from its panel.
+    matrix = page.locator("#the-judges-as-one-jury + figure .panel")
+    assert matrix.locator(":scope > svg").count() == 1
+    assert {*pictures.evaluate_all(scale)} == {1}
+    draw_all(page)
+    assert pictures.count() == 0
+    assert {*page.locator(".panel > div > svg").evaluate_all(scale)} == {1}
 
 
 def test_pictures_and_tables_follow_a_choice(opened: Open) -> None:
