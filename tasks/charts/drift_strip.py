@@ -76,8 +76,8 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     rows = [_row(cell.to_dicts(), waves[-1]) for cell in cells]
     judge = tuple(found[column][0] for column in WHO)
     who, simulated = found["who"][0], bool(found["simulated"].any())
-    begun = shown.filter(pl.col("epoch") > 1)["base"].unique().sort()
-    bases = [{"at": waves.index(base)} for base in begun if base in waves]
+    alerts = shown.filter(state="alert")["label"].unique().sort()
+    bases = [{"at": waves.index(wave)} for wave in alerts]
     marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
     title = "wave" if len(waves) > 1 else f"wave {clip(clean(waves[0]), 16)}"
     bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": 6}

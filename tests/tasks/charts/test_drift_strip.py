@@ -80,13 +80,15 @@ def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
     assert "n14" not in texts(panel)
 
 
-def test_a_new_baseline_is_drawn(make_drifts: Make) -> None:
-    rows = [{"wave": f"n{n}"} for n in (1, 2)]
-    later = [{"wave": "n3", "epoch": 2, "base": "n2"}]
-    (plain,) = drift_strip(drifts=make_drifts([*rows, {"wave": "n3"}]), gates=Gates.empty())
-    (marked,) = drift_strip(drifts=make_drifts([*rows, *later]), gates=Gates.empty())
-    assert (layers(plain, "rule"), layers(marked, "rule")) == ([[]], [[{"at": 1}]])
-    assert layers(marked, "point")[0] == layers(plain, "point")[0]
+def test_a_new_baseline_is_drawn_at_each_alert_also_in_the_last_wave(make_drifts: Make) -> None:
+    def lines(*states: str) -> list[list[dict[str, Any]]]:
+        rows = [{"wave": f"n{n}", "state": state} for n, state in enumerate(states)]
+        (panel,) = drift_strip(drifts=make_drifts(rows), gates=Gates.empty())
+        return layers(panel, "rule")
+
+    assert lines("quiet", "suspect", "quiet") == [[]]
+    assert lines("suspect", "alert", "quiet") == [[{"at": 1}]]
+    assert lines("alert", "suspect", "alert") == [[{"at": 0}, {"at": 2}]]
 
 
 def test_hostile_names_are_drawn_as_texts(make_drifts: Make) -> None:
