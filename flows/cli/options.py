@@ -317,7 +317,7 @@ mapped_option = map_option(
     "Read a table of your own: a column, and the dotted path of its field, such as "
     "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
     "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
-    "votes.",
+    "votes; question, answer, anchor, target, reference and context for texts.",
 )
 log_options = _all(
     mapped_option,

@@ -4,13 +4,14 @@ import polars as pl
 
 from tasks.readers.expressions import NO_ORDER, as_number, as_text
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts
+from tasks.readers.formats import Parts, texts_of, with_texts
 
 PEOPLE = "people"
 NAMES = ("judge", "item", "cluster", "criterion", "category", "prompt", "human")
 VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
-COLUMNS = (*NAMES, *VOTE, *RATING)
+TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
+COLUMNS = (*NAMES, *VOTE, *RATING, *TEXTS)
 
 
 def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
@@ -18,10 +19,11 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
 
     ``shown_first`` and ``choice`` make a row a vote; otherwise ``label`` or ``value`` is the rating
     of a judge, and ``human_label`` or ``human_value`` that of people in the same row. Without
-    ``judge`` the judge is called by the path of its rating.
+    ``judge`` the judge is called by the path of its rating. ``TEXTS`` are shown beside
+    disagreements.
     """
     _check(source, mapping)
-    names = {c: p for c, p in mapping.items() if c not in RATING}
+    names = {c: p for c, p in mapping.items() if c not in {*RATING, *TEXTS}}
     found = source.fields(names, {c: p for c, p in mapping.items() if c in RATING})
     if "judge" not in mapping:
         rated = mapping.get("label") or mapping.get("value") or PEOPLE
@@ -40,7 +42,18 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
         told = _ratings(people, "human_")
         # An empty cell is an item that nobody has rated.
         frames.append(told.filter(pl.col("invalid").is_null()))
-    return Parts(ratings=pl.concat(frames, how="diagonal_relaxed"), notes=(NO_ORDER,))
+    ratings = pl.concat(frames, how="diagonal_relaxed")
+    texts = {column: path for column, path in mapping.items() if column in TEXTS}
+    shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
+    return Parts(ratings=ratings, texts=shown, notes=(NO_ORDER,))
+
+
+def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | None:
+    """Return the texts of all items; null without any."""
+    if not texts:
+        return None
+    found = source.fields({"item": item, **texts})
+    return texts_of(zip(found["item"], found.select(*texts).iter_rows(named=True), strict=True))
 
 
 def _check(source: Source, mapping: dict[str, str]) -> None:

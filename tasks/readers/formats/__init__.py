@@ -14,9 +14,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.kit.catalogue import Catalogue, modules
+from tasks.readers.bounded import MAX_FILE
 from tasks.readers.fields import Source
 
 TEXTS = ("item", "texts")
+MOST_WITH_TEXTS = 100_000
+"""Rows up to which the texts of a table are read: they are in memory together."""
 
 
 class Parts(NamedTuple):
@@ -51,6 +54,12 @@ def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFr
             rows.append((item, json.dumps(texts, ensure_ascii=False)))
     frame = pl.DataFrame(rows, schema=dict.fromkeys(TEXTS, pl.String), orient="row")
     return frame.unique("item", keep="first", maintain_order=True)
+
+
+def with_texts(source: Source, ratings: pl.DataFrame) -> bool:
+    """Tell whether to read the texts of a table: if people rated, and it is not too long."""
+    short = ratings.height <= MOST_WITH_TEXTS and source.path.stat().st_size <= MAX_FILE
+    return short and bool(ratings["human"].any())
 
 
 @dataclass(frozen=True)

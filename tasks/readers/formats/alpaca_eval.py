@@ -4,7 +4,16 @@ import polars as pl
 
 from tasks.readers.expressions import NO_ORDER, as_number, pair_item, side_by
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, texts_of, with_texts
+
+NAMES = {
+    "judge": "annotator",
+    "anchor_author": "generator_1",
+    "target_author": "generator_2",
+    "category": "dataset",
+}
+HUMAN = pl.col("judge").str.starts_with("human")
+TEXTS = {"question": "instruction", "anchor": "output_1", "target": "output_2"}
 
 
 @log_format(
@@ -19,20 +28,13 @@ def alpaca_eval(source: Source) -> Parts:
     win of ``generator_2``. Preferences outside 1 to 2 are invalid.
     """
     found = source.fields(
-        {
-            "judge": "annotator",
-            "anchor_author": "generator_1",
-            "target_author": "generator_2",
-            "category": "dataset",
-        },
-        {"preference": "preference"},
-        {"question": "instruction"},
+        NAMES, {"preference": "preference"}, {"question": "instruction"}
     ).with_columns(number=as_number("preference"))
     read = pl.col("number").is_between(1, 2)
     score = pl.when(read).then(pl.col("number") - 1)
     ratings = found.select(
         pl.col("judge", "anchor_author", "target_author", "category"),
-        human=pl.col("judge").str.starts_with("human"),
+        human=HUMAN,
         kind=pl.lit("verdict"),
         item=pair_item("question"),
         cluster="question",
@@ -43,4 +45,12 @@ def alpaca_eval(source: Source) -> Parts:
         .when(~read)
         .then(pl.lit("preference outside 1 to 2")),
     )
-    return Parts(ratings=ratings, notes=(NO_ORDER,))
+    texts = _texts(source) if with_texts(source, ratings) else None
+    return Parts(ratings=ratings, texts=texts, notes=(NO_ORDER,))
+
+
+def _texts(source: Source) -> pl.DataFrame:
+    """Return the instructions and outputs that people compared."""
+    found = source.fields({**NAMES, **TEXTS}, digests={"digest": "instruction"}).filter(HUMAN)
+    items = found.select(pair_item("digest")).to_series()
+    return texts_of(zip(items, found.select(*TEXTS).iter_rows(named=True), strict=True))

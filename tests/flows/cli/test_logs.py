@@ -55,6 +55,21 @@ def test_doctor_says_what_a_log_is(scores: Path) -> None:
     assert "180 labels" in done.stdout
 
 
+def test_disagreements_of_a_mapped_table_have_their_texts(tmp_path: Path) -> None:
+    path = tmp_path / "tickets.csv"
+    lines = [
+        f"{at},What is {at}?,It is {at}.,pass,{'fail' if at == 7 else 'pass'}" for at in range(20)
+    ]
+    path.write_text("\n".join(["id,asked,said,verdict,checked", *lines, ""]), encoding="utf-8")
+    places = ("item=id", "label=verdict", "human_label=checked", "question=asked", "answer=said")
+    options = [word for place in places for word in ("--map", place)]
+    done = run("calibrate", path, *options, "--no-save", "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert "What is 7?" in done.stdout
+    assert "It is 7." in done.stdout
+    assert "What is 8?" not in done.stdout
+
+
 def test_measure_says_what_self_score_error_needs(tmp_path: Path) -> None:
     games = [{"score": "A>B"}, {"score": "B>A"}]
     rows = [

@@ -1,5 +1,6 @@
 """Annotations as AlpacaEval writes them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from tasks.logs.ratings import contests_of
 from tasks.logs.reading import read_log
+from tasks.readers import formats
 
 
 def test_preferences(read: Any, rated: Any) -> None:
@@ -39,6 +41,20 @@ def test_preferences(read: Any, rated: Any) -> None:
     # the win rate of AlpacaEval is the mean preference: (.8 + 0 + .5) / 3
     assert contests_of(log.ratings)["score"].mean() == pytest.approx(1.3 / 3)
     assert log.notes == ("order not recorded: no position statistics",)
+
+
+def test_texts_are_those_that_people_compared(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = {"output_1": "Red.", "output_2": "Blue.", "generator_1": "base", "generator_2": "mine"}
+    rows = [
+        {**pair, "instruction": text, "annotator": who, "preference": 1}
+        for text, who in (("A?", "human_1"), ("A?", "gpt"), ("B?", "gpt"))
+    ]
+    log = read(rows)
+    [(item, texts)] = log.texts.rows()
+    assert item in set(log.ratings.filter("human")["item"])
+    assert json.loads(texts) == {"question": "A?", "anchor": "Red.", "target": "Blue."}
+    monkeypatch.setattr(formats, "MOST_WITH_TEXTS", 2)
+    assert read(rows).texts.is_empty()
 
 
 def test_an_array_is_read_like_lines(tmp_path: Path) -> None:
