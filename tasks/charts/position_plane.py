@@ -27,7 +27,8 @@ Point = dict[str, Any]
         "slot wins if the verdicts differ, above 0 the first as in the position gap (the "
         "statistic preference_fairness has the opposite sign, as published). Lines "
         "are 95 % intervals. A judge without position bias lies at the right end near 0. "
-        "The grey corners are impossible. Verdicts can differ because of noise, not only "
+        "The grey corners are impossible; an interval may reach into them, as it is about one "
+        "axis, whatever the value on the other. Verdicts can differ because of noise, not only "
         "because of position bias."
     ),
 )

@@ -27,7 +27,9 @@ MOST_TICKS = 8
         "is its 95 % interval. Judges that share a letter do not differ significantly on "
         "these samples (Holm, .05). The section 'Which judges differ' compares two judges "
         "on all samples that they share, so its results can differ. A rank with a long "
-        "line is uncertain, and the order of judges that share a letter may be noise."
+        "line is uncertain, and the order of judges that share a letter may be noise. "
+        "Letters can be out of order: judges moved equally far in opposite directions can "
+        "differ significantly."
     ),
 )
 def ranks(rankings: DataFrame[Rankings]) -> list[Spec]:

@@ -67,6 +67,16 @@ def test_docstring_example(make_shifts: Make, kind: str, expected: list[int]) ->
     assert sorted(tiers) == sorted(f"{j}{t}" for j, t in zip(order, "abc", strict=True))
 
 
+def test_letters_tell_directions_apart_which_ranks_do_not(make_shifts: Make) -> None:
+    # Rank 3 alone is moved toward the anchor: it shares a letter with the best only.
+    means = {"best": 0.0, "up": 0.1, "down": -0.11, "up more": 0.12}
+    shifts = {judge: noisy(mean, n) for n, (judge, mean) in enumerate(means.items())}
+    frame = study(make_shifts, {"best": [0.5, -0.5] * 30, **{j: shifts[j] for j in [*means][1:]}})
+    assert [rows_of(frame)[judge]["estimate"] for judge in means] == [1, 2, 3, 4]
+    tiers = [*rows_of(frame, "tier")]
+    assert sorted(tiers) == ["besta", "bestb", "downb", "up morea", "upa"]
+
+
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1, max_size=8))
 def test_ranks_like_scipy(values: list[list[int]]) -> None:
     table = np.array(values, float)
