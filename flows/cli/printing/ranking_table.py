@@ -67,10 +67,10 @@ COLUMNS = (
 )
 LEGEND = (
     "rank: 1 is the judge that the perturbation moves least (for a flaw: that moves furthest away "
-    "from the flawed answer). tier: judges that share a letter do not differ significantly; letters "
-    "can be out of order, as judges moved equally far in opposite directions can differ. Ranks and "
-    "tiers use the samples that all ranked judges share (for a person, those shared with all "
-    "models); the other columns use all samples of the judge. Brackets: 95 % intervals."
+    "from the flawed answer). tier: judges that share a letter do not differ significantly; "
+    "letters can be out of order, as judges moved equally far in opposite directions can differ. "
+    "Ranks and tiers use the samples that all ranked judges share (for a person, those shared with "
+    "all models); the other columns use all samples of the judge. Brackets: 95 % intervals."
 )
 AT_RANDOM = (
     " at random (N): exact ASR of a judge that votes at random, with N votes per pair; its shift "
