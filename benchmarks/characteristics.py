@@ -43,7 +43,7 @@ from studies import (
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import exclude
 from tasks.inference.bootstrap import formulas_only
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 BATCH = 250

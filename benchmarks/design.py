@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.results import counted_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 BATCH = 250

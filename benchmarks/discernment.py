@@ -11,7 +11,7 @@ from tasks.conclude import conclude
 from tasks.conclusions.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import counted_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 FLAWS = ("factual_error", "gender_bias")

@@ -18,7 +18,8 @@ from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
 from tasks.kit.defaults import BUDGET, DEFAULTS
 from tasks.results import counted_votes
-from tasks.simulation.judge import Traits, probabilities
+from tasks.simulation.judge import probabilities
+from tasks.simulation.traits import Traits
 
 NIGHTS_OF_A_MONTH = 30
 JUDGES, PERTURBATIONS = 6, 10

@@ -20,7 +20,7 @@ from schemas.results import Estimates
 from tasks.conclude import conclude
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import counted_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 BATCH = 50

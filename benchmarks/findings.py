@@ -25,7 +25,7 @@ from tasks.conclude import conclude
 from tasks.conclusions.position_bias import position_findings
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import counted_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS, with_floors
 
 BATCH = 100

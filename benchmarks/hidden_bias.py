@@ -17,7 +17,7 @@ from tasks import conclude
 from tasks.conclusions import cautions
 from tasks.conclusions.cautions import worst_cases
 from tasks.inference import bootstrap
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS, with_floors
 
 TRAITS = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)

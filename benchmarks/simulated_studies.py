@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import ARMS, CHOICES, SIDES, VoteLog
-from tasks.simulation.judge import Traits, probabilities
+from tasks.simulation.judge import probabilities
+from tasks.simulation.traits import Traits
 
 Kind = Literal["promote", "detract"]
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ import polars as pl
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.results import Estimates
 from tasks.results import counted_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 WANTED: list[str] = []

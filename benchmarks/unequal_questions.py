@@ -26,7 +26,7 @@ from benchmarks.simulated_studies import simulate
 from tasks.counting.arms import mean_shift
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import why_not_enough
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 
 DESIGNS: dict[str, tuple[int, ...]] = {
     "100, 50, 20, nine of 5": (100, 50, 20, *(5,) * 9),

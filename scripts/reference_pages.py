@@ -38,6 +38,7 @@ from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, Judge, Provider
 from tasks.readers.formats import FORMATS
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS, Statistic
 from warehouse.descriptions import picked_columns
 from warehouse.store import Warehouse
@@ -149,6 +150,17 @@ def providers() -> str:
         _table(heads, fields[Provider]),
         "## Keys of a table `[judges.NAME]`",
         _table(heads, fields[Judge]),
+        "## Traits of simulated judges",
+        "Keys of the table `[judges.NAME.params.traits]`, where `[provider]` has "
+        "`simulated = true`. The [formula](methods.md#13-simulated-judge) has most of these names. "
+        "How to make one: [simulated judges](../how-to/simulated-judges.md).",
+        _table(
+            ("trait", "type", "allowed", "default", "meaning"),
+            [
+                (f"`{name}`", _type(field), _allowed(field), _default(field), text)
+                for name, field, text in _fields(Traits)
+            ],
+        ),
     )
 
 
@@ -376,6 +388,18 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, str]]:
             texts |= _attribute_docstrings(kind)
     for name, field in model.model_fields.items():
         yield name, field, " ".join(texts.get(name, "").split("\n\n")[0].split())
+
+
+def _allowed(field: FieldInfo) -> str:
+    """Return the limits of a number."""
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    limits = [
+        f"{words[name]} {getattr(limit, name):g}"
+        for limit in field.metadata
+        for name in words
+        if hasattr(limit, name)
+    ]
+    return ", ".join(limits)
 
 
 def _attribute_docstrings(model: type[BaseModel]) -> dict[str, str]:

@@ -195,7 +195,7 @@ def askings(
         messages = _messages(prompt, pair, ballot["shown_first"], judge.system)
         params = {**prompt.params, **_seed(judge, ballot["repeat"])}
         if PROVIDERS[judge.provider].provider.simulated:
-            params |= _shown(prompt, ballot, pair)
+            params |= {"wave": ballot["wave"], **_shown(prompt, ballot, pair)}
         yield ballot, messages, params
 
 

@@ -109,6 +109,7 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         # Files that a command or a library writes are readable by the user alone.
         mask = os.umask(0o077)
+        told = ""
         try:
             with sigterm_interrupts(), errors_in_a_line():
                 return command(*args, **options)
@@ -118,23 +119,29 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
                 err=True,
             )
             exit_now(143 if isinstance(stop, Terminated) else 130)
+        except SystemExit as end:
+            told = str(end.__context__ or "")
+            raise
         finally:
             os.umask(mask)
-            warn_of_ignored_files()
+            warn_of_ignored_files(told)
 
     return run
 
 
-def warn_of_ignored_files() -> None:
-    """Write a line for each file of the user's own folder that was read and cannot be used."""
-    for problem in ignored_files():
+def warn_of_ignored_files(told: str = "") -> None:
+    """Write a line for each file of the user's own folder that was read and cannot be used.
+
+    Problems that the error ``told`` names are left out.
+    """
+    for problem in ignored_files(told):
         click.echo(f"voirdire: {problem}", err=True)
 
 
-def ignored_files() -> list[str]:
+def ignored_files(told: str = "") -> list[str]:
     """Return the problem of each file of the user's own folder that was read and cannot be used.
 
-    Studies are not among them: `voirdire list` and `voirdire serve` name those. A catalogue that
+    Problems that the error ``told`` names are left out. Studies are not among them: `voirdire list` and `voirdire serve` name those. A catalogue that
     no command has loaded has ignored nothing.
     """
     loaded: Iterator[Any] = (
@@ -145,6 +152,7 @@ def ignored_files() -> list[str]:
         for catalogue in loaded
         if catalogue
         for problem in catalogue.ignored.values()
+        if problem not in told
     ]
 
 

@@ -307,13 +307,21 @@ def _files(folder: Path | None, *suffixes: str) -> dict[str, Path]:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def entry(model: type[Model], place: str, table: object, hint: str = "", **given: Any) -> Model:
+def entry(
+    model: type[Model],
+    place: str,
+    table: object,
+    hint: str = "",
+    *,
+    show_values: bool = False,
+    **given: Any,
+) -> Model:
     """Validate a TOML table as a ``model``; ``given`` are fields that come from elsewhere.
 
     Raises
     ------
     ValueError
-        With all problems of the table; values are not repeated, as they may be secrets.
+        With all problems of the table. Values may be secrets, so only ``show_values`` repeats them.
     """
     if not isinstance(table, dict):
         raise ValueError(f"{place} must be a table.")  # noqa: TRY004 - read like any other error
@@ -326,7 +334,8 @@ def entry(model: type[Model], place: str, table: object, hint: str = "", **given
     try:
         made = model(**{k: v for k, v in table.items() if k in allowed}, **given)
     except ValidationError as error:
-        problems += [_problem(model, place, each) for each in error.errors(include_input=False)]
+        found = error.errors(include_input=show_values)
+        problems += [_problem(model, place, each) for each in found]
     if problems:
         raise ValueError(" ".join(problems))
     return made
@@ -372,6 +381,10 @@ def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
     }
 
 
+KEY = "[key]"
+"""Last part of a place where pydantic refuses a key instead of its value."""
+
+
 def _problem(model: type[BaseModel], place: str, error: Any) -> str:
     path = [str(part) for part in error["loc"]]
     if error["type"] == "extra_forbidden":
@@ -383,7 +396,10 @@ def _problem(model: type[BaseModel], place: str, error: Any) -> str:
     if not path:
         return f"{place}: {said}."
     where = "the key" if place == "the file" else place
-    return f"{where} {'.'.join(path)}: {said}."
+    # The key of a table is its own value.
+    value = f" = {error['input']!r:.40}" if "input" in error and path[-1] != KEY else ""
+    name = ".".join(part for part in path if part != KEY)
+    return f"{where} {name}{value}: {said}."
 
 
 def _nested_model(model: type[BaseModel], path: list[str]) -> type[BaseModel]:

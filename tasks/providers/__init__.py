@@ -13,6 +13,7 @@ from schemas.keys import PEOPLE
 from tasks.engine.provider_checks import refuse_params, refuse_secrets
 from tasks.kit.catalogue import Catalogue, entry, read_toml, require_tables, tables
 from tasks.kit.home import own_folder
+from tasks.simulation.traits import read_traits
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers (litellm's names) for which litellm can create, read and list batches of chats."""
@@ -155,6 +156,13 @@ class ProviderFile(BaseModel):
     judges: dict[str, Judge]
 
 
+TRAITS = "traits"
+"""Parameter of a simulated judge that holds its formula's parameters."""
+UNSIMULATED = (
+    "params.traits is a parameter of simulated judges only. Remove it, or set simulated = true "
+    "under [provider]."
+)
+FREE_OF_CHARGE = "a simulated judge is a formula and costs nothing. Remove this key."
 HINT = " Parameters of the model belong in params."
 
 
@@ -170,7 +178,23 @@ def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     for judge in judges.values():
         _require_batches(judge)
     provider = entry(Provider, "[provider]", data.get("provider", {}))
+    if problems := [text for judge in judges.values() if (text := _unfit(judge, provider))]:
+        raise ValueError(" ".join(problems))
     return ProviderFile(provider=provider, judges=judges)
+
+
+def _unfit(judge: Judge, provider: Provider) -> str:
+    """Say why a judge does not suit a provider that simulates, or one that does not."""
+    place = f"[judges.{judge.judge.split('/', 1)[1]}]"
+    if not provider.simulated:
+        return f"{place} {UNSIMULATED}" if TRAITS in judge.params else ""
+    if judge.usd_per_million:
+        return f"{place} usd_per_million: {FREE_OF_CHARGE}"
+    try:
+        read_traits(f"{place} params.{TRAITS}", judge.params.get(TRAITS))
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _judges(data: dict[str, Any]) -> dict[str, Any]:

@@ -16,14 +16,8 @@ from typing import Any
 from tasks.judging.rating_parser import Grading, Scale, Value
 from tasks.kit.random_numbers import normal, pick, uniform
 from tasks.rewriting.words import words
-from tasks.simulation.judge import (
-    MALFORMED_RATINGS,
-    WHO,
-    Traits,
-    latent_quality,
-    prompt_digest,
-    worded,
-)
+from tasks.simulation.judge import MALFORMED_RATINGS, WHO, latent_quality, prompt_digest, worded
+from tasks.simulation.traits import Traits
 
 USUAL_LENGTH = 500
 """Characters of an answer whose length counts neither for nor against it."""

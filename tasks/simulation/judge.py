@@ -13,9 +13,7 @@ from collections import deque
 from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tasks.engine.journal import Reply
 from tasks.kit.catalogue import read_toml
@@ -23,6 +21,8 @@ from tasks.kit.random_numbers import normal, pick, uniform
 from tasks.prompts import MARK_DIGITS
 from tasks.providers import Judge
 from tasks.rewriting.plain_content import canonical, features
+from tasks.rewriting.words import plain, sentences, words
+from tasks.simulation.traits import Feature, Traits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 else:
     Numbers = TypeVar("Numbers")
-from tasks.rewriting.words import plain, sentences, words
 
-Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
 KEYS = Path(__file__).parents[1] / "datasets" / "_bloom"
 ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender_bias"}
 """Field of a bundled question -> the feature that its replacements make."""
@@ -66,61 +64,6 @@ MALFORMED_RATINGS = (
 )
 
 
-def _not_tiny(temperature: float) -> float:
-    if 0 < temperature < 0.01:
-        raise ValueError(f"temperature {temperature} must be 0 or at least 0.01.")
-    return temperature
-
-
-class Traits(BaseModel):
-    """Parameters of a simulated judge, in logits unless stated."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    omega: float = Field(default=0, ge=0)
-    """Standard deviation of the gap of quality between two answers."""
-    nu: float = Field(default=0, ge=0, le=100)
-    """Weight of a tie: its chance is nu / (2 + nu) between equal answers."""
-    kappa: float = 0
-    """Favours the first slot."""
-    psi: float = Field(default=0, ge=0)
-    """Standard deviation of the noise of a prompt, shared by its repeats."""
-    upsilon: float = Field(default=0, ge=0)
-    """Standard deviation of an effect between answers."""
-    pi: float = Field(default=1, ge=0, le=1)
-    """Chance that a feature of an answer is noticed at all."""
-    lam: float = 0
-    """Per unit of the log ratio of lengths in characters."""
-    temperature: Annotated[float, AfterValidator(_not_tiny)] = Field(default=1, ge=0, le=100)
-    lapse: float = Field(default=0, ge=0, le=1)
-    """Chance of a vote drawn from the three choices alike."""
-    iota: float = Field(default=0, ge=0, le=1)
-    """Chance of a reply without a readable verdict."""
-    seed: int = 0
-    uniform: bool = False
-    """Draw every vote from the three choices alike: the random judge."""
-    sham_taste: float = 0
-    """Effect of filler or odd spacing in an answer: shams have such, and so may other answers."""
-    effects: dict[Feature, float] = {}
-    """Feature of an answer -> its mean effect on the odds of that answer."""
-    slope: float = Field(default=0.1, ge=0)
-    """Of ratings of single answers: share of the scale's width per logit of quality."""
-    leniency: float = 0
-    """Share of the scale's width that is added to each rating."""
-    grade_noise: float = Field(default=0.05, ge=0)
-    """Standard deviation of the noise of each rating, as a share of the scale's width."""
-    ceiling: float = Field(default=1, gt=0, le=1)
-    """Highest grade that is given, as a share of the scale's width."""
-    pass_at: float = 0.5
-    """Share of the scale's width from which on an answer passes, or gets a label."""
-    reference_weight: float = 0
-    """Logits for all of the reference's long words, if the prompt shows a reference answer."""
-    wordings: dict[str, float] = {}
-    """Text in the system message -> logits it adds to a rated answer, or to the second slot."""
-    mention: float = 0
-    """Logits for a label whose words are all in the answer, if the prompt asks for labels."""
-
-
 class Shares(NamedTuple):
     """Chances of the three choices, apart from malformed replies."""
 
@@ -146,41 +89,38 @@ class _Features(NamedTuple):
 
 def simulated_reply(judge: Judge, messages: list[dict[str, str]], params: dict[str, Any]) -> Reply:
     """Return the reply of a simulated judge to a request; its tokens are words."""
-    traits = _traits(json.dumps(params["traits"], sort_keys=True))
+    traits = _traits(json.dumps(params["traits"], sort_keys=True), params.get("wave", ""))
     # A prompt of the user's own comes with the texts that it shows and the replies it asks for.
     shown = params.get("shown") or {"texts": (), "replies": {}}
     if "grading" in shown:
         # Imports this module.
         from tasks.simulation.grading import rate
 
-        return _priced(judge, messages, rate(messages, traits, params["seed"], shown))
+        return _reply(judge, messages, rate(messages, traits, params["seed"], shown))
     texts = PairText(*shown["texts"]) if shown["texts"] else None
     text = answer(messages, traits, params["seed"], texts)
     if shown["replies"]:
         text = shown["replies"].get(text.partition(" [[")[2].rstrip("]"), text)
     elif form := params.get("response_format"):
         text = _as_object(text, form["json_schema"]["schema"]["required"])
-    return _priced(judge, messages, text)
+    return _reply(judge, messages, text)
 
 
-def _priced(judge: Judge, messages: list[dict[str, str]], text: str) -> Reply:
-    """Return a reply with its tokens, which are words, and its price."""
-    prompt = sum(len(message["content"].split()) for message in messages)
-    completion = len(text.split())
-    price = judge.usd_per_million
+def _reply(judge: Judge, messages: list[dict[str, str]], text: str) -> Reply:
+    """Return a reply with its tokens, which are words."""
     return Reply(
         text=text,
         model=judge.model,
         finish_reason="stop",
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cost_usd=price.cost(prompt, completion) if price else 0.0,
+        prompt_tokens=sum(len(message["content"].split()) for message in messages),
+        completion_tokens=len(text.split()),
+        cost_usd=0.0,
     )
 
 
 @lru_cache
-def _traits(text: str) -> Traits:
-    return Traits(**json.loads(text))
+def _traits(text: str, wave: str) -> Traits:
+    return Traits(**json.loads(text)).in_wave(wave)
 
 
 def answer_json(

@@ -9,7 +9,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, measure, tally_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 ITEMS, VOTES = 20_000, 6

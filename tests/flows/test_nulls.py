@@ -27,7 +27,7 @@ from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.reporting.comparison_rows import all_rows
 from tasks.results import conclusions_of, results_of_file
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from warehouse.store import Saving, Warehouse
 
 pytestmark = pytest.mark.charts

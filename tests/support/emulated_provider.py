@@ -14,7 +14,8 @@ from pydantic import Field
 
 from tasks.simulation import emulator
 from tasks.simulation.emulator import Emulator, error_body
-from tasks.simulation.judge import Traits, answer
+from tasks.simulation.judge import answer
+from tasks.simulation.traits import Traits
 
 
 class Behaviour(emulator.Behaviour):

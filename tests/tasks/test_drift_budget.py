@@ -9,7 +9,8 @@ from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
-from tasks.simulation.judge import Traits, probabilities
+from tasks.simulation.judge import probabilities
+from tasks.simulation.traits import Traits
 
 pytestmark = pytest.mark.slow
 

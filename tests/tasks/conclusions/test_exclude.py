@@ -9,7 +9,7 @@ from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.aggregate import count_votes, measure
 from tasks.conclusions.exclusions import exclude, kept
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 20}

@@ -16,7 +16,8 @@ from tasks.engine.queue import Engine
 from tasks.judge import vote_row
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, Judge, Provider, UsdPerMillion, provider_of
-from tasks.simulation.judge import Traits, answer
+from tasks.simulation.judge import answer
+from tasks.simulation.traits import Traits
 
 # litellm and what it builds on warn about each other, which is not ours to mend
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -5,7 +5,8 @@ import pytest
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT
 from tasks.providers import JUDGES
-from tasks.simulation.judge import Traits, answer, answer_json
+from tasks.simulation.judge import answer, answer_json
+from tasks.simulation.traits import Traits
 
 PROMPT = PROMPTS["pair_json_v1"]
 

@@ -5,7 +5,8 @@ from tasks.judge import vote_row
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT, VERDICT_ONLY
 from tasks.providers import JUDGES
-from tasks.simulation.judge import Traits, answer, answer_json, read_prompt
+from tasks.simulation.judge import answer, answer_json, read_prompt
+from tasks.simulation.traits import Traits
 
 PROMPT = PROMPTS["pair_verdict_v1"]
 LONGER = PROMPTS["pair_json_v1"]

@@ -12,7 +12,8 @@ from benchmarks.simulated_studies import PRESETS
 from tasks.judging.verdict_parser import parse
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, provider_of
-from tasks.simulation.judge import MALFORMED, WHO, PairText, Traits, answer, gap, read_prompt
+from tasks.simulation.judge import MALFORMED, WHO, PairText, answer, gap, read_prompt
+from tasks.simulation.traits import Traits
 
 ROOT = Path(__file__).parents[3]
 PROMPT = PROMPTS["pair_v1"]

@@ -189,6 +189,48 @@ def test_what_a_file_does_not_take_is_named(data: dict[str, Any], said: str) -> 
     assert "pydantic" not in str(refused.value)
 
 
+KNOWN = "Known: omega, nu, kappa, "
+
+
+@pytest.mark.parametrize(
+    ("traits", "said"),
+    [
+        ({"kapa": 1}, f"[judges.b] params.traits has no key 'kapa'. Did you mean 'kappa'? {KNOWN}"),
+        ({"omega": -1}, "[judges.b] params.traits omega = -1: Input should be greater than or eq"),
+        ({"omega": "high"}, "[judges.b] params.traits omega = 'high': Input should be a valid num"),
+        ({"temperature": 0.001}, "temperature = 0.001: temperature 0.001 must be 0 or at least"),
+        (
+            {"nu": 200, "pi": 2},
+            "params.traits pi = 2: Input should be less than or equal to 1.",
+        ),
+        ({"effects": {"gloss": 1}}, "effects.gloss: Input should be 'reference', 'beauty', 'paddi"),
+        ({"effects": {"beauty": "x"}}, "effects.beauty = 'x': Input should be a valid number"),
+        ({"waves": {"n2": {"kapa": 1}}}, "waves.n2 has no key 'kapa'. Did you mean 'kappa'?"),
+        ({"waves": {"n2": {"pi": 3}}}, "waves.n2 pi = 3: Input should be less than or equal to 1."),
+        ({"waves": {"n2": {"waves": {}}}}, f"waves.n2 has no key 'waves'. {KNOWN}"),
+        (None, "[judges.b] params.traits must be a table."),
+    ],
+)
+def test_traits_are_checked_when_the_file_is_read(traits: Any, said: str) -> None:
+    params = {} if traits is None else {"traits": traits}
+    judges = {
+        "a": {"model": "offline/a", "params": {"traits": {}}},
+        "b": {"model": "offline/b", "params": params},
+    }
+    with pytest.raises(ValueError, match=r"docs/reference/providers\.md") as refused:
+        _parse("sim", {"provider": {"simulated": True}, "judges": judges})
+    assert said in str(refused.value)
+
+
+def test_simulated_judges_have_no_price_and_others_no_traits() -> None:
+    judge = {"model": "offline/a", "params": {"traits": {}}}
+    priced = judge | {"usd_per_million": {"prompt": 0, "completion": 0}}
+    with pytest.raises(ValueError, match=r"\[judges.a\] usd_per_million: .* costs nothing"):
+        _parse("sim", {"provider": {"simulated": True}, "judges": {"a": priced}})
+    with pytest.raises(ValueError, match=r"\[judges.a\] params.traits .* set simulated = true"):
+        _parse("sim", {"judges": {"a": judge}})
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -8,7 +8,8 @@ import pytest
 from tasks.datasets import DATASETS
 from tasks.perturb import perturb
 from tasks.prompts import PROMPTS
-from tasks.simulation.judge import Traits, shares
+from tasks.simulation.judge import shares
+from tasks.simulation.traits import Traits
 
 FEATURES = {
     "fake_reference": "reference",

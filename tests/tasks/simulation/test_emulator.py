@@ -12,7 +12,7 @@ from emulated_provider import Behaviour, EmulatedProvider
 from tasks.prompts import PROMPTS
 from tasks.simulation import emulator
 from tasks.simulation.emulator import main
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 
 
 @pytest.mark.parametrize("fault", ["bsy=.1", "busy", "busy=2", "busy=x", "=.1"])

@@ -1,6 +1,7 @@
 import pytest
 
-from tasks.simulation.judge import PairText, Traits, gap, has_filler
+from tasks.simulation.judge import PairText, gap, has_filler
+from tasks.simulation.traits import Traits
 
 QUESTION = "Why do leaves fall in autumn?"
 ANSWER = "Trees save water in winter. So their leaves fall when days get short."

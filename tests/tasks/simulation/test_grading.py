@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tasks.judging.rating_parser import Scale
 from tasks.prompts import PROMPTS, Prompt
 from tasks.simulation.grading import answer_quality, grade_at, rate
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 
 POINTWISE = [name for name in PROMPTS if PROMPTS[name].pointwise]
 STEADY = Traits(grade_noise=0)

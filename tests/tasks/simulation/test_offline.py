@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from tasks.judging.verdict_parser import parse
 from tasks.perturbations import PERTURBATIONS, Item
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES
-from tasks.simulation.judge import PairText, Traits, answer, gap, probabilities, shares
+from tasks.providers import JUDGES, Judge
+from tasks.simulation.judge import PairText, answer, gap, probabilities, shares, simulated_reply
+from tasks.simulation.traits import Traits
 
 ROOT = Path(__file__).parents[3]
 PROMPT = PROMPTS["pair_v1"]
@@ -137,7 +138,8 @@ def test_replies_do_not_depend_on_the_order_of_calls() -> None:
     backward = [answer(m, CARELESS, repeat) for m, repeat in reversed(calls)]
     assert forward == backward[::-1]
     script = (
-        "import json, sys; from tasks.simulation.judge import Traits, answer;"
+        "import json, sys; from tasks.simulation.judge import answer;"
+        "from tasks.simulation.traits import Traits;"
         "m, t, r = json.load(sys.stdin); print(answer(m, Traits(**t), r))"
     )
     other_process = subprocess.run(
@@ -296,3 +298,19 @@ def test_the_random_judge_is_uniform() -> None:
     assert counts.keys() == {"first", "second", "tie"}
     # Chi-square with 2 degrees of freedom: 9.21 is passed once in 100 seeds.
     assert sum((count - 240) ** 2 / 240 for count in counts.values()) < 9.21
+
+
+def test_a_judge_changes_only_in_the_waves_that_it_names() -> None:
+    judge = JUDGES["offline/fair"]
+    traits = judge.params["traits"]
+    waves = {"changed": {"kappa": 100.0}}
+    changing = judge.model_copy(update={"params": {"traits": {**traits, "waves": waves}}})
+    asked = [PROMPT.messages(e["question"], e["anchor"], e["target"]) for e in BUNDLED[:20]]
+
+    def replies(of: Judge, wave: str) -> list[str]:
+        return [
+            simulated_reply(of, each, {**of.params, "seed": 0, "wave": wave}).text for each in asked
+        ]
+
+    assert replies(changing, "before") == replies(changing, "") == replies(judge, "changed")
+    assert {parse(text) for text in replies(changing, "changed")} == {"first"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics.asr import asr
 from tasks.statistics.attrition import attrition
 

@@ -12,7 +12,7 @@ from scipy import stats
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics.excess_conflict import excess_conflict
 
 Make = Callable[..., Any]

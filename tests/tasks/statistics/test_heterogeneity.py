@@ -11,7 +11,7 @@ from benchmarks.simulated_studies import simulate
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.permutation import FLIP_SEED
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics.heterogeneity import heterogeneity
 from tasks.statistics.mps_sham import mps_sham
 

@@ -13,7 +13,7 @@ from benchmarks.simulated_studies import PRESETS, simulate
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics.los import los
 
 Make = Callable[..., Any]

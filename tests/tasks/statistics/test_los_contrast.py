@@ -13,7 +13,7 @@ from scipy import stats
 from benchmarks.simulated_studies import simulate
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics.los import los
 from tasks.statistics.los_contrast import los_contrast
 

@@ -14,7 +14,7 @@ from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.inference.bootstrap import formulas_only
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics.position_effect import position_effect
 
 Make = Callable[..., Any]

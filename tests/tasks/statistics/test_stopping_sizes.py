@@ -6,7 +6,7 @@ import pytest
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes, match_groups, tally_votes
-from tasks.simulation.judge import Traits
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 STUDIES, ITEMS = 250, 142

@@ -1,0 +1,65 @@
+"""Simulated judges of the user's own, as a user makes and mends them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.judging import Votes
+from warehouse.store import Warehouse
+
+Voirdire = Callable[..., Any]
+FILE = """
+[provider]
+simulated = true
+
+[judges.steady]
+model = "offline/steady"
+params = { traits = { seed = 11, omega = 1.5 } }
+
+[judges.shiny]
+model = "offline/shiny"
+params = { traits = { seed = 12, omega = 1.5, efects = { reference = 1.0 } } }
+"""
+SMALL = ("--limit", "2", "--votes", "2", "--perturbation", "fake_reference", "--name", "small")
+
+
+@pytest.fixture
+def own_file(tmp_path: Path) -> Path:
+    """The provider file ``sim.toml`` of the user's own folder."""
+    file = tmp_path / "voirdire" / "providers" / "sim.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(FILE)
+    return file
+
+
+@pytest.mark.parametrize("command", ["plan", "audit"])
+@pytest.mark.parametrize("judge", ["sim/steady", "sim/shiny"])
+def test_a_misspelt_trait_stops_every_judge_of_the_file_before_anything_is_asked(
+    voirdire: Voirdire, warehouse: Warehouse, own_file: Path, command: str, judge: str
+) -> None:
+    done = voirdire(command, "--judge", judge, *SMALL)
+    assert (done.returncode, done.stdout) == (2, "")
+    told = " ".join(done.stderr.split())
+    assert f"the provider 'sim' of {own_file} cannot be used: sim.toml is not a provider" in told
+    assert "[judges.shiny] params.traits has no key 'efects'. Did you mean 'effects'?" in told
+    assert told.count("efects") == 1
+    assert not warehouse.path.exists()
+
+
+@pytest.mark.served
+def test_a_judge_changes_in_the_waves_that_its_file_names(
+    voirdire: Voirdire, warehouse: Warehouse, own_file: Path
+) -> None:
+    table = FILE.replace("omega = 1.5 }", "omega = 1.5, waves = { after = { iota = 1.0 } } }")
+    own_file.write_text(table.replace("efects", "effects"))
+    for wave in ("before", "after"):
+        done = voirdire("audit", "--judge", "sim/steady", *SMALL, "--wave", wave)
+        assert done.returncode in {0, 3}, done.stderr
+    choices = warehouse.query(
+        "select wave, choice = 'invalid' as invalid, count(*) from votes "
+        "join ballots using (ballot_id) group by all order by all"
+    )
+    assert [row[:2] for row in choices.rows()] == [("after", True), ("before", False)]
+    assert warehouse.read(Votes)["cost_usd"].sum() == 0
