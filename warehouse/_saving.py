@@ -8,6 +8,7 @@ import polars as pl
 
 from schemas.arrow import lend
 from schemas.frame import Fact, Frame, Result
+from schemas.judging import Judges
 from warehouse._ddl import added_columns
 
 
@@ -48,6 +49,8 @@ def save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study:
         connection.execute(f"delete from {place.table} where study = ? and ({part})", [study])
         source = "incoming"
     elif issubclass(model, Fact):
+        if model is Judges:
+            _delete_unasked(connection, columns, run)
         if not first_wins:
             _check_unchanged(connection, place.table, place.key, columns)
         source = f"incoming anti join {place.table} using ({using})"
@@ -79,6 +82,25 @@ def _column_in(table: str, column: str) -> str:
     return "question_id" if table == "questions" else column
 
 
+def _delete_unasked(connection: duckdb.DuckDBPyConnection, columns: list[str], run: str) -> None:
+    """Delete judges that have other content now and nothing rests on, with their ballots.
+
+    Votes, batches and other runs that are running keep a judge from being deleted.
+    """
+    differs = " or ".join(f"i.{c} is distinct from j.{c}" for c in columns)
+    unasked = connection.execute(
+        f"select judge from incoming i join judges j using (judge) where ({differs}) "
+        "and not exists (from ballots b where b.judge = j.judge and (ballot_id in "
+        "(select ballot_id from votes) or ballot_id in (select ballot_id from batched_ballots))) "
+        "and not exists (from runs r where r.state = 'running' and r.run <> $run "
+        "and contains(r.parameters, to_json(judge)))",
+        {"run": run},
+    ).fetchall()
+    names = {"names": [judge for (judge,) in unasked]}
+    for table in ("ballots", "judges"):
+        connection.execute(f"delete from {table} where judge in (select unnest($names))", names)
+
+
 OF_DATA = (
     ": another question_id for each changed row of a file of your own, or another name for the "
     "file, after which the dataset is named"
@@ -92,6 +114,10 @@ NEW_NAMES = {
     "answers": OF_DATA,
     "perturbations": OF_PERTURBATION,
     "perturbed_answers": OF_PERTURBATION,
+    "judges": (
+        ": rename its table [judges.NAME] in the provider file. It has votes, or a run is asking "
+        "it, under its earlier definition"
+    ),
 }
 """Table -> how a new version of its rows gets a name."""
 

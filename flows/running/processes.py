@@ -141,8 +141,8 @@ def warn_of_ignored_files(told: str = "") -> None:
 def ignored_files(told: str = "") -> list[str]:
     """Return the problem of each file of the user's own folder that was read and cannot be used.
 
-    Problems that the error ``told`` names are left out. Studies are not among them: `voirdire list` and `voirdire serve` name those. A catalogue that
-    no command has loaded has ignored nothing.
+    Problems that the error ``told`` names are left out. Studies are not among them: `voirdire list`
+    and `voirdire serve` name those. A catalogue that no command has loaded has ignored nothing.
     """
     loaded: Iterator[Any] = (
         getattr(sys.modules.get(module), name, None) for module, name in CATALOGUES.items()

@@ -10,7 +10,7 @@ from schemas.curation import Answers, Perturbations, Questions
 from schemas.frame import FrameError
 from schemas.judging import Ballots, Judges, Votes
 from schemas.results import Estimates, Findings
-from schemas.runs import Runs
+from schemas.runs import BatchedBallots, Runs
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
@@ -91,6 +91,35 @@ def test_a_changed_perturbation_may_keep_its_name(warehouse: Warehouse) -> None:
         raised.value
     )
     assert "and raise `recipe` in its decorator (docs/how-to/extend.md)" in str(raised.value)
+
+
+def test_a_judge_without_votes_may_be_corrected(stocked: Warehouse, make: Make) -> None:
+    new, asked = {"judge": "desk/new"}, {"judge": "desk/new", "ballot_id": "b2"}
+    stocked.save([make(Judges, new), make(Ballots, asked)], run="r2")
+    corrected = make(Judges, {**new, "params": '{"temperature": 0}'})
+    assert stocked.save([corrected, make(Ballots, {**asked, "ballot_id": "b3"})], run="r3") == 2
+    ballots = stocked.query("select judge, ballot_id from ballots order by all").rows()
+    assert ballots == [("desk/new", "b3"), ("offline/honest", "b1")]
+    assert stocked.read(Judges).filter(judge="desk/new").equals(corrected.frame)
+
+
+@pytest.mark.parametrize("reason", ["a vote", "a batch", "a run"])
+def test_a_judge_that_something_rests_on_keeps_its_definition(
+    stocked: Warehouse, make: Make, reason: str
+) -> None:
+    new, asked = {"judge": "desk/new"}, {"judge": "desk/new", "ballot_id": "b2"}
+    stocked.save([make(Judges, new), make(Ballots, asked)], run="r2")
+    if reason == "a vote":
+        stocked.save([make(Votes, {"ballot_id": "b2"})], run="r2")
+    elif reason == "a batch":
+        batched = pl.DataFrame({"batch": ["x"], "ballot_id": ["b2"]})
+        stocked.save([Saving(BatchedBallots, BatchedBallots.of(batched))], run="r2")
+    else:
+        stocked.start_run({**RUN, "run": "r2", "parameters": '{"judges":["desk/new"]}'})
+    corrected = make(Judges, {**new, "params": '{"temperature": 0}'})
+    with pytest.raises(WarehouseError, match=r"rename its table \[judges.NAME\]"):
+        stocked.save([corrected], run="r3")
+    assert stocked.read(Ballots).height == 2
 
 
 def test_a_refusal_undoes_the_whole_transaction(stocked: Warehouse, make: Make) -> None:

@@ -1,4 +1,4 @@
-"""Simulated judges of the user's own, as a user makes and mends them."""
+"""Judges of the user's own files, as a user makes and corrects them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.judging import Votes
+from schemas.judging import Ballots, Votes
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -63,3 +63,25 @@ def test_a_judge_changes_in_the_waves_that_its_file_names(
     )
     assert [row[:2] for row in choices.rows()] == [("after", True), ("before", False)]
     assert warehouse.read(Votes)["cost_usd"].sum() == 0
+
+
+@pytest.mark.served
+def test_a_judge_may_be_corrected_until_it_has_votes(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    audit = ("audit", "--judge", "emu/one", *SMALL)
+    right, emulated.base = emulated.base, "http://127.0.0.1:9/v1"
+    emulated.provider(attempts=1)
+    assert voirdire(*audit).returncode in {1, 3}
+    assert warehouse.read(Votes).is_empty()
+    emulated.base = right
+    emulated.provider('system = "Be strict."')
+    done = voirdire(*audit)
+    assert done.returncode in {0, 3}, done.stderr
+    assert warehouse.read(Votes).height == warehouse.read(Ballots).height > 0
+    emulated.provider('system = "Be kind."')
+    done = voirdire(*audit)
+    assert done.returncode != 0
+    told = " ".join(done.stderr.split())
+    assert "judges (judge) emu/one is there already with other content" in told
+    assert "rename its table [judges.NAME] in the provider file" in told
