@@ -37,6 +37,7 @@ BROWSE_PORT = 8760
 @click.argument("study", default="quick", shell_complete=complete_studies)
 @judge_option
 @perturbation_option
+@click.option("--wave", help="Show only this wave. Default: all waves that have results.")
 @click.option(
     "--flipped",
     is_flag=True,

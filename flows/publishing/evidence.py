@@ -1,6 +1,7 @@
 """Evidence behind results: pairs whose verdict changed, unreadable replies, disagreements."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -36,10 +37,20 @@ VIEWS = {
     ),
 }
 NAMES = """
-    select judge, perturbation from shifts where study = $study
-    union select judge, perturbation from ratings where study = $study
-    union select judge, null from differing_labels where study = $study
+    select judge, perturbation, wave from shifts where study = $study
+    union select judge, perturbation, wave from ratings where study = $study
+    union select judge, null, wave from differing_labels where study = $study
 """
+WAVES = """
+    select parameters->>'wave' as wave from runs
+    where study = $study and flow = 'audit' and state = 'completed' and wave <> ''
+    except
+    select wave from (
+        select study, wave from estimates union all select study, wave from shifts
+    ) where study = $study
+    order by wave
+"""
+"""The waves of which the warehouse has votes but no results."""
 # In a random order, the same each time: nobody picked the examples. Of a judge and a person those
 # come first that differ most.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
@@ -80,6 +91,8 @@ class Evidence(NamedTuple):
     rows: pl.DataFrame
     total: int
     replies: pl.DataFrame
+    without_results: list[str]
+    """Other waves that the study was asked in; their votes are there, their results are not."""
 
 
 def find_evidence(
@@ -89,6 +102,7 @@ def find_evidence(
     *,
     judge: str | None = None,
     perturbation: str | None = None,
+    wave: str | None = None,
     sample: str | None = None,
     most: int = 10,
 ) -> Evidence:
@@ -106,7 +120,7 @@ def find_evidence(
     Raises
     ------
     ValueError
-        If there is no such file, or no such study, judge or perturbation in it.
+        If there is no such file, or no such study, judge, perturbation or wave in it.
     """
     place = existing_path(path, study)
     warehouse = Warehouse(place)
@@ -116,7 +130,11 @@ def find_evidence(
     if what == "disagree" and f"{study}{SUFFIX}" in known:
         # People's labels are compared with a study's votes under this name.
         study += SUFFIX
-    wanted = {"judge": judge, "perturbation": None if what == "disagree" else perturbation}
+    wanted = {
+        "judge": judge,
+        "perturbation": None if what == "disagree" else perturbation,
+        "wave": wave,
+    }
     column = "item" if what == "disagree" else "sample"
     conditions = ["study = $study", *(f"{n} = ${n}" for n, v in wanted.items() if v is not None)]
     values: dict[str, Any] = {n: v for n, v in wanted.items() if v is not None} | {"study": study}
@@ -139,7 +157,8 @@ def find_evidence(
     if rows.is_empty():
         _require_known(warehouse, study, wanted)
     total = rows["total"][0] if rows.height else 0
-    return Evidence(rows.drop("total"), total, _replies(warehouse, study, rows, what))
+    replies = _replies(warehouse, study, rows, what)
+    return Evidence(rows.drop("total"), total, replies, _without_results(warehouse, study))
 
 
 def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFrame) -> pl.DataFrame:
@@ -163,8 +182,19 @@ def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | Non
     there = warehouse.query(NAMES, {"study": study})
     for what, name in wanted.items():
         known = there[what].drop_nulls().unique().sort().to_list()
-        if name is not None and known and name not in known:
-            raise unknown(f"{what} in study {study!r}:", name, known, "`voirdire sql` lists all")
+        if name is None or not known or name in known:
+            continue
+        if what == "wave" and name in _without_results(warehouse, study):
+            raise ValueError(
+                f"study {study!r} has no results of wave {name!r}, only its votes. Run "
+                f"`voirdire audit {quote(study)} --wave {quote(name)}`, which asks no judge again: "
+                f"it measures these votes, and replaces the results of {', '.join(known)}."
+            )
+        raise unknown(f"{what} in study {study!r}:", name, known, "`voirdire sql` lists all")
+
+
+def _without_results(warehouse: Warehouse, study: str) -> list[str]:
+    return warehouse.query(WAVES, {"study": study})["wave"].to_list()
 
 
 def _replies(warehouse: Warehouse, study: str, rows: pl.DataFrame, what: str) -> pl.DataFrame:

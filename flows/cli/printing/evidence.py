@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
+from tasks.reporting.wording import count, listing
 from tasks.rewriting.word_diff import changed_words
 
 NONE = {
@@ -39,13 +41,21 @@ def show_evidence(
     *,
     judge: str | None,
     perturbation: str | None,
+    wave: str | None,
     sample: str | None,
     most: int,
     form: str,
 ) -> None:
     """Print the evidence of a study: texts, changed words, verdicts and replies."""
     found = find_evidence(
-        study, what, warehouse, judge=judge, perturbation=perturbation, sample=sample, most=most
+        study,
+        what,
+        warehouse,
+        judge=judge,
+        perturbation=perturbation,
+        wave=wave,
+        sample=sample,
+        most=most,
     )
     if form == "json":
         rows = [{**row, **_sham(row, found.replies)} for row in found.rows.to_dicts()]
@@ -63,13 +73,24 @@ def show_evidence(
         say(
             f"{found.rows.height} of {found.total}, {CHOSEN[what]}; --most {found.total} shows all."
         )
+    if found.without_results:
+        shown = listing(found.rows["wave"].unique().sort().to_list())
+        *rest, last = found.without_results
+        others = f"{last} and {count(len(rest), 'other')}" if rest else last
+        say(
+            f"These are results of wave {shown}. Of other waves ({others}) the warehouse has the "
+            f"votes: `voirdire audit {quote(study)} --wave WAVE` measures them again, and asks no "
+            "judge."
+        )
 
 
 def _lines(
     what: str, row: Mapping[str, Any], found: Evidence, place: str
 ) -> Iterator[Text | Padding]:
     simulated = " (simulated)" if row["simulated"] else ""
-    yield Text(printable(f"{place}  {row['judge']}{simulated}  {_about(what, row)}"), style="bold")
+    wave = f", wave {row['wave']}" if row["wave"] else ""
+    head = f"{place}  {row['judge']}{simulated}{wave}  {_about(what, row)}"
+    yield Text(printable(head), style="bold")
     if what == "disagree":
         yield from _texts(json.loads(row["texts"] or "{}"))
         yield from _replies({**row, "sample": row["item"]}, found.replies)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
+from flows.running.run_row import first_row
+from flows.studies import make_study
 from schemas.calibration import Disagreements
 from schemas.judging import Shifts, VoteLog
 from warehouse.store import Saving, Warehouse
@@ -70,6 +73,29 @@ def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     assert sorted(row["sample"] for row in whole) == ["s1", "s2", "s3"]
     only = json.loads(run("mine", "--pair", "s2", "--format", "json").stdout)
     assert [row["sample"] for row in only] == ["s2"]
+
+
+def test_each_flip_names_its_wave_and_another_wave_can_be_chosen(
+    run: Run, tmp_path: Path, make_shifts: Make
+) -> None:
+    warehouse, now = Warehouse(tmp_path / "w.duckdb"), datetime.now(UTC)
+    for wave in ("n1", "n2", "n3"):
+        audit = first_row("audit", wave, make_study("quick", {"wave": wave}), now)
+        warehouse.start_run({**audit, "study": "nights", "state": "completed", "ended_at": now})
+    flip = {"control": "anchor", "experimental": "target", "perturbation": "boast"}
+    flips = make_shifts([{**flip, "sample": f"s{n}", "wave": f"n{n}"} for n in (2, 3)])
+    warehouse.save([Saving(Shifts, Shifts.of(flips))], run="n3", study="nights")
+    shown = run("nights").stdout
+    assert {"1 of 2  ada, wave n2", "2 of 2  ada, wave n3"} == {
+        line.partition("  boast")[0] for line in shown.splitlines() if " of 2  " in line
+    }
+    assert "results of wave n2 and n3. Of other waves (n1)" in " ".join(shown.split())
+    only = json.loads(run("nights", "--wave", "n3", "--format", "json").stdout)
+    assert [row["sample"] for row in only] == ["s3"]
+    done = run("nights", "--wave", "n1")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "`voirdire audit nights --wave n1`, which asks no judge again" in done.stderr
+    assert "Known: n2, n3." in run("nights", "--wave", "m2").stderr
 
 
 def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> None:
