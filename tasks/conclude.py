@@ -13,6 +13,7 @@ from tasks.conclusions.exclusions import kept
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
     BIASED,
+    BY_EFFECT,
     CLEAR,
     INCONCLUSIVE,
     SUPPORTING,
@@ -28,6 +29,7 @@ from tasks.conclusions.rules import (
     refusal_reason,
     ruled,
     shown,
+    written,
 )
 from tasks.counting.primary_endpoint import primary
 from tasks.inference.linearised_errors import is_enough, why_not_enough
@@ -364,6 +366,11 @@ RULES = (
             pl.lit("not confirmed over the control: it has no shift"),
         ),
         INCONCLUSIVE,
+    ),
+    Rule(
+        pl.col("word").is_in([BIASED, REWARDS])
+        & ~reaches("tested_estimate", pl.col("tested_minimum")),
+        pl.format(BY_EFFECT, pl.format("LOS {}", shown("odds")), written("odds_minimum")),
     ),
     Rule(
         (pl.col("word") == CLEAR) & ODDS_MOVE,

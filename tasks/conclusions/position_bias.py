@@ -4,12 +4,16 @@ import polars as pl
 
 from schemas.keys import JUDGE
 from tasks.conclusions.rules import (
+    BY_EFFECT,
+    excludes_zero,
     first_finding,
     half_width,
     is_significant,
     is_within,
     reaches,
     refusal_reason,
+    shown,
+    written,
 )
 from tasks.inference.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from tasks.kit.defaults import limits
@@ -36,7 +40,7 @@ ONE_ORDER = (
     "each pair was seen in one order: the finding rests only on the effect in logits between pairs"
 )
 NO_SLOT = "based on the gap only: no pair has votes for the same slot in both orders"
-TOO_CERTAIN = "too few verdicts depend on the order to bound the effect in logits"
+TOO_CERTAIN = "based on the gap: too few verdicts depend on the order to bound the effect in logits"
 
 
 def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
@@ -45,9 +49,9 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     Two measures share a null hypothesis: the position gap PG (share of first picks minus one half,
     minimum .05) and the effect in logits (``position_kappa``, minimum .25), which also responds
     where answers differ much. *biased*: the adjusted p-value of PG is below .05, and at least one
-    measure reaches its minimum, in the direction of PG. *no relevant bias*: the 90 % intervals of
-    both lie within their minima, or of PG alone if no pair drew two votes for the same slot. Else
-    *inconclusive*.
+    measure reaches its minimum, in the direction of PG. *no relevant bias*: the 90 % interval of PG
+    lies within its minimum, unless the effect in logits says otherwise: it reaches its minimum, and
+    its 95 % interval excludes 0. Else *inconclusive*.
 
     If every pair was seen in one order, PG also depends on which answers stood first, so only the
     effect in logits and its p-value decide. The family is all judges of the study
@@ -84,14 +88,17 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     clear = ~biased & _is_equivalent()
     word = first_finding(biased, clear)
     accepted = pl.col("refused").is_null()
-    by_gap = ~pl.col("one_order")
     note = (
         pl.when("one_order")
         .then(pl.lit(ONE_ORDER))
+        .when(biased & ~reaches(f"{GAP}_estimate", limits().minimum_shift))
+        .then(pl.format(BY_EFFECT, shown(EFFECT), written(limits().minimum_log_odds)))
         .when(clear & pl.col(f"{EFFECT}_estimate").is_null())
         .then(pl.lit(NO_SLOT))
-        .when(~biased & ~clear & by_gap & _within(GAP, limits().minimum_shift))
+        .when(clear & ~_within(EFFECT, limits().minimum_log_odds))
         .then(pl.lit(TOO_CERTAIN))
+        .when(_within(GAP, limits().minimum_shift) & _effect_moves())
+        .then(pl.format("the effect in logits says otherwise: {}", shown(EFFECT)))
     )
     return cells.with_columns(
         mode=pl.lit("any"),
@@ -126,6 +133,10 @@ def _within(statistic: str, minimum: float) -> pl.Expr:
 
 def _is_equivalent() -> pl.Expr:
     effect = _within(EFFECT, limits().minimum_log_odds)
-    none = pl.col(f"{EFFECT}_estimate").is_null() & (pl.col(f"{EFFECT}_n") == 0)
     gap = _within(GAP, limits().minimum_shift)
-    return pl.when("one_order").then(effect).otherwise(gap & (effect | none))
+    return pl.when("one_order").then(effect).otherwise(gap & ~_effect_moves())
+
+
+def _effect_moves() -> pl.Expr:
+    moves = reaches(f"{EFFECT}_estimate", limits().minimum_log_odds) & excludes_zero(EFFECT)
+    return moves.fill_null(value=False)

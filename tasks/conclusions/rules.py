@@ -32,6 +32,9 @@ WORST = {
 MIXED_WHY = ("shifts differ between", "the shift differs between")
 """How a reason begins that makes a bias *mixed*: questions, and categories or criteria."""
 
+BY_EFFECT = "the effect in logits decides: {}, limit {}"
+"""Reason of a bias whose shift, or gap, does not reach its minimum."""
+
 BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
 
 

@@ -60,9 +60,21 @@ def found(make_estimates: Make, **changes: Any) -> dict[str, Any]:
         # Easy pairs: the gap cannot move, the effect does.
         ({"gap_estimate": 0.02, "gap_p_value": 0.01, "effect_estimate": 0.6}, "biased"),
         # ... in the other direction than the gap it is no support.
-        ({"gap_estimate": -0.02, "gap_p_value": 0.01, "effect_estimate": 0.6}, "inconclusive"),
-        # The gap is small, the effect may be large.
-        ({"effect_standard_error": 0.4}, "inconclusive"),
+        (
+            {
+                "gap_estimate": -0.02,
+                "gap_p_value": 0.01,
+                "effect_estimate": 0.6,
+                "effect_low": 0.2,
+                "effect_high": 1.0,
+            },
+            "inconclusive",
+        ),
+        # A gap within its minimum is enough, unless the effect is large for certain.
+        ({"effect_estimate": 0.6, "effect_low": 0.1, "effect_high": 1.1}, "inconclusive"),
+        ({"effect_estimate": 0.6, "effect_low": -0.1, "effect_high": 1.3}, "no relevant bias"),
+        ({"effect_estimate": 0.2, "effect_low": 0.1, "effect_high": 0.3}, "no relevant bias"),
+        ({"effect_standard_error": 0.4}, "no relevant bias"),
         # 1.653 (t, 199 df) * .03 is .0496, and * .031 is above .05
         ({"gap_standard_error": 0.03}, "no relevant bias"),
         ({"gap_standard_error": 0.031}, "inconclusive"),
@@ -88,6 +100,23 @@ def test_words(make_estimates: Make, changes: dict[str, Any], word: str | None) 
     assert row["finding"] == word
     assert (row["kind"], row["perturbation"], row["mode"]) == ("position", None, "any")
     assert (word is None) <= bool(row["reason"])
+
+
+def test_the_reason_names_the_effect_in_logits_where_it_decides(make_estimates: Make) -> None:
+    wide = {"effect_estimate": 0.6, "effect_low": -0.1, "effect_high": 1.3}
+    certain = wide | {"effect_low": 0.1, "effect_high": 1.1}
+    biased = {"gap_estimate": 0.02, "gap_p_value": 0.01} | certain
+    for changes, reason in (
+        (
+            {"effect_standard_error": 0.4} | wide,
+            "based on the gap: too few verdicts depend on the order to bound the effect in logits",
+        ),
+        (certain, "the effect in logits says otherwise: .60 [.10, 1.10]"),
+        (biased, "the effect in logits decides: .60 [.10, 1.10], limit .25"),
+        ({"gap_estimate": 0.41, "gap_p_value": 1e-6}, None),
+        ({}, None),
+    ):
+        assert found(make_estimates, **changes)["reason"] == reason
 
 
 def test_the_family_is_of_judges_alone(make_estimates: Make) -> None:
