@@ -224,7 +224,7 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     )
     more_questions: int = optional(
         "further questions that would decide what makes the data not enough or limits the use, as "
-        "far as questions decide it, with 80 % power if the estimates are true; null if none would",
+        "far as questions decide it, with a chance of 80 %; null if none would",
         ge=1,
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)

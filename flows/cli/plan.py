@@ -36,7 +36,7 @@ from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
-from tasks.conclusions.recommendations import MOST_TIMES
+from tasks.conclusions.missing_questions import MOST_TIMES
 from tasks.curate import cannot_compute
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
@@ -54,7 +54,7 @@ from tasks.pair import background_of
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import IF_TRUE, open_questions
+from tasks.reporting.advice import CHANCE, open_questions
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -150,7 +150,7 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         return
     found = Warehouse(path).query(RECOMMENDED, [study.name])
     if lines := open_questions(found, study.wave):
-        yield f"Questions that study {study.name} lacks for {IF_TRUE}:"
+        yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
         yield from lines
         yield (
             "Where no number is given, more questions do not decide, or it would be more than "

@@ -6,16 +6,18 @@ from pandera.typing.polars import DataFrame
 from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
+from tasks.conclusions.missing_questions import more_questions
 from tasks.conclusions.rules import MIXED_WHY, written
 from tasks.conclusions.scorecard import ALERT, WORST
 from tasks.inference.quantiles import normal_quantile
-from tasks.kit.defaults import ALPHA, POWER, limits
+from tasks.kit.defaults import ALPHA, limits
 
 USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
-MOST_TIMES = 10
-"""No number beyond this many times the questions asked is named: the estimate is too rough."""
 SPREAD = ("mean_square_shift", "rating_mean_square")
 """Statistics whose p-value tells whether shifts may differ between questions."""
+
+ODDS = ("los_sham", "los", "position_kappa")
+"""Effects in logits beside a shift or gap; the first that was measured counts."""
 
 FORBIDS, CARE, UNDECIDED, PASSED = "forbids", "care", "undecided", "passed"
 STATED, NOT_MEASURED = "stated", "not measured"
@@ -89,7 +91,8 @@ def recommend(
     inconclusive = pl.col("verdict") == "inconclusive"
     # The next wave confirms a suspicion, not more questions.
     suspect = (pl.col("gate") == "drift") & pl.col("reason").is_not_null()
-    projected = known.with_columns(more=pl.when(inconclusive & ~suspect).then(_more_questions()))
+    more = more_questions(known)
+    projected = known.with_columns(more=pl.when(inconclusive & ~suspect).then(more))
     rows = projected.with_columns(_standing()).with_columns(_weight(), _reason(), _subject())
     standing = pl.col("standing")
     limiting, measured = standing.is_in([FORBIDS, CARE]), standing != NOT_MEASURED
@@ -171,7 +174,7 @@ def _with_questions(
 
     The standard error is null for shares, and where no question differs from another. ``wider`` is
     how many times as wide an interval is whose level is that of the adjusted p-value, ``spread_p``
-    the p-value of the hypothesis that no single question is moved.
+    the p-value of the hypothesis that no single question is moved, ``odds`` the effect in logits.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
@@ -202,6 +205,10 @@ def _with_questions(
     moved = spread.group_by(*JUDGE, "perturbation").agg(spread_p=pl.col("p_value").min())
     rows = rows.join(moved, on=[*JUDGE, "perturbation"], how="left")
     adjusted = pl.when(pl.col("p_adjusted") > 0).then(pl.col("p_value") / pl.col("p_adjusted"))
+    odds = estimates.filter(pl.col("statistic").is_in(ODDS), pl.col("subgroup") == "")
+    beside = odds.sort(pl.col("statistic").replace_strict(ODDS, range(len(ODDS))))
+    by_odds = beside.group_by(*JUDGE, "perturbation").agg(odds=pl.col("estimate").first())
+    rows = rows.join(by_odds, on=[*JUDGE, "perturbation"], how="left", nulls_equal=True)
     level = ALPHA * rows.select(adjusted.fill_null(1.0)).to_series().to_numpy()
     wider = normal_quantile(1 - level / 2) / normal_quantile(1 - ALPHA / 2)
     return rows.with_columns(
@@ -239,71 +246,6 @@ def _weight() -> pl.Expr:
         .otherwise(pl.when(pl.col("standing") == STATED).then(len(GATES) + 1).otherwise(len(GATES)))
         .alias("weight")
     )
-
-
-def _more_questions() -> pl.Expr:
-    """Return the questions that an inconclusive gate lacks, for 80 % power if its estimate is true.
-
-    The half-width of an interval falls with the root of the number n of questions. The interval of
-    a bias, at the level of its adjusted p-value, must exclude 0, or its 90 % interval must lie
-    within the limit, each end with 90 %; other intervals must exclude the limit, so of these the
-    end that lies beyond it counts. Where no question differs from another, as if no reply is
-    invalid, the half-width is z^2 / (n + z^2) for certain.
-
-    No number is given where more questions do not decide: a flaw of which a share between the
-    limits of *overlooks* and *detects* is detected stays between them, a shift with the other
-    direction over the control is no bias, and one within the limit stays inconclusive while its
-    spread says that single questions may be moved. Nor is one given beyond ``MOST_TIMES`` the
-    questions asked.
-    """
-    value, size = pl.col("value"), pl.col("value").abs()
-    questions = pl.col("clusters")
-    effect = pl.col("gate").is_in(["bias", "position"]) & (
-        pl.col("kind").is_in(["promote", "position"])
-    )
-    flaw = (pl.col("gate") == "bias") & (pl.col("kind") == "detract")
-    overlooked = flaw & (value < limits().overlooks_below)
-    limit = pl.when(overlooked).then(limits().overlooks_below).otherwise("tolerance")
-    beyond = pl.when(value < limit).then(pl.col("high") - value).otherwise(value - pl.col("low"))
-    symmetric = effect | (pl.col("gate") == "drift")
-    half = pl.when(symmetric).then((pl.col("high") - pl.col("low")) / 2).otherwise(beyond)
-    distance = (pl.when(symmetric).then(size).otherwise(value) - limit).abs()
-    within = effect & (size < limit)
-    distance = pl.when(effect & ~within).then(size).otherwise(distance)
-    width = pl.when(within).then(NARROWER).when(effect).then("wider").otherwise(1.0)
-    both_ends = within | (pl.col("gate") == "drift")
-    chance = pl.when(both_ends).then(_units((1 + POWER) / 2)).otherwise(_units(POWER))
-    constant = pl.col("standard_error").is_null() & value.is_in([0.0, 1.0])
-    needed = (
-        pl.when(constant & (half < 1))
-        .then(questions * width**2 * _odds(half) / _odds(distance))
-        .otherwise(questions * ((width + chance) * half / distance) ** 2)
-        .ceil()
-    )
-    fewest = pl.when(questions < limits().fewest_questions).then(limits().fewest_questions)
-    more = pl.max_horizontal(needed, fewest) - questions
-    between = flaw & ~overlooked & (value < limit)
-    opposite = effect & ~within & (pl.col("control") * value < 0)
-    least = limits().minimum_spread / limits().minimum_shift * pl.col("tolerance")
-    wide = (pl.col("shift_spread") >= least) & (pl.col("spread_p") < limits().spread_alpha)
-    # More questions do not remove a bias that differs between questions.
-    found = _found() & (pl.col("finding") != "detects some")
-    stays = between | found | (opposite | (effect & within & wide)).fill_null(value=False)
-    decides = (more > 0) & (more + questions <= MOST_TIMES * questions) & ~stays
-    return pl.when(decides).then(more).cast(pl.Int64)
-
-
-def _units(level: float) -> float:
-    """Return a normal quantile in units of the half-width of a 95 % interval."""
-    return float(normal_quantile(level) / normal_quantile(1 - ALPHA / 2))
-
-
-NARROWER = _units(1 - ALPHA)
-"""Half-width of a 90 % interval."""
-
-
-def _odds(share: pl.Expr) -> pl.Expr:
-    return share / (1 - share)
 
 
 def _found() -> pl.Expr:

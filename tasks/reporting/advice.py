@@ -47,8 +47,8 @@ MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
-IF_TRUE = f"{100 * POWER:.0f} % power if the estimates are true"
-"""What a number of missing questions assumes."""
+CHANCE = f"with a chance of {100 * POWER:.0f} %"
+"""What a number of missing questions promises."""
 
 ALL_REASONS = "mart.recommendations"
 WAYS = {
@@ -132,7 +132,7 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
     elif row["more_questions"] and undecided and word == NOT_ENOUGH:
         questions = count(row["more_questions"], "more question")
         what = listing([gate for gate in ESSENTIAL if f"{gate}{IS_OPEN[0]} (about " in undecided])
-        parts.append(f"about {questions} would decide {what} with {IF_TRUE}")
+        parts.append(f"about {questions} would decide {what} {CHANCE}")
     if undecided and word != DO_NOT_USE:
         parts.append(undecided)
     if word == NOT_ENOUGH:

@@ -37,8 +37,8 @@ DEFINITIONS = {
     "judge favours one slot, by a gap of at least {minimum_shift} or by {minimum_log_odds} logits.",
     "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
     "smallest relevant shift on both sides, and the log-odds shift does not contradict it. "
-    "Position: the 90 % intervals of the gap and of the effect in logits lie "
-    "within their limits.",
+    "Position: the 90 % interval of the gap lies within its limit, and the effect in "
+    "logits does not say otherwise.",
     "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
     "shift, but either individual questions shift (consistently in both orders, "
     "with a spread of true shifts of at least {minimum_spread}), or categories differ and one of "

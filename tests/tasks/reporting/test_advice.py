@@ -46,8 +46,8 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         "Passes 3 of 4 gates. Drift is inconclusive",
         "Prefers one slot",
         (
-            "About 40 more questions would decide position with 80 % power if the estimates are "
-            "true. Position is inconclusive (about 40 more questions); validity is inconclusive. "
+            "About 40 more questions would decide position with a chance of 80 %. "
+            "Position is inconclusive (about 40 more questions); validity is inconclusive. "
             "Boast is inconclusive"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",

@@ -1,0 +1,125 @@
+"""How many more questions would decide an inconclusive gate (methods, section 17)."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tasks.inference.quantiles import normal_below, normal_quantile
+from tasks.kit.defaults import ALPHA, POWER, limits
+
+MOST_TIMES = 10
+"""No number beyond this many times the questions asked is named: the estimate is too rough."""
+TRIED = np.geomspace(1, MOST_TIMES, 400)
+"""Numbers of questions that are tried, as multiples of those asked."""
+
+
+def more_questions(gates: pl.DataFrame) -> pl.Series:
+    """Return the fewest further questions after which a gate is decided with a chance of 80 %.
+
+    The estimate from n questions is uncertain, with standard error s. After N questions in all it
+    is expected to be normal around today's with variance ``s^2 (1 - n / N)``, and its interval
+    narrower by ``sqrt(n / N)``. The chance is that of the values at which the gate would be
+    decided, either way. (A fixed true value, as in a power analysis, would name too few questions:
+    the estimates that seem nearly decided are those that err most.)
+
+    An effect is decided outside its minimum (and the interval at the level of its adjusted p-value)
+    or if its 90 % interval lies within; drift, if its interval lies within; other gates, if their
+    interval excludes the limit, and shares of flaws if it lies below *overlooks* or above
+    *detects*. Where no question differs from another, as if no reply is invalid, the half-width is
+    ``z^2 / (n + z^2)`` for certain.
+
+    Parameters
+    ----------
+    gates
+        Rows of the scorecard with their findings. ``odds`` is the effect in logits beside a shift
+        or gap: if it reaches its own minimum, the shift need not. ``wider`` is how many times as
+        wide the interval of the adjusted p-value is, ``clusters`` the number of questions.
+
+    Returns
+    -------
+    Series
+        Null where no number up to ``MOST_TIMES`` the questions asked decides with this chance: a
+        shift with the other direction over the control is no bias, and one within the limit stays
+        inconclusive while its spread says that single questions may be moved.
+
+    References
+    ----------
+    O'Hagan, Stevens & Campbell (2005), Assurance in clinical trial design, Pharm. Stat. 4, 187-201.
+    """
+    if gates.is_empty():
+        return pl.Series(dtype=pl.Int64)
+    value, low, high, limit, asked, wider = (
+        _column(gates, name) for name in ("value", "low", "high", "tolerance", "clusters", "wider")
+    )
+    flag = {name: gates.select(told).to_series().to_numpy()[:, None] for name, told in _told()}
+    totals = np.maximum(np.ceil(asked * TRIED), asked + 1)
+    narrower = np.sqrt(asked / totals)
+    above, beneath = (high - value) * narrower, (value - low) * narrower
+    half = (above + beneath) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole = np.where(flag["drift"], _column(gates, "standard_error"), (high - low) / 2 / Z)
+        error = whole * np.sqrt(1 - asked / totals)
+
+        def below(bound: Any) -> Any:
+            return normal_below((bound - value) / error)
+
+        outside = np.maximum(np.where(flag["by_odds"], 0.0, limit), wider * half)
+        inside = np.minimum(limit - np.where(flag["drift"], 1.0, NARROWER) * half, outside)
+        moved = np.where(
+            flag["opposite"] | flag["drift"], 0.0, 1 - below(outside) + below(-outside)
+        )
+        still = np.where(flag["uneven"] | (inside <= 0), 0.0, below(inside) - below(-inside))
+        lower = np.where(flag["flaw"], limits().overlooks_below, limit)
+        excluded = below(lower - above) + 1 - below(limit + beneath)
+        chance = np.where(flag["two_sided"], moved + still, excluded)
+        reach = np.maximum(high - value, value - low)
+        distance = np.abs(np.where(flag["two_sided"], np.abs(value), value) - limit)
+        width = np.where(flag["two_sided"] & ~flag["drift"], NARROWER, 1.0)
+        needed = asked * width**2 * _odds(reach) / _odds(distance)
+    decided = np.where(flag["constant"] & (reach < 1), totals >= needed, chance >= POWER)
+    # What one question more decides for certain is decided already, and something else is lacking.
+    stays = flag["stays"] | (decided[:, :1] & (asked >= limits().fewest_questions))
+    decided &= totals >= limits().fewest_questions
+    first = decided.argmax(axis=1)[:, None]
+    more = np.take_along_axis(totals - asked, first, axis=1)[:, 0]
+    known = decided.any(axis=1) & ~stays[:, 0]
+    return pl.Series(np.where(known, more, np.nan)).fill_nan(None).cast(pl.Int64)
+
+
+def _told() -> list[tuple[str, pl.Expr]]:
+    """Return what a gate is, and what stands in the way of deciding it."""
+    value, size, limit = pl.col("value"), pl.col("value").abs(), pl.col("tolerance")
+    flaw = (pl.col("gate") == "bias") & (pl.col("kind") == "detract")
+    effect = pl.col("gate").is_in(["bias", "position"]) & ~flaw
+    drift = pl.col("gate") == "drift"
+    odds = pl.col("odds")
+    by_odds = (odds.abs() >= limits().minimum_log_odds) & (odds.sign() == value.sign())
+    least = limits().minimum_spread / limits().minimum_shift * limit
+    uneven = (pl.col("shift_spread") >= least) & (pl.col("spread_p") < limits().spread_alpha)
+    told = {
+        "flaw": flaw,
+        "drift": drift,
+        "two_sided": effect | drift,
+        "by_odds": effect & by_odds & (limit < limits().minimum_log_odds),
+        "opposite": effect & (size >= limit) & (pl.col("control") * value < 0),
+        "uneven": effect & uneven,
+        "constant": pl.col("standard_error").is_null() & value.is_in([0.0, 1.0]),
+        # More questions do not remove a bias that differs between questions.
+        "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"]),
+    }
+    return [(name, expression.fill_null(value=False)) for name, expression in told.items()]
+
+
+def _column(gates: pl.DataFrame, name: str) -> Any:
+    numbers = gates.select(pl.col(name).cast(pl.Float64).fill_null(float("nan")))
+    return numbers.to_series().to_numpy()[:, None]
+
+
+def _odds(share: Any) -> Any:
+    return share / (1 - share)
+
+
+Z = float(normal_quantile(1 - ALPHA / 2))
+NARROWER = float(normal_quantile(1 - ALPHA)) / Z
+"""Half-width of a 90 % interval in units of that of a 95 % interval."""
