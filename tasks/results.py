@@ -35,13 +35,12 @@ from schemas.results import (
 from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
 from tasks.annotate import annotate
 from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
-from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.comparisons import contrasts, win_checks
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.recommendations import recommend
 from tasks.conclusions.rules import detects_at_of
 from tasks.conclusions.scorecard import scorecard
-from tasks.conclusions.win_checks import win_checks
 from tasks.drift.alerts import fresh_votes
 from tasks.drift.waves import waves_of
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.comparisons import contrasts
 
 Make = Callable[..., Any]
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.comparisons import contrasts
 from tasks.reporting.comparison_rows import Contrasted, contrast_groups
 
 MINUS, GAP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"

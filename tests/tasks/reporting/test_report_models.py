@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tasks.conclusions.win_checks import win_checks
+from tasks.conclusions.comparisons import win_checks
 from tasks.inference.linearised_errors import too_few
 from tasks.reporting import juries_and_models
 

@@ -10,7 +10,7 @@ import pytest
 from schemas.conclusions import PanelMembers, Waves
 from schemas.judging import Prompts, Tallies, VoteLog
 from schemas.results import MEASURES, Contrasts, Drifts, Estimates, Exclusions, Findings
-from tasks.conclusions.contrasts import contrasts
+from tasks.conclusions.comparisons import contrasts
 from tasks.conclusions.exclusions import with_exclusions
 from tasks.panels.members import panel_members
 from tasks.panels.panels import people_of
