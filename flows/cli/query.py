@@ -14,7 +14,7 @@ from rich.console import Console
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
 from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
-from flows.cli.questions import about, asked, questions, with_study
+from flows.cli.questions import ALL, about, asked, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,
@@ -73,7 +73,7 @@ def show_query(
             "--format parquet cannot be printed. Name a file, as in --output rows.parquet."
         )
     try:
-        parameters = with_study(Warehouse(path), parameters)
+        require_study(Warehouse(path), parameters.get("study"))
         rows = Warehouse(path).query(text, parameters, marts=True)
     except WarehouseError as error:
         # In a line, without the mark that DuckDB puts below the query.
@@ -107,7 +107,9 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None) -> Non
         shown = shown[:, : leading(rows.columns, shown.rows(), console.width) or None]
     print_rows(console, shown.columns, shown.rows())
     notes = [count(rows.height, "row") if rows.height else "no rows"]
-    if study:
+    if study == ALL:
+        notes.append(f"{ALL} (--set study=NAME: one)")
+    elif study:
         notes.append(f"study {study}")
     if rows.height > SHOWN:
         notes.append(f"the first {SHOWN} are shown, --format csv prints all")

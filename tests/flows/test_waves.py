@@ -124,6 +124,15 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
         (WAVES[2], round(-before, 2), "share", "suspect"),
         (WAVES[3], round(-before, 2), "share", "alert"),
     ]
+    # A change is one row, with the wave that made it suspect.
+    changed = voirdire("sql", "--ask", "what_drifted", "--format", "json")
+    [row] = [each for each in json.loads(changed.stdout) if each["drift"] == "alert"]
+    assert (row["measure"], row["since"], row["wave"]) == ("rating_drift", WAVES[2], WAVES[3])
+    # All waves were asked on one day; the cost of a night is that of a wave.
+    costs = voirdire("sql", "--ask", "cost_per_judge_per_night", "--format", "json")
+    nights = {each["wave"]: each for each in json.loads(costs.stdout)}
+    assert [*nights] == WAVES[3::-1]
+    assert all(each["night_usd"] == each["cost_usd"] for each in nights.values())
     gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
     assert warehouse.query(gates).rows()[-1] == ("fail",)
     assert "Has changed since its baseline: ratings (" in said[3]

@@ -300,7 +300,6 @@ def _p(value: float | None) -> str:
     return "" if value is None else p_value(value)
 
 
-STATES = {"quiet": "quiet (no alert)"}
 FIRST = "nothing to compare, as these are the results of the first"
 WIDE = "no alert, but intervals reach beyond the limits"
 
@@ -327,18 +326,20 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         console.print()
         print_rows(console, columns, rows, "Drift")
     print_line(console, f"Drift since the first wave: {_drift_words(gates) or FIRST}.")
-    states = drifts["state"].value_counts(sort=True)
-    counted = listing(
-        [f"{row['count']} {STATES.get(row['state'], row['state'])}" for row in states.to_dicts()]
-    )
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
     why = "; ".join(
         str(row["reason"]) if missing.height == 1 else f"{row['count']} times, {row['reason']}"
         for row in missing.to_dicts()
     )
-    print_line(
-        console, f"Comparisons by judge, wave and measure: {counted}{f' ({why})' if why else ''}."
+    explained = {"quiet": "no alert", "not measured": why}
+    counted = listing(
+        [
+            f"{row['count']} {row['state']}{f' ({said})' if said else ''}"
+            for row in drifts["state"].value_counts(sort=True).to_dicts()
+            for said in [explained.get(row["state"])]
+        ]
     )
+    print_line(console, f"Comparisons by judge, wave and measure: {counted}.")
 
 
 def _drift_words(gates: pl.DataFrame) -> str:

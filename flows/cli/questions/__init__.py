@@ -1,7 +1,7 @@
 """Named queries: one file for each question that users ask of their results."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +12,8 @@ from warehouse.store import Warehouse
 PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
 """``-- name: meaning [default]``, after the first line of a question."""
 
-NEWEST = re.compile(r"the newest in ([a-z_.]+)")
-"""Default of a study: of the studies in this mart, the one that ran last."""
 ALL = "all studies"
-"""Default of a study where the rows of every study are shown; no study can have this name."""
+"""Default of each question's parameter ``study``; no study can have this name."""
 
 
 class Question(NamedTuple):
@@ -63,25 +61,13 @@ def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
     return question.sql, defaults | given
 
 
-def with_study(warehouse: Warehouse, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters of a question with the name of a study that is in the warehouse.
-
-    Raises
-    ------
-    ValueError
-        If there is no study of the name that was given.
-    """
-    study = parameters.get("study")
+def require_study(warehouse: Warehouse, study: str | None) -> None:
+    """Refuse a study that is not in the warehouse; null and ``ALL`` are about every study."""
     if study in (None, ALL):
-        return {**parameters}
-    if newest := NEWEST.fullmatch(study):
-        ran = f"select study from runs where study in (select study from {newest[1]})"
-        found = warehouse.query(f"{ran} order by started_at desc limit 1")["study"].to_list()
-        return {**parameters, "study": found[0] if found else ""}
+        return
     known = warehouse.query("select distinct study from runs order by study")["study"].to_list()
     if study not in known:
         raise unknown("study", study, known, '`voirdire sql "from runs"` lists all')
-    return {**parameters}
 
 
 def _read(file: Path) -> Question:

@@ -1,10 +1,10 @@
 -- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract).
--- study: name of the study [the newest in mart.bias]
+-- study: name of the study [all studies]
 select
-    p.judge, any_value(p.simulated) as simulated, p.perturbation, any_value(p.kind) as kind, count(*) as pairs,
+    p.study, p.judge, any_value(p.simulated) as simulated, p.perturbation, any_value(p.kind) as kind, count(*) as pairs,
     count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding, p.prompt, p.wave,
 from mart.comparisons as p
 left join mart.bias as b using (study, dataset, judge, prompt, wave, perturbation)
-where p.study = $study and p.perturbation is not null and p.rating_kind is distinct from 'number'
-group by p.judge, p.prompt, p.wave, p.perturbation
-order by any_value(p.kind) desc, flipped desc, p.judge, p.prompt, p.wave, p.perturbation
+where $study in (p.study, 'all studies') and p.perturbation is not null and p.rating_kind is distinct from 'number'
+group by p.study, p.judge, p.prompt, p.wave, p.perturbation
+order by p.study, any_value(p.kind) desc, flipped desc, p.judge, p.prompt, p.wave, p.perturbation

@@ -1,18 +1,18 @@
 -- Which judge should I use? A recommendation for each, with up to three reasons, the gravest first, and the number of others (mart.recommendations has all).
--- study: name of the study [the newest in mart.recommendations]
+-- study: name of the study [all studies]
 with why as (
     select *, string_split(case
         when recommendation = 'not enough data' then concat_ws('; ', undecided, reasons)
         when recommendation = 'do not use' then reasons
         else concat_ws('; ', reasons, undecided)
     end, '; ') as every,
-    from mart.recommendations where study = $study
+    from mart.recommendations where $study in (study, 'all studies')
 )
 select
-    judge, simulated, recommendation,
+    study, judge, simulated, recommendation,
     array_to_string(every[1:3], '; ') || if(len(every) > 3, format('; {} more', len(every) - 3), '') as reasons,
     more_questions, prompt, wave,
 from why
 order by
-    case recommendation when 'use' then 0 when 'do not use' then 2 else 1 end,
+    study, case recommendation when 'use' then 0 when 'do not use' then 2 else 1 end,
     failed, inconclusive, judge, prompt, wave

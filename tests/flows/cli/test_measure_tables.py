@@ -2,11 +2,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from flows.cli.main import main
+from flows.cli.printing.measure_tables import show_drift
 from schemas.judging import SIDES
+from schemas.results import Drifts, Gates
 
 Row = dict[str, Any]
 pytestmark = pytest.mark.usefixtures("computed_once")
@@ -325,3 +329,21 @@ def test_lost_verdicts_are_reported_below_the_table(measure: Any, width: int) ->
         "between .40 and .60."
     ) in said
     assert "Verdicts lost" not in measure(rows, width=width).stdout
+
+
+def test_reasons_stand_beside_the_comparisons_that_were_not_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cell = {"dataset": "demo", "judge": "ada", "prompt": "plain", "mode": "any", "epoch": 1}
+    cell |= {"base": "n1", "wave": "n2", "level": 0.01, "minimum": 0.05, "n": 9, "clusters": 9}
+    states = [("mps_drift", "alert", None), ("verdict_drift", "not measured", "too few replies")]
+    rows = [
+        {**cell, "measure": measure, "state": state, "reason": reason}
+        for measure, state, reason in states
+    ]
+    drifts = Drifts.of(pl.DataFrame(rows))
+    show_drift(Console(width=200), drifts, Gates.empty())
+    counted = capsys.readouterr().out.splitlines()[-1]
+    assert {"1 alert", "1 not measured (too few replies)"} == {
+        *counted.removeprefix("Comparisons by judge, wave and measure: ").strip(".").split(" and ")
+    }

@@ -1,6 +1,6 @@
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from flows.cli import query
 from flows.cli.main import main
 from flows.cli.query import show_numbers, show_query
+from flows.cli.questions import questions
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.conclusions import Recommendations
@@ -307,7 +308,10 @@ def test_judges_stand_in_the_order_of_the_answer(tmp_path: Path) -> None:
     assert (listed[0], listed[-1]) == ("use 1", "do not use 3")
 
 
-def test_a_question_about_all_studies_can_be_asked_of_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("question", ["which_judge", "what_drifted"])
+def test_a_question_is_about_all_studies_or_the_one_that_is_set(
+    tmp_path: Path, question: str
+) -> None:
     path = tmp_path / "w.duckdb"
     warehouse = Warehouse(path)
     now = datetime.now(UTC)
@@ -319,16 +323,49 @@ def test_a_question_about_all_studies_can_be_asked_of_one(tmp_path: Path) -> Non
         advised = Recommendations.draft(pl.DataFrame([row | {"judge": judge}]))
         warehouse.save([Saving(Recommendations, advised)], run=study, study=study)
 
-    def judges(*words: str) -> list[str]:
-        asked = ["sql", "--ask", "what_drifted", *words, "--format", "json", "--warehouse", path]
-        done = CliRunner().invoke(main, [*map(str, asked)])
-        return [found["judge"] for found in json.loads(done.stdout)]
+    def asked(*words: str) -> Any:
+        told = ["sql", "--ask", question, *words, "--warehouse", str(path)]
+        return CliRunner().invoke(main, told)
 
-    assert judges() == ["ada", "bob"]
-    assert judges("--set", "study=yours") == ["bob"]
+    def judges(*words: str) -> list[tuple[str, str]]:
+        rows = json.loads(asked(*words, "--format", "json").stdout)
+        return [(row["study"], row["judge"]) for row in rows]
+
+    one = ("--set", "study=yours")
+    assert judges() == [("mine", "ada"), ("yours", "bob")]
+    assert judges(*one) == [("yours", "bob")]
+    assert asked().stderr.endswith("2 rows; all studies (--set study=NAME: one)\n")
+    assert asked(*one).stderr.endswith("1 row; study yours\n")
+    every = [each.parameters["study"][1] for each in questions()]
+    assert {*every} == {"all studies"}
 
 
-def test_the_sum_of_a_night_is_of_the_studies_that_are_asked_about(tmp_path: Path) -> None:
+def test_studies_without_waves_do_not_hide_what_drifted(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    warehouse = Warehouse(path)
+    cell = {"dataset": "demo", "judge": "ada", "prompt": "plain", "mode": "any"}
+    advised = {**cell, "recommendation": "use", "passed": 1, "failed": 0, "inconclusive": 0}
+    drift = {**cell, "measure": "mps_drift", "epoch": 1, "base": "n1", "level": 0.01, "n": 9}
+    drift |= {"minimum": 0.05, "clusters": 9, "state": "quiet", "wave": "n2"}
+    for study, wave in (("nights", "n2"), ("once", "")):
+        run = first_row("audit", study, make_study("quick", {}), datetime.now(UTC))
+        warehouse.start_run({**run, "study": study, "state": "failed"})
+        rows = Recommendations.draft(pl.DataFrame([{**advised, "wave": wave}]))
+        drifts = Drifts.of(pl.DataFrame([drift])) if wave else Drifts.empty()
+        warehouse.save(
+            [Saving(Recommendations, rows), Saving(Drifts, drifts)], run=study, study=study
+        )
+
+    def studies(*words: str) -> list[str]:
+        asked = ["sql", "--ask", "what_drifted", *words, "--format", "json"]
+        done = CliRunner().invoke(main, [*asked, "--warehouse", str(path)])
+        return [row["study"] for row in json.loads(done.stdout)]
+
+    assert studies() == ["nights"]
+    assert studies("--set", "study=once") == ["once"]
+
+
+def test_the_sum_of_a_night_is_of_a_wave_or_without_waves_of_a_day(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     warehouse = Warehouse(path)
     now = datetime.now(UTC)
@@ -344,25 +381,39 @@ def test_the_sum_of_a_night_is_of_the_studies_that_are_asked_about(tmp_path: Pat
         "shown_first": "anchor",
     }
     vote = {"choice": "first", "raw": "", "seconds": 1.0, "attempts": 1, "cast_at": now}
-    for number, (study, cost) in enumerate({"mine": 0.25, "yours": 0.5}.items()):
-        run = first_row("audit", study, make_study("quick", {}), now)
-        warehouse.start_run({**run, "study": study, "state": "completed", "ended_at": now})
+    asked = [
+        ("mine", "", "a/b", now, 0.25),
+        ("mine", "", "a/c", now, 0.5),
+        ("mine", "", "a/b", now - timedelta(days=2), 1.0),
+        ("yours", "n1", "a/b", now, 2.0),
+        ("yours", "n2", "a/b", now, 4.0),
+        ("yours", "n2", "a/c", now, None),
+    ]
+    for number, (study, wave, name, when, cost) in enumerate(asked):
+        run, said = f"r{number}", {"judge": name, "model": name[2:]}
+        row = first_row("audit", run, make_study("quick", {}), now)
+        warehouse.start_run({**row, "study": study, "state": "completed", "ended_at": now})
         rows: list[tuple[type[Frame], dict[str, Any]]] = [
-            (Judges, {**judge, "simulated": False}),
+            (Judges, {**judge, **said, "simulated": False}),
             (Prompts, {**prompt, "system": "", "user": "u"}),
             (Questions, {"question_id": "s", "dataset": "d", "question": "?"}),
             (Pairs, pair),
-            (Ballots, {**ballot, "ballot_id": study, "repeat": number}),
-            (Votes, {**vote, "ballot_id": study, "cost_usd": cost}),
+            (Ballots, {**ballot, "judge": name, "wave": wave, "ballot_id": run, "repeat": number}),
+            (Votes, {**vote, "ballot_id": run, "cast_at": when, "cost_usd": cost}),
         ]
-        warehouse.save([Saving(m, m.of(pl.DataFrame([row]))) for m, row in rows], run=study)
+        warehouse.save([Saving(m, m.of(pl.DataFrame([row]))) for m, row in rows], run=run)
 
-    def sums(*words: str) -> list[tuple[str, float, float]]:
+    def sums(*words: str) -> list[tuple[str, str, float | None, float | None]]:
         asked = ["sql", "--ask", "cost_per_judge_per_night", *words, "--format", "json"]
         done = CliRunner().invoke(main, [*asked, "--warehouse", str(path)])
-        return [(r["study"], r["cost_usd"], r["night_usd"]) for r in json.loads(done.stdout)]
+        columns = ("study", "wave", "cost_usd", "night_usd")
+        return [tuple(row[name] for name in columns) for row in json.loads(done.stdout)]
 
-    assert sums() == [("mine", 0.25, 0.75), ("yours", 0.5, 0.75)]
-    assert sums("--set", "study=yours") == [("yours", 0.5, 0.5)]
+    mine = [("mine", "", 0.25, 0.75), ("mine", "", 0.5, 0.75)]
+    earlier = ("mine", "", 1.0, 1.0)
+    yours = [("yours", "n2", 4.0, None), ("yours", "n2", None, None), ("yours", "n1", 2.0, 2.0)]
+    assert sums() == [*mine, *yours, earlier]
+    assert sums("--set", "study=yours") == yours
+    assert sums("--set", "days=1") == [*mine, *yours]
     listed = " ".join(CliRunner().invoke(main, ["sql"]).stdout.split())
-    assert "night_usd: sum of the night (UTC day) over all studies" in listed
+    assert "night_usd: sum of the study's wave over its judges" in listed
