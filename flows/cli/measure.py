@@ -2,10 +2,10 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -65,6 +65,8 @@ ADDED = (
 NUMBERS = """
     select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers where study = $study
 """
+MOST_PEOPLE = 10
+"""Maximum number of people who have rows of their own in a table."""
 MOST_COUNTS = 30
 """Maximum number of judges and people in the table of ratings."""
 
@@ -121,8 +123,13 @@ def show_measures(
     if only:
         chosen = chosen.filter(pl.col("statistic").is_in(rows))
     view.close()
-    persons = people_in(other) if other else {*log.filter("human")["judge"].unique()}
+    persons = _persons(log, other)
+    line = ""
+    if form == "table":
+        chosen, line = _without_many_people(chosen, persons)
     _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
+    if line:
+        say(line)
     present = set(chosen["statistic"])
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
     for name in only:
@@ -151,7 +158,11 @@ def _show_all(
         show_counts(console, with_intervals(counts_of(other), concluded.estimates))
         if concluded.estimates.is_empty():
             return
-    show_summary(console, f"{file}, mode {mode}", concluded, bias)
+    persons = _persons(log, other)
+    listed, folded = _without_many_people(concluded.estimates, persons)
+    show_summary(console, f"{file}, mode {mode}", concluded._replace(estimates=listed), bias)
+    if folded:
+        print_line(console, folded)
     if line := _lacking(log, other):
         print_line(console, line)
     if agreement:
@@ -160,6 +171,25 @@ def _show_all(
     elif agreement is None:
         line = f"More than {MANY} rows: `voirdire calibrate {file}` compares judges with people."
         print_line(console, line)
+
+
+def _persons(log: DataFrame[VoteLog], other: Log | None) -> set[str]:
+    return people_in(other) if other else {*log.filter("human")["judge"].unique()}
+
+
+def _without_many_people(
+    rows: pl.DataFrame, persons: Collection[str]
+) -> tuple[DataFrame[Estimates], str]:
+    """Leave out the rows of single people if there are many; return a line that says so."""
+    found = {*rows["judge"]} & {*persons}
+    if len(found) <= MOST_PEOPLE:
+        return cast("DataFrame[Estimates]", rows), ""
+    others = rows.filter(~pl.col("judge").is_in(sorted(found)))
+    line = (
+        f"Numbers of single people ({len(found)}) are not listed; "
+        "`--format csv` and `--format json` print them too."
+    )
+    return cast("DataFrame[Estimates]", others), line
 
 
 def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:

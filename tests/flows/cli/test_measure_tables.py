@@ -347,3 +347,16 @@ def test_reasons_stand_beside_the_comparisons_that_were_not_measured(
     assert {"1 alert", "1 not measured (too few replies)"} == {
         *counted.removeprefix("Comparisons by judge, wave and measure: ").strip(".").split(" and ")
     }
+
+
+@pytest.mark.parametrize(("people", "listed"), [(10, True), (11, False)])
+def test_many_people_are_not_listed_one_by_one(measure: Any, people: int, *, listed: bool) -> None:
+    rows = ballots("ada", FAIR, human=False)
+    rows += [row for n in range(people) for row in ballots(f"person_{n}", FAIR, human=True)]
+    line = f"Numbers of single people ({people}) are not listed; `--format csv`"
+    for words in ((), ("--only", "valid_rate")):
+        shown = " ".join(measure(rows, *words).stdout.split())
+        assert "ada" in shown
+        assert ("person_3" in shown) == listed
+        assert (line in shown) != listed
+    assert measure(rows, "--format", "csv", width=10_000).stdout.count("person_3") > 1
