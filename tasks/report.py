@@ -157,6 +157,7 @@ def report(
     gates, judged = scorecard_rows(found)
     name = "'" + facts.study.replace("'", "''") + "'"
     advised = concluded.recommendations
+    own_study = "" if facts.from_file else facts.study
     groups = result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons)
     ratings = rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons)
     unit = "answer" if ratings and not groups else "pair"
@@ -165,7 +166,10 @@ def report(
         "simulated": _simulated(estimates, findings, facts.persons),
         "gaps": _gaps(facts),
         "advice": advice(advised, facts.wave, None),
-        "policy": [not_measured(advised), policy(facts.thresholds, advised)],
+        "policy": [
+            not_measured(advised, own_study),
+            policy(facts.thresholds, advised),
+        ],
         "summary": summary(findings, *_questions(primary, findings, facts.persons), gates=found),
         "groups": groups,
         "rated": ratings,

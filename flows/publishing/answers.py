@@ -38,7 +38,8 @@ def study_answer(
     recommended, findings = concluded.recommendations, concluded.findings
     advised = advice(recommended, study.wave)
     lines = "\n".join(line.markdown() for line in advised)
-    notes = [not_measured(recommended), policy(study.thresholds, recommended)] if advised else []
+    missing = not_measured(recommended, study.name)
+    notes = [missing, policy(study.thresholds, recommended)] if advised else []
     sections = {
         "Which judge to use": [lines, *notes],
         "Findings": [] if findings.is_empty() else [findings_table(findings)],

@@ -255,6 +255,15 @@ def _shares(cell: Cell) -> tuple[Sums, Sums]:
     return judge, human
 
 
+def beyond_chance(cell: Cell) -> Row:
+    """Return the kappa of verdicts and names, or Spearman's correlation of grades."""
+    if cell.kind == "grade":
+        found = spearman(cell.judge_value, cell.human_value, cell.cluster)
+        return _coefficient(cell, "spearman", found)
+    equal = (cell.judge == cell.human).astype(np.float64)
+    return next(_kappas(cell, _share(cell, "agreement", equal, np.ones(equal.size))))
+
+
 def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
     """Yield Cohen's kappa, and the weighted ones of grades.
 

@@ -8,7 +8,7 @@ from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.missing_questions import more_questions
 from tasks.conclusions.rules import MIXED_WHY, written
-from tasks.conclusions.scorecard import ALERT, WORST
+from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, ONE_LABEL, WORST
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
 
@@ -42,6 +42,8 @@ FAILED = {
     "agreement": "agrees less with people than people with each other",
     "drift": "has changed since its baseline",
 }
+HARDLY = "agrees with people hardly better than by chance"
+"""How a judge fails the gate agreement where each answer has one label."""
 FOUND = {
     "biased": "biased by {}",
     "overlooks": "overlooks {}",
@@ -186,11 +188,14 @@ def _with_questions(
     # Agreement has a subgroup for the people that it is with.
     whole = estimates.filter(pl.col("perturbation").is_null())
     lone = [
-        whole.filter(statistic=statistic)
+        whole.filter(pl.col("statistic").is_in(statistics))
         .group_by(JUDGE)
         .agg(pl.col("clusters").max())
         .with_columns(gate=pl.lit(gate))
-        for gate, statistic in (("validity", "invalid_rate"), ("agreement", "ceiling_ratio"))
+        for gate, statistics in (
+            ("validity", ["invalid_rate"]),
+            ("agreement", ["ceiling_ratio", *BEYOND_CHANCE]),
+        )
     ]
     lone.append(flawed.with_columns(gate=pl.lit("discernment")))
     key = [*JUDGE, "gate", "perturbation"]
@@ -276,7 +281,8 @@ def _reason() -> pl.Expr:
     worst = WORST.format(r"\d+", "(.+)")
     criterion = pl.col("reason").str.extract(f"{worst}$").str.replace_all("; ", ", ")
     on_criterion = pl.format(" on {}", criterion).fill_null("")
-    found += on_criterion
+    alone = pl.col("reason").str.starts_with(ONE_LABEL).fill_null(value=False)
+    found = pl.when(alone).then(pl.lit(HARDLY)).otherwise(found) + on_criterion
     flaw = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
     detects = pl.coalesce("detects_at", "tolerance")
     two = pl.format("limits {} and {}", written(limits().overlooks_below), written(detects))
@@ -296,7 +302,8 @@ def _reason() -> pl.Expr:
     numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
     decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
-    why = pl.col("reason").str.replace(f"(; )?{worst}$", "").replace("", None)
+    why = pl.col("reason").str.replace(f"^{ONE_LABEL}(; )?", "")
+    why = why.str.replace(f"(; )?{worst}$", "").replace("", None)
     why = why.str.replace_all("; ", ", ")
     undecided = subject + on_criterion + pl.lit(IS_OPEN[0])
     undecided = pl.coalesce(

@@ -14,9 +14,14 @@ from tasks.kit.defaults import limits
 
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
 NO_MARGIN = (
-    "no margin: the interval alone says otherwise than the finding, which also uses the adjusted "
-    "p-value and the log-odds"
+    "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
 )
+ONE_LABEL = (
+    "agreement beyond chance: one label per answer does not tell how well people agree with each "
+    "other"
+)
+BEYOND_CHANCE = ["rating_kappa", "rating_correlation"]
+"""Statistics of the agreement with the labels that came with single answers."""
 BY_MEAN = "mean over the kinds of flaws"
 NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect, which the next wave must confirm: {}"
@@ -35,7 +40,8 @@ def scorecard(
     """Return one row per judge and gate.
 
     Gates are position, validity, each bias, discernment, agreement (if people labelled the same
-    items; of several criteria, the worst) and drift (if there are waves). A gate fails if the whole
+    items; of several criteria, the worst; beyond chance if each answer has one label) and drift (if
+    there are waves). A gate fails if the whole
     interval lies beyond the tolerance, passes if the whole interval lies within it, and is
     inconclusive otherwise. Position and biases follow their findings; drift fails only if an alert
     is confirmed. Discernment passes if more than a fifth of one kind of flaw is significantly
@@ -52,7 +58,7 @@ def scorecard(
         _validity(judged, limits().most_invalid),
         _findings(judged, findings),
         _discernment(judged, findings),
-        _agreement(judged, limits().most_agreement_lost),
+        _agreement(judged),
         _drift(judged, Drifts.empty() if drifts is None else drifts),
     ]
     verdict = (
@@ -219,38 +225,28 @@ def _mean(name: str, end: str) -> pl.Expr:
     return middle.mean() + (half if end == "high" else -half)
 
 
-def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
-    """Return what a judge loses of the agreement that people reach among themselves.
+def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Return the gate agreement: of several criteria, the worst.
 
-    .1 is the strictest margin of the alternative annotator test (methods, sections 8 and 9).
-
-    Of several criteria the worst decides, and the reason names it: the gate fails if the judge
-    fails on one, and passes only if it passes on each. A criterion without a ratio passes nothing.
-    Among criteria of the same outcome the one with the smallest margin is the worst.
+    The gate fails if the judge fails on one criterion, and passes only if it passes on each; the
+    reason names the worst. A criterion without an estimate passes nothing. Among criteria of the
+    same outcome the one with the smallest margin is the worst.
     """
-    rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
-    least, most = 1 - pl.col("high"), 1 - pl.col("low")
-    criterion = pl.col("subgroup").str.extract(f"^(.+): {HUMANS}$")
+    among_people = _agreement_lost(estimates, limits().most_agreement_lost)
+    alone = _beyond_chance(estimates, limits().least_agreement)
+    alone = alone.join(among_people, on=CELL, how="anti", nulls_equal=True)
+    rows = pl.concat([among_people, alone], how="diagonal_relaxed")
     criteria = pl.len().over(CELL)
-    told = rows.select(
-        *CELL,
-        "simulated",
-        "too_few",
+    told = rows.with_columns(
         gate=pl.lit("agreement"),
-        value=1 - pl.col("estimate"),
-        low=least,
-        high=most,
-        tolerance=pl.lit(tolerance),
-        failed=least > tolerance,
-        passed=most <= tolerance,
-        margin=1 - most / tolerance,
         reason=pl.concat_str(
+            "note",
             pl.coalesce("reason", "too_few"),
-            pl.when(criteria > 1).then(pl.format(WORST, criteria, criterion)),
+            pl.when(criteria > 1).then(pl.format(WORST, criteria, "criterion")),
             separator="; ",
             ignore_nulls=True,
         ).replace("", None),
-    )
+    ).drop("note", "criterion")
     decided = pl.col("too_few").is_null()
     outcome = (
         pl.when(decided & pl.col("failed"))
@@ -261,9 +257,59 @@ def _agreement(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
         .then(3)
         .otherwise(1)
     )
-    order = (outcome, "margin", -pl.col("value"))
-    worst = told.sort(*order, nulls_last=True, maintain_order=True)
-    return worst.unique(CELL, keep="first", maintain_order=True)
+    # A loss is worse the larger it is, an agreement the smaller.
+    size = pl.when(pl.col("least")).then("value").otherwise(-pl.col("value"))
+    worst = told.sort(outcome, "margin", size, nulls_last=True, maintain_order=True)
+    return worst.unique(CELL, keep="first", maintain_order=True).drop("least")
+
+
+def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
+    """Return what a judge loses of the agreement that people reach among themselves.
+
+    .1 is the strictest margin of the alternative annotator test (methods, sections 8 and 9).
+    """
+    rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
+    least, most = 1 - pl.col("high"), 1 - pl.col("low")
+    return rows.select(
+        *CELL,
+        "simulated",
+        "too_few",
+        "reason",
+        note=NOTHING,
+        criterion=pl.col("subgroup").str.extract(f"^(.+): {HUMANS}$"),
+        least=pl.lit(value=False),
+        value=1 - pl.col("estimate"),
+        low=least,
+        high=most,
+        tolerance=pl.lit(tolerance),
+        failed=least > tolerance,
+        passed=most <= tolerance,
+        margin=1 - most / tolerance,
+    )
+
+
+def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Return how far a judge agrees beyond chance with the labels that came with the answers.
+
+    It fails if its whole interval lies at or below the limit, and passes if it lies above it.
+    """
+    rows = estimates.filter(pl.col("statistic").is_in(BEYOND_CHANCE), WHOLE)
+    return rows.select(
+        *CELL,
+        "simulated",
+        "too_few",
+        "reason",
+        "low",
+        "high",
+        note=pl.lit(ONE_LABEL),
+        criterion=pl.col("subgroup").replace("", None),
+        least=pl.lit(value=True),
+        value="estimate",
+        tolerance=pl.lit(limit),
+        failed=pl.col("high") <= limit,
+        passed=pl.col("low") > limit,
+        margin=pl.col("low") / limit - 1 if limit else pl.lit(None, pl.Float64),
+    )
 
 
 def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:

@@ -125,6 +125,11 @@ class Thresholds(BaseModel):
         "Maximum loss relative to the agreement of people; a judge above it fails the gate "
         "agreement.",
     )
+    least_agreement: float = _limit(
+        0.20,
+        "Where the labels that came with single answers are all that is known of people, a judge "
+        "whose kappa, or rank correlation of grades, is at most this fails the gate agreement.",
+    )
     disqualifying: tuple[Gate, ...] = Field(
         default=("discernment", "agreement", "validity", "bias", "position", "drift"),
         description="Gates, the gravest first. A judge that fails one of them should not be used; "

@@ -51,12 +51,17 @@ CHANCE = f"with a chance of {100 * POWER:.0f} %"
 """What a number of missing questions promises."""
 
 ALL_REASONS = "mart.recommendations"
+LABELS = (
+    "Agreement needs labels of people: one per single answer, as in the column human_label of the "
+    "data, or else of two people or more{booth}"
+)
 WAYS = {
-    ABSENT["agreement"]: "Agreement needs labels of two people or more (`voirdire booth STUDY`). "
-    "Labels of one person are compared by `voirdire calibrate STUDY` or by `measure` of a log",
+    ABSENT["agreement"]: LABELS,
     ABSENT["drift"]: "Drift needs two audits, both with `--wave LABEL`",
 }
 """What a judge may not be measured on -> how to measure it."""
+
+BOOTH = " (`voirdire booth {0}`). `voirdire calibrate {0}` compares judges with any of them"
 
 
 def advice(
@@ -103,12 +108,16 @@ def by_recommendation(advised: Sequence[Advice]) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."
 
 
-def not_measured(recommendations: pl.DataFrame) -> str:
-    """Say what was not measured for any judge; empty if that differs between judges."""
+def not_measured(recommendations: pl.DataFrame, study: str = "") -> str:
+    """Say what was not measured for any judge; empty if that differs between judges.
+
+    With the name of the study it says by which commands people's labels are collected and compared.
+    """
     texts = recommendations["not_measured"].unique()
     if len(texts) != 1 or not texts[0]:
         return ""
-    ways = [way for what, way in WAYS.items() if what in texts[0]]
+    booth = BOOTH.format(study) if study else ""
+    ways = [way.format(booth=booth) for what, way in WAYS.items() if what in texts[0]]
     return f"Gates not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
 
 

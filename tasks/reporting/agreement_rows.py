@@ -241,7 +241,7 @@ def _items(whole: dict[str, Row]) -> str:
     return f"{count(row['n'], 'item')} compared{apart}"
 
 
-QUESTIONS = "voirdire plan STUDY counts the questions that other gates need"
+QUESTIONS = "`voirdire plan` counts the questions that other gates need"
 
 
 def _labels(whole: dict[str, Row]) -> str:

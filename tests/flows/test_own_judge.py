@@ -99,7 +99,9 @@ def test_from_an_empty_folder_to_bias_and_agreement(
 
 
 @pytest.mark.slow
-def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> None:
+def test_the_pass_fail_example_of_init(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
     assert voirdire("init").returncode == 0
     audited = voirdire("audit", "pass_fail")
     assert audited.returncode == 0, audited.stderr
@@ -109,6 +111,15 @@ def test_the_pass_fail_example_of_init(voirdire: Voirdire, tmp_path: Path) -> No
     assert re.search(r"^offline/fair +2[34] ", compared.stdout, re.MULTILINE)
     assert "offline/dazzled against people: 2" in compared.stdout
     assert "All judges are simulated" in " ".join(compared.stdout.split())
+    # The recommendation rests on the same kappa as the calibration.
+    ends = "judge, round(estimate, 9), round(low, 9), round(high, 9)"
+    kappas = f"select {ends} from human_agreements where statistic = 'kappa' and slice is null"
+    gates = ends.replace("estimate", "value")
+    gated = f"select {gates} from gates where gate = 'agreement' and study = 'pass_fail'"
+    found = {*warehouse.query(gated).rows()}
+    assert found == {*warehouse.query(kappas).rows()}
+    assert {judge for judge, *_ in found} == {"offline/fair", "offline/dazzled"}
+    assert "Agreement needs labels" not in audited.stdout
     # People label unperturbed answers, and one repeat at a time has changed.
     differing = voirdire("show", "pass_fail", "--disagree", "--most", "50")
     assert (differing.returncode, differing.stderr) == (0, "")

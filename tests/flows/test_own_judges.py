@@ -57,6 +57,7 @@ def test_a_judge_changes_in_the_waves_that_its_file_names(
     for wave in ("before", "after"):
         done = voirdire("audit", "--judge", "sim/steady", *SMALL, "--wave", wave)
         assert done.returncode in {0, 3}, done.stderr
+        assert "(`voirdire booth small`)" in " ".join(done.stdout.split())
     choices = warehouse.query(
         "select wave, choice = 'invalid' as invalid, count(*) from votes "
         "join ballots using (ballot_id) group by all order by all"

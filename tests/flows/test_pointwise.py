@@ -41,6 +41,11 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
         ("experimental", 12, 0),
         ("sham", 12, 0),
     ]
+    agreement = warehouse.query(
+        "select n, verdict, tolerance from gates join estimates "
+        "using (study, judge) where gate = 'agreement' and statistic = 'rating_kappa'"
+    )
+    assert agreement.rows() == [(4, "inconclusive", 0.2)]
     page = re.sub(r"\s+", " ", (tmp_path / "reports" / "quick.html").read_text("utf-8"))
     for words in ("3 votes per answer", "votes per answer</dt>", "ratings have no attack success"):
         assert words in page

@@ -23,9 +23,13 @@ SURPRISING = ("biased", "overlooks", "rewards", "mixed")
 
 
 def show_advice(
-    console: Console, recommended: pl.DataFrame, wave: str, thresholds: Thresholds
+    console: Console,
+    recommended: pl.DataFrame,
+    wave: str,
+    thresholds: Thresholds,
+    study: str = "",
 ) -> None:
-    """Print whether to use each judge, and the policy that says so."""
+    """Print whether to use each judge, and the policy; ``study`` is that of a warehouse."""
     lines = advice(recommended, wave)
     if not lines:
         return
@@ -36,7 +40,7 @@ def show_advice(
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
-    for sentence in (not_measured(recommended), policy(thresholds, recommended)):
+    for sentence in (not_measured(recommended, study), policy(thresholds, recommended)):
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")

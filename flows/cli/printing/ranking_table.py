@@ -92,7 +92,8 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
     console = Printer(highlight=False)
     recommended = store.query(RECOMMENDED, [study])
     if recommended.height:
-        show_advice(console, recommended, "", thresholds_of(run_of_results(store, study)))
+        thresholds = thresholds_of(run_of_results(store, study))
+        show_advice(console, recommended, "", thresholds, study)
     rows = store.query(ROWS, [study]).to_dicts()
     prompts = [row["prompt"] for row in rows if not _is_person(row)]
     for row in rows:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from schemas.results import GATES, Drifts, Findings, Gates
 from tasks.conclusions.missing_questions import more_questions
 from tasks.conclusions.recommendations import recommend
+from tasks.conclusions.scorecard import ONE_LABEL
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 
 Make = Callable[..., Any]
@@ -519,3 +520,32 @@ def test_agreement_names_the_worst_criterion(
 ) -> None:
     [row] = recommended(gate("validity"), gate("agreement", verdict, reason=reason))
     assert words in row["reasons"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        ("fail", "agrees with people hardly better than by chance (.19 [-.25, .35], limit .20)"),
+        ("inconclusive", "agreement with people is inconclusive (.19 [-.25, .35], limit .20)"),
+    ],
+)
+def test_agreement_with_one_label_per_answer_names_chance(
+    recommended: Any, verdict: str, told: str
+) -> None:
+    ends = {"value": 0.19, "low": -0.25, "high": 0.35, "tolerance": 0.2, "reason": ONE_LABEL}
+    kappa = {"statistic": "rating_kappa", "perturbation": None, "clusters": 44}
+    [row] = recommended(gate("validity"), gate("agreement", verdict, **ends), beside=[kappa])
+    assert row["reasons"] == told
+    assert row["recommendation"] == ("do not use" if verdict == "fail" else "use with care")
+
+
+def test_agreement_with_one_label_per_answer_lacks_questions_too(recommended: Any) -> None:
+    # At 256 questions the upper end is .4 (44 / 256)^.5 = .1658 above the estimate and the lower
+    # .1244 below, and the estimate has a standard deviation of .1786 (1 - 44 / 256)^.5 = .1625:
+    # P = Phi((.2 - .1658 + .1) / .1625) + 1 - Phi((.2 + .1244 + .1) / .1625) = .7955 + .0045 = .80.
+    ends = {"value": -0.1, "low": -0.4, "high": 0.3, "tolerance": 0.2, "reason": ONE_LABEL}
+    kappa = {"statistic": "rating_kappa", "perturbation": None, "clusters": 44}
+    [row] = recommended(gate("validity"), gate("agreement", "inconclusive", **ends), beside=[kappa])
+    more = row["more_questions"]
+    assert 44 + more == pytest.approx(256, abs=1)
+    assert row["reasons"] == f"agreement with people is inconclusive (about {more} more questions)"

@@ -259,8 +259,7 @@ def test_a_bias_by_its_finding() -> None:
 
 
 APART = (
-    "no margin: the interval alone says otherwise than the finding, which also uses the adjusted "
-    "p-value and the log-odds"
+    "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
 )
 
 
@@ -367,6 +366,49 @@ def test_agreement_is_about_the_worst_criterion(
     assert gate["verdict"] == told
     assert gate["reason"].endswith(f"the worst of 2 criteria: {worst}")
     assert gate["reason"].startswith(FEW) == (criteria[1][3] == 9)
+
+
+@pytest.mark.parametrize("statistic", ["rating_kappa", "rating_correlation"])
+@pytest.mark.parametrize(
+    ("ends", "clusters", "expected"),
+    [
+        # The limit is .2: a margin of .3 / .2 - 1; at most the limit; around it.
+        ((0.3, 0.6), 40, ("pass", 0.5)),
+        ((-0.1, 0.2), 40, ("fail", -1.5)),
+        ((0.2, 0.6), 40, ("inconclusive", 0.0)),
+        ((-0.25, 0.35), 44, ("inconclusive", -2.25)),
+        ((-0.1, 0.1), 9, ("inconclusive", -1.5)),
+        ((None, None), 40, ("inconclusive", None)),
+    ],
+)
+def test_agreement_with_one_label_per_answer_must_exceed_chance(
+    make_estimates: Make, statistic: str, ends: Any, clusters: int, expected: Any
+) -> None:
+    low, high = ends
+    row = {**WHOLE, "statistic": statistic, "estimate": low, "low": low, "high": high}
+    estimates = make_estimates([row | {"clusters": clusters, "reason": None}])
+    told, margin = verdict(estimates, "agreement")
+    assert told == expected[0]
+    assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
+    [gate] = scorecard(estimates, Findings.empty()).to_dicts()
+    assert gate["tolerance"] == 0.2
+    assert gate["reason"].startswith("agreement beyond chance: one label per answer")
+
+
+def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_each_other(
+    make_estimates: Make,
+) -> None:
+    among = {**WHOLE, "statistic": "ceiling_ratio", "subgroup": "humans", "low": 0.96, "high": 1.1}
+    alone = {**WHOLE, "statistic": "rating_kappa", "estimate": 0.0, "low": -0.1, "high": 0.1}
+    both = make_estimates([among | {"estimate": 1.0}, alone])
+    assert verdict(both, "agreement")[0] == "pass"
+    criteria = [
+        alone | {"subgroup": "tone", "estimate": 0.5, "low": 0.3, "high": 0.7},
+        alone | {"subgroup": "style"},
+    ]
+    [gate] = scorecard(make_estimates(criteria), Findings.empty()).to_dicts()
+    assert gate["verdict"] == "fail"
+    assert gate["reason"].endswith("the worst of 2 criteria: style")
 
 
 @pytest.mark.parametrize(

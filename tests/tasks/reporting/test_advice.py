@@ -96,10 +96,14 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
         "Gates not measured: drift. Drift needs two audits, both with `--wave LABEL`."
     )
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
-    assert not_measured(people) == (
-        "Gates not measured: biases, agreement with people. Agreement needs labels of two people "
-        "or more (`voirdire booth STUDY`). Labels of one person are compared by `voirdire "
-        "calibrate STUDY` or by `measure` of a log."
+    needs = (
+        "Gates not measured: biases, agreement with people. Agreement needs labels of people: one "
+        "per single answer, as in the column human_label of the data, or else of two people or more"
+    )
+    assert not_measured(people) == f"{needs}."
+    assert not_measured(people, "desk") == (
+        f"{needs} (`voirdire booth desk`). `voirdire calibrate desk` compares judges with any of "
+        "them."
     )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}
 
