@@ -99,20 +99,21 @@ $(CLIENTS): requirements-clients.txt | $(SET_UP)
 # Where bytecode is not kept, each of the processes that tests start compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Three processes on two cores, because tests of servers and signals mostly wait. Durations differ by a factor of
-# a hundred, so idle processes take tests from busy ones (worksteal). NumPy is limited to one thread for each process.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+# More processes than cores, because tests of servers and signals mostly wait, the slow ones above all. A module runs in
+# one process (loadfile), so that what its tests share is made once; tests/conftest.py lets the longest modules begin.
+# NumPy is limited to one thread for each process.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder --numprocesses
 FOR_TESTS := $(SET_UP_DEV) $(EMULATOR) $(AXE) $(NOTEBOOK) $(CLIENTS)
 
 test: $(FOR_TESTS) ## run the tests, without the slow ones
-	$(PYTEST) -m "not slow"
+	$(PYTEST) 3 -m "not slow"
 
 test-slow: $(FOR_TESTS) ## run the slow tests: browsers, real processes, simulations
-	$(PYTEST) -m slow
+	$(PYTEST) 4 -m slow
 
 # One run of both halves, with more examples of each property.
 test-all: $(FOR_TESTS) ## run all tests, with more examples of each property
-	$(PYTEST) --hypothesis-profile ci
+	$(PYTEST) 4 --hypothesis-profile ci
 
 lint: $(SET_UP_DEV) docs ## style, types, import contracts, documentation
 	$(BIN)/ruff check .

@@ -51,6 +51,36 @@ SERVED = {"served", "shared"}
 SLOW = {"chromium", "served", "voirdire_process"}
 """Fixtures that make a test slow, also by way of another fixture."""
 
+LONGEST = (
+    "flows/test_engine.py",
+    "flows/test_serve_alone.py",
+    "flows/test_batches.py",
+    "flows/running/test_casting.py",
+    "flows/test_server_dies.py",
+    "benchmarks/test_characteristics.py",
+    "flows/test_audit.py",
+    "booth/test_browser.py",
+    "flows/test_waves.py",
+    "booth/test_browser_time.py",
+    "booth/test_remeasure.py",
+    "flows/test_serve.py",
+    "flows/test_quick.py",
+    "flows/test_nulls.py",
+    "flows/results/test_calibration.py",
+    "flows/running/test_gaps.py",
+    "tasks/statistics/test_coverage.py",
+    "flows/test_pointwise.py",
+    "flows/test_own_judge.py",
+    "booth/browsing/test_browser.py",
+    "flows/cli/test_examples.py",
+    "tasks/statistics/test_sizes.py",
+    "flows/cli/test_measure_tables.py",
+    "tasks/engine/test_responses.py",
+    "warehouse/test_store_busy.py",
+)
+"""Modules that take half a minute or more, the longest first. They begin first: each runs in one
+process, and the others would wait for one that began late."""
+
 EXAMPLES = "_hypothesis_internal_use_settings"
 """Where Hypothesis keeps the settings of a test; an explicit count would override the profile."""
 
@@ -82,7 +112,10 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what a browser or a real process makes slow; scale Hypothesis by its profile."""
+    """Let long modules begin; mark what is slow; scale Hypothesis by its profile."""
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
     usual = settings().max_examples
     for item in items:
         if not isinstance(item, pytest.Function):
