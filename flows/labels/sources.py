@@ -19,12 +19,8 @@ from tasks.agreement.sources import (
     require_same_form,
 )
 from tasks.annotate import LABELS, annotate
-from tasks.calibration.calibrate import (
-    Labelled,
-    labelled_by_files,
-    labelled_by_votes,
-    require_two_names,
-)
+from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
+from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.logs.labels import labels_in_log
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table

@@ -28,7 +28,6 @@ from tasks.agreement.compare import Comparison, Options, compare
 from tasks.agreement.sources import require_grades, require_positive, suitable_metrics
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
-    Labelled,
     Terms,
     Trial,
     annotations_of,
@@ -36,6 +35,7 @@ from tasks.calibration.calibrate import (
     try_judges,
     why_none_is_tested,
 )
+from tasks.calibration.label_values import Labelled
 from tasks.kit.defaults import calibrated_by
 from tasks.progress import step
 from tasks.reporting.wording import number

@@ -18,7 +18,7 @@ from tasks.agreement.measures import (
     measure,
 )
 from tasks.agreement.paired import Paired, pair_labels
-from tasks.calibration.calibrate import Labelled
+from tasks.calibration.label_values import Labelled
 from tasks.conclusions.rules import (
     INCONCLUSIVE,
     first_finding,

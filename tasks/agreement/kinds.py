@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from tasks.agreement.pass_words import PASS_WORDS
-from tasks.calibration.calibrate import as_word
-from tasks.calibration.label_values import nearest_whole, read_labels
+from tasks.calibration.label_values import as_word, nearest_whole, read_labels
 
 Kind = Literal["pass_fail", "grade", "name"]
 

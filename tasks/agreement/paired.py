@@ -8,8 +8,7 @@ import polars as pl
 
 from tasks.agreement.combine import combined, left_out
 from tasks.agreement.kinds import Kind, Reading, reading_of, values_of
-from tasks.calibration.calibrate import Labelled
-from tasks.calibration.label_values import read_labels
+from tasks.calibration.label_values import Labelled, read_labels
 
 MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""

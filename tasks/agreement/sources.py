@@ -7,7 +7,8 @@ import polars as pl
 from tasks.agreement.compare import Options
 from tasks.agreement.kinds import Reading, reading_of, values_of
 from tasks.agreement.paired import are_sets, words_of
-from tasks.calibration.calibrate import Labelled, labelled_by_files
+from tasks.calibration.calibrate import labelled_by_files
+from tasks.calibration.label_values import Labelled
 from tasks.metrics import METRICS
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelTable

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -11,7 +11,13 @@ from schemas.calibration import Advantages, AltTests
 from schemas.results import Annotations
 from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
 from tasks.calibration.label_values import Kind as LabelKind
-from tasks.calibration.label_values import ListLabel, as_whole, read_labels
+from tasks.calibration.label_values import (
+    Labelled,
+    as_whole,
+    as_word,
+    read_labels,
+    require_two_names,
+)
 from tasks.calibration.non_inferiority import Kind, Test, why_untested
 from tasks.calibration.similarity import find_metric
 from tasks.counting.annotations import PERSON
@@ -20,22 +26,6 @@ from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by
 
 METHOD = "cluster-adjusted Wilson"
 WHO = ("judge", "prompt", "wave", "simulated")
-
-
-class Labelled(NamedTuple):
-    """Labels that people and judges gave to the items of one dataset."""
-
-    dataset: str
-    humans: pl.DataFrame
-    """``annotator``, ``item`` and ``label``, as JSON, or null if unreadable."""
-    judges: pl.DataFrame
-    """The same columns; ``annotator`` is a ``name`` of ``who``."""
-    who: pl.DataFrame
-    """One row per judge: ``name``, and ``judge``, ``prompt``, ``wave``, ``simulated``."""
-    clusters: pl.DataFrame | None = None
-    """``cluster`` of each ``item``, if items are not independent."""
-    whole: tuple[str | None, ...] = ()
-    """Criteria of which each single grade is a whole number (see ``as_whole``)."""
 
 
 class Terms(NamedTuple):
@@ -83,16 +73,6 @@ def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
         _labelled(str(dataset), part)
         for (dataset,), part in sorted(rows.partition_by("dataset", as_dict=True).items())
     ]
-
-
-def require_two_names(labelled: Labelled) -> Labelled:
-    """Raise an error if a person and a judge have the same name."""
-    both = {*labelled.humans["annotator"].unique()} & {*labelled.who["judge"]}
-    if both:
-        raise ValueError(
-            f"{min(both)!r:.60} is the name of a person and of a judge. Rename one of the two."
-        )
-    return labelled
 
 
 def try_judges(labelled: Labelled, terms: Terms) -> Trial:
@@ -206,20 +186,6 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
             votes=pl.lit(1),
         )
     )
-
-
-def as_word(label: Any) -> str | None:
-    """Return a label as text: sets as JSON, and texts that look like JSON in quotes."""
-    if label is None:
-        return None
-    if isinstance(label, frozenset):
-        return json.dumps(sorted(label), ensure_ascii=False)
-    if isinstance(label, ListLabel):
-        return label.json
-    if isinstance(label, float):
-        return str(int(label)) if label.is_integer() else repr(label)
-    text = label if isinstance(label, str) else json.dumps(label)
-    return json.dumps(text, ensure_ascii=False) if text.startswith(("[", '"')) else text
 
 
 def label_kind(metric: str) -> LabelKind:

@@ -292,3 +292,43 @@ def as_whole(labels: pl.DataFrame, criteria: Sequence[str | None]) -> pl.DataFra
         .with_columns(label=pl.when(about).then(pl.coalesce("grade", "label")).otherwise("label"))
         .drop("grade")
     )
+
+
+class Labelled(NamedTuple):
+    """Labels that people and judges gave to the items of one dataset."""
+
+    dataset: str
+    humans: pl.DataFrame
+    """``annotator``, ``item`` and ``label``, as JSON, or null if unreadable."""
+    judges: pl.DataFrame
+    """The same columns; ``annotator`` is a ``name`` of ``who``."""
+    who: pl.DataFrame
+    """One row per judge: ``name``, and ``judge``, ``prompt``, ``wave``, ``simulated``."""
+    clusters: pl.DataFrame | None = None
+    """``cluster`` of each ``item``, if items are not independent."""
+    whole: tuple[str | None, ...] = ()
+    """Criteria of which each single grade is a whole number (see ``as_whole``)."""
+
+
+def require_two_names(labelled: Labelled) -> Labelled:
+    """Raise an error if a person and a judge have the same name."""
+    both = {*labelled.humans["annotator"].unique()} & {*labelled.who["judge"]}
+    if both:
+        raise ValueError(
+            f"{min(both)!r:.60} is the name of a person and of a judge. Rename one of the two."
+        )
+    return labelled
+
+
+def as_word(label: Any) -> str | None:
+    """Return a label as text: sets as JSON, and texts that look like JSON in quotes."""
+    if label is None:
+        return None
+    if isinstance(label, frozenset):
+        return json.dumps(sorted(label), ensure_ascii=False)
+    if isinstance(label, ListLabel):
+        return label.json
+    if isinstance(label, float):
+        return str(int(label)) if label.is_integer() else repr(label)
+    text = label if isinstance(label, str) else json.dumps(label)
+    return json.dumps(text, ensure_ascii=False) if text.startswith(("[", '"')) else text

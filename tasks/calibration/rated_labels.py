@@ -9,8 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.keys import BETWEEN
-from tasks.calibration.calibrate import Labelled, require_two_names
-from tasks.calibration.label_values import are_whole
+from tasks.calibration.label_values import Labelled, are_whole, require_two_names
 from tasks.readers.bounded import clip
 
 PEOPLE = "people"

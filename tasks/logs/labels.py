@@ -10,8 +10,8 @@ from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.annotate import annotate
-from tasks.calibration.calibrate import Labelled, labelled_by_votes
-from tasks.calibration.label_values import are_whole
+from tasks.calibration.calibrate import labelled_by_votes
+from tasks.calibration.label_values import Labelled, are_whole
 from tasks.logs.ratings import annotations_of
 from tasks.logs.reading import Log, read_log
 

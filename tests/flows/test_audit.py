@@ -147,7 +147,7 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert done.returncode == 0, done.stderr
     planned = voirdire("plan", "looked_at")
     assert planned.returncode == 0, planned.stderr
-    assert "Questions that study looked_at lacks" in planned.stdout
+    assert "More questions that would decide what study looked_at leaves open" in planned.stdout
     run = warehouse.query("select run from runs").item()
     assert errors_of(run) == []
     tables = (

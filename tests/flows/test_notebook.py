@@ -28,6 +28,7 @@ import_extension("ui")
 """Does what ``install ui`` does on a machine with internet."""
 ASKED = """
 import socket
+import time
 import urllib.error
 import urllib.request
 
@@ -43,6 +44,14 @@ def ask(query, origin=address):
     request = urllib.request.Request(f"{address}/ddb/run", query.encode(), {"Origin": origin})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return answer.read()
+
+
+# The server listens soon after the call.
+for _ in range(100):
+    with socket.socket() as tried:
+        if not tried.connect_ex(("127.0.0.1", port)):
+            break
+    time.sleep(0.1)
 
 
 print(b"ada" in ask("select judge from mart.bias"))

@@ -13,7 +13,8 @@ from tasks.agreement.sources import (
     require_same_form,
     suitable_metrics,
 )
-from tasks.calibration.calibrate import Labelled, labelled_by_files
+from tasks.calibration.calibrate import labelled_by_files
+from tasks.calibration.label_values import Labelled
 from tasks.readers.label_table import LabelColumns, read_items
 
 
