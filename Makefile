@@ -155,7 +155,7 @@ vulnerabilities: $(TOOLS) ## look the locked packages up in a database of known 
 	    esac; \
 	done; exit $$found
 
-check: lint test-all ## all that CI checks: style, types, documentation, all tests (15 minutes)
+check: lint test-all ## all that CI checks: style, types, documentation, all tests (20 minutes)
 
 bench: setup ## measure start-up, a cold and a second audit, and coverage of the intervals, millions of votes and of labels
 	$(BIN)/python benchmarks/audit.py
