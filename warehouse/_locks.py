@@ -49,10 +49,14 @@ class Holder(NamedTuple):
 
 def holder_of(path: Path, error: str) -> Holder:
     """Return the process that holds a database file, from DuckDB's error and /proc/locks."""
-    said = re.search(r"PID (\d+)", error)
     locks = _locks(path)
-    pid = int(said[1]) if said else next(iter(locks), None)
+    pid = _named_in(error) or next(iter(locks), None)
     return Holder(pid, _command(pid) if pid else "", locks.get(pid) if pid else None)
+
+
+def _named_in(error: str) -> int | None:
+    said = re.search(r"PID (\d+)", error)
+    return int(said[1]) if said else None
 
 
 def _locks(path: Path) -> dict[int, str]:
@@ -91,7 +95,7 @@ def _command(pid: int) -> str:
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.25
 NOTICE_SECONDS = 5.0
-"""A longer wait is reported once."""
+"""A longer wait is reported, and reported again if another process has the file then."""
 
 
 class WarehouseBusyError(WarehouseError):
@@ -113,12 +117,14 @@ class LockedError(Exception):
 
 
 class LockNotices:
-    """Report a long lock once, however many threads wait for the file."""
+    """Report a long lock once for each holder, however many threads wait for the file."""
 
     def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
         self._path, self._tell = path, tell or _print
         self._since: float | None = None
-        self._notified = False
+        self._told: float | None = None
+        """When the lock was reported last."""
+        self._named: set[int | None] = set()
         self._lock = threading.Lock()
 
     def met(self, error: str, patience_seconds: float) -> None:
@@ -126,9 +132,11 @@ class LockNotices:
         with self._lock:
             now = time.monotonic()
             self._since = now if self._since is None else self._since
-            if self._notified or now - self._since < NOTICE_SECONDS:
+            last = self._since if self._told is None else self._told
+            if _named_in(error) in self._named or now - last < NOTICE_SECONDS:
                 return
-            self._notified = True
+            self._named.add(_named_in(error))
+            self._told = now
         holder = holder_of(self._path, error)
         self._tell(
             f"{self._path} is {holder}. Waiting up to {patience_seconds:g} s. {holder.advice}."
@@ -137,9 +145,10 @@ class LockNotices:
     def free(self) -> None:
         """Record that the file could be opened; report the end of a reported lock."""
         with self._lock:
-            since, notified = self._since, self._notified
-            self._since, self._notified = None, False
-        if notified and since is not None:
+            since, told = self._since, self._told
+            self._since = self._told = None
+            self._named.clear()
+        if told is not None and since is not None:
             self._tell(f"{self._path} is free again, after {time.monotonic() - since:.0f} s.")
 
 

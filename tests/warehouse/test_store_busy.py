@@ -217,3 +217,29 @@ os.kill(os.getpid(), 9)
 def _line(process: "subprocess.Popen[str]") -> str:
     assert process.stdout
     return process.stdout.readline()
+
+
+def test_a_second_holder_is_named_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(_locks.time, "monotonic", lambda: clock[0])
+    told: list[str] = []
+    notices = _locks.LockNotices(tmp_path / "w.duckdb", told.append)
+
+    def met(seconds: float, pid: int) -> list[str]:
+        clock[0] = seconds
+        notices.met(f"Could not set lock: conflicting lock is held (PID {pid})", 60)
+        return [line.split(" is ")[1].split(".")[0] for line in told]
+
+    one = "held open by process 4194301"
+    two = "held open by process 4194302"
+    assert met(0, 4194301) == []
+    assert met(4.9, 4194301) == []
+    assert met(5.1, 4194301) == [one]
+    # Another one, which is not named at once: several may take turns.
+    assert met(9, 4194302) == [one]
+    assert met(11, 4194302) == [one, two]
+    assert met(60, 4194301) == [one, two]
+    notices.free()
+    assert told[-1].endswith("is free again, after 60 s.")
+    assert met(61, 4194301)[:2] == [one, two]
+    assert met(67, 4194301)[-1] == one
