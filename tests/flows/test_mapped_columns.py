@@ -78,7 +78,7 @@ def test_what_people_chose_is_compared_with_judges(
     done = voirdire(*words)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
-    assert "by `voirdire calibrate STUDY` or by `measure` of a log" in " ".join(done.stdout.split())
+    assert "`voirdire calibrate fb` compares judges with any" in " ".join(done.stdout.split())
     people = voirdire("calibrate", "fb")
     assert people.returncode == 0, people.stderr
     assert "offline/fair against people: 20 items compared" in people.stdout

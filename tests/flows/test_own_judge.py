@@ -82,7 +82,8 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert re.search(r": people (pass|fail), judge (pass|fail)$", differing, re.MULTILINE)
     assert re.search(r"control: (pass|fail): ", differing)
     disagreeing = voirdire("sql", "--ask", "who_disagrees_with_people")
-    assert "study helpdesk-people" in disagreeing.stderr
+    assert "all studies" in disagreeing.stderr
+    assert "helpdesk-" in disagreeing.stdout
     assert disagreeing.stdout.count("desk/small") > 1
     assert disagreeing.stdout.index("all items") < disagreeing.stdout.index("category")
     named = voirdire("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk")
