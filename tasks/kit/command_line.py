@@ -94,7 +94,8 @@ class Command(_WithExamples):
     def __init__(
         self, *args: Any, examples: Sequence[str] = (), section: str = "Commands", **options: Any
     ) -> None:
-        super().__init__(*args, **options)
+        # A command also runs without its group, and keeps the options of its help from then on.
+        super().__init__(*args, **{"context_settings": CONTEXT, **options})
         self.examples, self.section = examples, section
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:

@@ -138,3 +138,12 @@ def test_shells_complete_names(shell: str, tmp_path: Path, monkeypatch: pytest.M
     last, known = (["study", "=", "m"], "mine") if shell == "bash" else (["study=m"], "study=mine")
     assert known in completed(*judges, *last)
     assert not {"yours", "study=yours"} & completed(*judges, *last)
+
+
+def test_a_command_has_the_same_options_of_help_without_its_group() -> None:
+    # What stands for the booth among the commands hands all words on to it.
+    for command in [booth, *(each for each in main.commands.values() if each.add_help_option)]:
+        context = click.Context(command, info_name=command.name, **command.context_settings)
+        option = command.get_help_option(context)
+        assert option is not None
+        assert option.opts == ["-h", "--help"]
