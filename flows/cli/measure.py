@@ -124,12 +124,10 @@ def show_measures(
         chosen = chosen.filter(pl.col("statistic").is_in(rows))
     view.close()
     persons = _persons(log, other)
-    line = ""
-    if form == "table":
-        chosen, line = _without_many_people(chosen, persons)
-    _show(chosen, form, partial(show_rows, marks=marks_of(estimates, persons)))
-    if line:
-        say(line)
+    listed, folded = _without_many_people(chosen, persons) if form == "table" else (chosen, "")
+    _show(listed, form, partial(show_rows, marks=marks_of(estimates, persons)))
+    if folded:
+        say(folded)
     present = set(chosen["statistic"])
     makers = {row: name for name, entry in STATISTICS.items() for row in entry.gives}
     for name in only:

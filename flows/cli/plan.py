@@ -36,7 +36,7 @@ from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.non_inferiority import Kind, Test
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
-from tasks.conclusions.missing_questions import MOST_TIMES
+from tasks.conclusions.more_questions import MOST_TIMES
 from tasks.curate import cannot_compute
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (

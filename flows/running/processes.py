@@ -109,7 +109,7 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **options: Any) -> Any:
         # Files that a command or a library writes are readable by the user alone.
         mask = os.umask(0o077)
-        told = ""
+        error = ""
         try:
             with sigterm_interrupts(), errors_in_a_line():
                 return command(*args, **options)
@@ -120,28 +120,28 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             )
             exit_now(143 if isinstance(stop, Terminated) else 130)
         except SystemExit as end:
-            told = str(end.__context__ or "")
+            error = str(end.__context__ or "")
             raise
         finally:
             os.umask(mask)
-            warn_of_ignored_files(told)
+            warn_of_ignored_files(error)
 
     return run
 
 
-def warn_of_ignored_files(told: str = "") -> None:
+def warn_of_ignored_files(error: str = "") -> None:
     """Write a line for each file of the user's own folder that was read and cannot be used.
 
-    Problems that the error ``told`` names are left out.
+    Problems that ``error`` names are left out.
     """
-    for problem in ignored_files(told):
+    for problem in ignored_files(error):
         click.echo(f"voirdire: {problem}", err=True)
 
 
-def ignored_files(told: str = "") -> list[str]:
+def ignored_files(error: str = "") -> list[str]:
     """Return the problem of each file of the user's own folder that was read and cannot be used.
 
-    Problems that the error ``told`` names are left out. Studies are not among them: `voirdire list`
+    Problems that ``error`` names are left out. Studies are not among them: `voirdire list`
     and `voirdire serve` name those. A catalogue that no command has loaded has ignored nothing.
     """
     loaded: Iterator[Any] = (
@@ -152,7 +152,7 @@ def ignored_files(told: str = "") -> list[str]:
         for catalogue in loaded
         if catalogue
         for problem in catalogue.ignored.values()
-        if problem not in told
+        if problem not in error
     ]
 
 

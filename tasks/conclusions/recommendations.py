@@ -6,8 +6,8 @@ from pandera.typing.polars import DataFrame
 from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
-from tasks.conclusions.missing_questions import more_questions
-from tasks.conclusions.rules import MIXED_WHY, written
+from tasks.conclusions.more_questions import more_questions
+from tasks.conclusions.rules import BY_EFFECT, MIXED_WHY, written
 from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, ONE_LABEL, WORST
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
@@ -300,6 +300,9 @@ def _reason() -> pl.Expr:
     spread = pl.col("reason").str.extract(f"((?:{'|'.join(MIXED_WHY)})[^;]*)")
     mixed = pl.col("finding").eq_missing("mixed")
     numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
+    # The shift, or gap, lies below its limit where the effect in logits decides.
+    by_effect = pl.col("reason").str.extract(f"({BY_EFFECT.partition('{')[0]}[^;]*)")
+    found += pl.coalesce(pl.format(" ({})", by_effect), numbers)
     decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace(f"^{ONE_LABEL}(; )?", "")
@@ -311,4 +314,4 @@ def _reason() -> pl.Expr:
         undecided + pl.format(" ({})", why),
         undecided + numbers,
     )
-    return pl.when(decided).then(found + numbers).otherwise(undecided).alias("reason_text")
+    return pl.when(decided).then(found).otherwise(undecided).alias("reason_text")

@@ -359,4 +359,6 @@ def test_many_people_are_not_listed_one_by_one(measure: Any, people: int, *, lis
         assert "ada" in shown
         assert ("person_3" in shown) == listed
         assert (line in shown) != listed
+    crowd = [row for row in rows if row["human"]]
+    assert "no rows" not in measure(crowd, "--only", "valid_rate").output
     assert measure(rows, "--format", "csv", width=10_000).stdout.count("person_3") > 1

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.results import GATES, Drifts, Findings, Gates
-from tasks.conclusions.missing_questions import more_questions
+from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.recommendations import recommend
 from tasks.conclusions.scorecard import ONE_LABEL
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
@@ -129,6 +129,13 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     assert row["recommendation"] == ("use with care" if partly else "do not use")
     limit = "limits .20 and .05" if word == "detects some" else "limit .05"
     assert row["reasons"] == f"{reason} (.01 [-.01, .03], {limit})"
+
+
+def test_a_bias_that_the_effect_in_logits_decides_says_so(recommended: Any) -> None:
+    by_effect = "the effect in logits decides: .69 [.20, 1.18], limit .25"
+    gap = {"value": 0.03, "low": 0.0, "high": 0.06, "reason": f"{by_effect}; no margin"}
+    [row] = recommended(gate("position", "fail", **gap), gate("validity"))
+    assert row["reasons"].startswith(f"prefers one slot ({by_effect})")
 
 
 def test_a_mixed_bias_names_the_spread_that_it_rests_on(recommended: Any) -> None:

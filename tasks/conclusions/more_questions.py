@@ -52,7 +52,7 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     value, low, high, limit, asked, wider = (
         _column(gates, name) for name in ("value", "low", "high", "tolerance", "clusters", "wider")
     )
-    flag = {name: gates.select(told).to_series().to_numpy()[:, None] for name, told in _told()}
+    flag = {name: gates.select(is_so).to_series().to_numpy()[:, None] for name, is_so in _flags()}
     totals = np.maximum(np.ceil(asked * TRIED), asked + 1)
     narrower = np.sqrt(asked / totals)
     above, beneath = (high - value) * narrower, (value - low) * narrower
@@ -87,7 +87,7 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     return pl.Series(np.where(known, more, np.nan)).fill_nan(None).cast(pl.Int64)
 
 
-def _told() -> list[tuple[str, pl.Expr]]:
+def _flags() -> list[tuple[str, pl.Expr]]:
     """Return what a gate is, and what stands in the way of deciding it."""
     value, size, limit = pl.col("value"), pl.col("value").abs(), pl.col("tolerance")
     flaw = (pl.col("gate") == "bias") & (pl.col("kind") == "detract")
@@ -97,7 +97,7 @@ def _told() -> list[tuple[str, pl.Expr]]:
     by_odds = (odds.abs() >= limits().minimum_log_odds) & (odds.sign() == value.sign())
     least = limits().minimum_spread / limits().minimum_shift * limit
     uneven = (pl.col("shift_spread") >= least) & (pl.col("spread_p") < limits().spread_alpha)
-    told = {
+    flags = {
         "flaw": flaw,
         "drift": drift,
         "two_sided": effect | drift,
@@ -108,7 +108,7 @@ def _told() -> list[tuple[str, pl.Expr]]:
         # More questions do not remove a bias that differs between questions.
         "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"]),
     }
-    return [(name, expression.fill_null(value=False)) for name, expression in told.items()]
+    return [(name, expression.fill_null(value=False)) for name, expression in flags.items()]
 
 
 def _column(gates: pl.DataFrame, name: str) -> Any:
