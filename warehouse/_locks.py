@@ -122,7 +122,7 @@ class LockNotices:
     def __init__(self, path: Path, tell: Callable[[str], None] | None) -> None:
         self._path, self._tell = path, tell or _print
         self._since: float | None = None
-        self._told: float | None = None
+        self._reported: float | None = None
         """When the lock was reported last."""
         self._named: set[int | None] = set()
         self._lock = threading.Lock()
@@ -132,11 +132,11 @@ class LockNotices:
         with self._lock:
             now = time.monotonic()
             self._since = now if self._since is None else self._since
-            last = self._since if self._told is None else self._told
+            last = self._since if self._reported is None else self._reported
             if _named_in(error) in self._named or now - last < NOTICE_SECONDS:
                 return
             self._named.add(_named_in(error))
-            self._told = now
+            self._reported = now
         holder = holder_of(self._path, error)
         self._tell(
             f"{self._path} is {holder}. Waiting up to {patience_seconds:g} s. {holder.advice}."
@@ -145,10 +145,10 @@ class LockNotices:
     def free(self) -> None:
         """Record that the file could be opened; report the end of a reported lock."""
         with self._lock:
-            since, told = self._since, self._told
-            self._since = self._told = None
+            since, reported = self._since, self._reported
+            self._since = self._reported = None
             self._named.clear()
-        if told is not None and since is not None:
+        if reported is not None and since is not None:
             self._tell(f"{self._path} is free again, after {time.monotonic() - since:.0f} s.")
 
 

@@ -48,7 +48,7 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
 CHANCE = f"with a chance of {100 * POWER:.0f} %"
-"""What a number of missing questions promises."""
+"""What a number of further questions promises."""
 
 ALL_REASONS = "mart.recommendations"
 LABELS = (
