@@ -154,17 +154,9 @@ def ranked(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     """
     if frame.is_empty():
         return frame
-    codes: list[pl.Series] = []
-    texts = frame.select(names or pl.col(pl.String)).get_columns()
-    for place, text in enumerate(texts):
-        # Often each item is a cluster of its own, with the same name.
-        alike = next((at for at in range(place) if texts[at].equals(text)), None)
-        codes.append(
-            text.cast(pl.Enum(text.drop_nulls().unique().sort()))
-            if alike is None
-            else codes[alike].alias(text.name)
-        )
-    return frame.with_columns(codes)
+    texts = names or frame.select(pl.col(pl.String)).columns
+    found = frame.select(pl.col(name).drop_nulls().unique().sort().implode() for name in texts)
+    return frame.with_columns(pl.col(name).cast(pl.Enum(found[name][0])) for name in texts)
 
 
 class Fact(Frame):

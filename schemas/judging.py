@@ -25,9 +25,19 @@ RATED = "rated"
 """Choice of a vote on one answer, whose rating was read."""
 PROMPT_KINDS = ["pair", "single", "binary", "rubric", "labels"]
 TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
-"""Counts the votes of the study named by the DuckDB variable ``study``; see :class:`Tallies`."""
 LAST_REPEAT = 126
 """Last repeat that ``tallies.sql`` can count: a set of repeats is an integer of 127 bits."""
+SETS = {7: "utinyint", 31: "uinteger", LAST_REPEAT: "hugeint"}
+"""Last repeat in a set -> DuckDB's smallest type that holds it; larger types take more time."""
+
+
+def tallies_query(last_repeat: int) -> str:
+    """Return the query that counts the votes of a study without repeats above ``last_repeat``.
+
+    The DuckDB variable ``study`` names the study; for the rows see :class:`Tallies`.
+    """
+    kind = next(kind for last, kind in SETS.items() if last_repeat <= last)
+    return TALLIES.replace("hugeint", kind)
 
 
 def author(side: str) -> Any:

@@ -15,13 +15,13 @@ from schemas.curation import Known
 from schemas.judging import (
     LAST_REPEAT,
     SIDES,
-    TALLIES,
     Ballots,
     Judges,
     Pairs,
     Tallies,
     VoteLog,
     Votes,
+    tallies_query,
 )
 from schemas.results import Estimates
 from tasks.conclusions.cautions import worst_cases
@@ -174,7 +174,7 @@ def count_coded(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     with _engine(many=vote_log.height > MANY_ROWS).cursor() as connection:
         lend(connection, "vote_log", vote_log.with_columns(codes, study=pl.lit("")))
         connection.execute("set variable study = ''")
-        counted = fetch(connection, TALLIES)
+        counted = fetch(connection, tallies_query(last))
     return Tallies.coded(counted.with_columns(pl.col(NAMES).cat.to(pl.Categorical)))
 
 

@@ -15,7 +15,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.arrow import fetch, lend
 from schemas.frame import Frame, ranked
-from schemas.judging import TALLIES
+from schemas.judging import tallies_query
 from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._external_access import REFUSED, connect, is_refusal
 from warehouse._locks import LockedError, LockNotices, LockRetry, WarehouseBusyError
@@ -153,7 +153,8 @@ class Warehouse:
         # To keep an order, or to pass parameters, takes several times as long.
         with self._visit(write=False, ordered=False) as connection:
             connection.execute("set variable study = ?", [study])
-            found = fetch(connection, TALLIES)
+            last = "select max(repeat) from vote_log where study = getvariable('study')"
+            found = fetch(connection, tallies_query(fetch(connection, last).item() or 0))
         return ranked(found, *found.select(pl.col(pl.String).exclude("category")).columns)
 
     def snapshot(self, target: Path) -> None:

@@ -269,12 +269,7 @@ def most_common(cell: Numbers, votes: pl.Series, cells: int) -> Numbers:
 def _sums(numbers: Numbers, values: pl.Series, size: int) -> Sums:
     if not (values.max() or values.min()):  # only nulls and zeros
         return np.zeros(size)
-    if values.null_count():  # a query of its own, as are most methods of a column
-        values = (
-            values.fill_null(value=False) if values.dtype == pl.Boolean else values.fill_null(0)
-        )
-    if values.dtype == pl.Boolean:
-        hits = numbers[values.to_numpy()]
-        return np.bincount(hits, minlength=size).astype(np.float64)
-    weights = values.cast(pl.Float64).to_numpy()
-    return np.bincount(numbers, weights, size).astype(np.float64, copy=False)
+    weights = values.cast(pl.Float64)
+    if weights.null_count():  # a query of its own, as are most methods of a column
+        weights = weights.fill_null(0)
+    return np.bincount(numbers, weights.to_numpy(), size).astype(np.float64, copy=False)

@@ -136,10 +136,10 @@ class _Plan(NamedTuple):
     place: Numbers
     """Index of each row in the flattened (row-major) table of samples by judges."""
 
-    def filled(self, values: pl.Series) -> Floats:
+    def filled(self, values: Floats) -> Floats:
         """Arrange the values of the frame's rows in a table of shape (samples, judges)."""
         table = np.full(self.samples * len(self.judges), np.nan)
-        table[self.place] = values.to_numpy()[self.at]
+        table[self.place] = values[self.at]
         return table.reshape(self.samples, len(self.judges))
 
 
@@ -222,8 +222,9 @@ def _filled(
     plans: Iterable[_Plan], known: pl.DataFrame, values: Mapping[str, pl.Expr]
 ) -> Iterator[Panel]:
     columns = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
+    numbers = {column.name: column.to_numpy() for column in columns}
     for plan in plans:
-        table = {column.name: plan.filled(column) for column in columns}
+        table = {name: plan.filled(column) for name, column in numbers.items()}
         yield Panel(*plan[:7], table, plan.starts)
 
 

@@ -1,6 +1,7 @@
 """Votes counted in the warehouse and votes counted in a frame give the same tallies."""
 
 from collections.abc import Callable
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,29 @@ def test_counts_are_those_of_a_frame(
     found = Tallies.of(shelf.tallies("study"))
     order = [*list(KEYS)[:6], "perturbation"]
     assert_frame_equal(found.sort(order), count_votes(log).sort(order), check_column_order=False)
+
+
+@pytest.mark.parametrize("last", [7, 8, 31, 32, 126])
+def test_counts_do_not_depend_on_the_numbers_of_repeats(
+    shelf: Warehouse, make_vote_log: Make, last: int
+) -> None:
+    """A set of repeats is an integer whose size follows from the last of them."""
+
+    def log(last: int) -> Any:
+        ballots = product(["anchor", "target"], [0, last], ["p", "q"], ["s1", "s2", "s3"])
+        choices = cycle(["first", "tie", "second", "first", "invalid", "second", "tie"])
+        keys = ("shown_first", "repeat", "prompt", "sample")
+        return make_vote_log(
+            [
+                {**dict(zip(keys, ballot, strict=True)), "choice": choice, "label": "target"}
+                for ballot, choice in zip(ballots, choices, strict=False)
+            ]
+        )
+
+    shelf.save([Saving(VoteLog, log(last))], run="r", study="study")
+    found = Tallies.of(shelf.tallies("study"))
+    assert_frame_equal(found, count_votes(log(1)), check_row_order=False)
+    assert_frame_equal(found, count_votes(log(last)), check_row_order=False)
 
 
 def test_what_is_known_of_answers_stands_beside_control_pairs(make_vote_log: Make) -> None:
