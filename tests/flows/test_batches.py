@@ -23,7 +23,6 @@ Begin = Callable[[], "subprocess.Popen[bytes]"]
 SMALL = ("audit", "--limit", "6", "--perturbation", "fake_reference", "--judge", "emu/one")
 # six questions, three arms, two orders
 BALLOTS = 36
-SLOW = pytest.mark.slow
 BATCH = 'mode = "batch"'
 
 
@@ -223,12 +222,13 @@ def test_a_batch_whose_creation_was_not_confirmed_is_found(
     assert warehouse.read(Votes).height == BALLOTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
         ({"batch_errors": 0.3}, "answered 500: The server had an error."),
-        pytest.param({"batch_end": "expired"}, "its batch expired", marks=SLOW),
-        pytest.param({"batch_end": "cancelled"}, "its batch was cancelled", marks=SLOW),
+        ({"batch_end": "expired"}, "its batch expired"),
+        ({"batch_end": "cancelled"}, "its batch was cancelled"),
     ],
     ids=["lines", "expired", "cancelled"],
 )

@@ -49,6 +49,7 @@ def test_a_misspelt_trait_stops_every_judge_of_the_file_before_anything_is_asked
 
 
 @pytest.mark.served
+@pytest.mark.slow
 def test_a_judge_changes_in_the_waves_that_its_file_names(
     voirdire: Voirdire, warehouse: Warehouse, own_file: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_judge_changes_in_the_waves_that_its_file_names(
 
 
 @pytest.mark.served
+@pytest.mark.slow
 def test_a_judge_may_be_corrected_until_it_has_votes(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:

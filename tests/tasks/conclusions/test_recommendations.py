@@ -295,6 +295,7 @@ def test_so_many_questions_decide_and_fewer_do_not(
         assert fewer <= clusters + 1 or chance(fewer, **about) < 0.8 + 1e-9
 
 
+@pytest.mark.slow
 def test_so_many_questions_decide_four_studies_in_five() -> None:
     """Simulated: true shifts of .1 around 0, estimated with an error of .02 from 100 questions."""
     random = np.random.default_rng(5)
