@@ -139,20 +139,24 @@ def built_warehouse(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Return a folder that all processes of this run share."""
+    own = tmp_path_factory.getbasetemp()
+    return own if worker_id == "master" else own.parent
+
+
+@pytest.fixture(scope="session")
 def fill_once(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str
+    shared_folder: Path,
 ) -> Callable[[str, Callable[[Path], Any]], tuple[Path, Any]]:
     """Return a function that fills a folder in one of this run's processes, for all of them.
 
     It returns the folder, and what filling it returned.
     """
-    alone = worker_id == "master"
-    base = tmp_path_factory.getbasetemp()
-    base = base if alone else base.parent
 
     def once(name: str, fill: Callable[[Path], Any]) -> tuple[Path, Any]:
-        folder, result = base / name, base / f"{name}.pickle"
-        with (base / f"{name}.lock").open("w") as lock:
+        folder, result = shared_folder / name, shared_folder / f"{name}.pickle"
+        with (shared_folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not result.exists():
                 folder.mkdir()

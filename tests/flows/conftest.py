@@ -1,6 +1,7 @@
 """A Prefect server for the session, and the command line as a user types it."""
 
 import asyncio
+import fcntl
 import gc
 import json
 import logging
@@ -105,16 +106,32 @@ def prefect_home(
 
 
 @pytest.fixture(scope="session")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, prefect_home: Callable[[Path], str]
-) -> Iterator[str]:
-    """Address of a server with a database of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", prefect_home(tmp_path_factory.mktemp("prefect")))
-        server = Server()
-        server.wait()
-        yield server.url
-        server.stop()
+def server(shared_folder: Path, prefect_home: Callable[[Path], str]) -> Iterator[str]:
+    """Address of a server with a database of its own, for all processes of this run.
+
+    The first process that needs it starts it, and at its end waits for the others to end.
+    """
+    address, own = shared_folder / "server.url", None
+    with (
+        (shared_folder / "server.starts").open("w") as starts,
+        (shared_folder / "server.users").open("w") as users,
+    ):
+        fcntl.flock(starts, fcntl.LOCK_EX)
+        if not address.exists():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PREFECT_HOME", prefect_home(shared_folder / "server"))
+                own = Server()
+            own.wait()
+            address.write_text(own.url)
+        fcntl.flock(users, fcntl.LOCK_SH)
+        fcntl.flock(starts, fcntl.LOCK_UN)
+        yield address.read_text()
+        fcntl.flock(users, fcntl.LOCK_UN)
+        if own:
+            fcntl.flock(starts, fcntl.LOCK_EX)
+            fcntl.flock(users, fcntl.LOCK_EX)
+            address.unlink()
+            own.stop()
 
 
 @pytest.fixture(scope="session")
