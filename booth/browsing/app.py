@@ -19,6 +19,7 @@ from warehouse.evidence.comparisons import (
     describe_studies,
     find_comparison,
     list_comparisons,
+    samples_like,
     studies_of,
 )
 from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
@@ -86,8 +87,14 @@ def check_view(warehouse: Warehouse, view: str) -> None:
         name = getattr(filters, what)
         if name is not None and name not in found.names[what]:
             known = found.names[what]
-            raise unknown(f"{what} in study {filters.study!r}:", name, known, "`voirdire browse`")
+            raise unknown(
+                f"{what} in study {filters.study!r}:", name, known, "`voirdire browse` lists all"
+            )
     if filters.sample and not found.total:
+        alike = samples_like(warehouse, filters.sample, filters.study)
+        if alike is not None:
+            what = f"sample or pair_id in study {filters.study!r}:"
+            raise unknown(what, filters.sample, alike, "`voirdire browse` without --pair lists all")
         raise ValueError(
             f"no comparison in study {filters.study!r} has the sample {filters.sample!r:.200} and "
             "these filters. `voirdire browse` without --pair lists all."

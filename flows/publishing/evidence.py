@@ -8,7 +8,7 @@ import polars as pl
 
 from flows.studies.calibration import SUFFIX
 from tasks.kit.catalogue import unknown
-from warehouse.evidence.comparisons import FLIPPED, studies_of
+from warehouse.evidence.comparisons import FLIPPED, samples_like, studies_of
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
@@ -120,7 +120,7 @@ def find_evidence(
     Raises
     ------
     ValueError
-        If there is no such file, or no such study, judge, perturbation or wave in it.
+        If there is no such file, or no such study, judge, perturbation, wave or sample in it.
     """
     place = existing_path(path, study)
     warehouse = Warehouse(place)
@@ -156,6 +156,8 @@ def find_evidence(
     rows = _with_texts(warehouse, study, what, chosen)
     if rows.is_empty():
         _require_known(warehouse, study, wanted)
+        if sample is not None:
+            _require_sample(warehouse, study, what, sample)
     total = rows["total"][0] if rows.height else 0
     replies = _replies(warehouse, study, rows, what)
     return Evidence(rows.drop("total"), total, replies, _without_results(warehouse, study))
@@ -191,6 +193,17 @@ def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | Non
                 f"it measures these votes, and replaces the results of {', '.join(known)}."
             )
         raise unknown(f"{what} in study {study!r}:", name, known, "`voirdire sql` lists all")
+
+
+def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> None:
+    own = study.removesuffix(SUFFIX)
+    alike = samples_like(warehouse, name, study, own)
+    if alike is not None:
+        named = (
+            "sample or item with differing labels" if what == "disagree" else "sample or pair_id"
+        )
+        everything = f"`voirdire browse {quote(own)}` lists all"
+        raise unknown(f"{named} in study {own!r}:", name, alike, everything)
 
 
 def _without_results(warehouse: Warehouse, study: str) -> list[str]:

@@ -128,6 +128,18 @@ NAMES = """
         list(distinct perturbation order by perturbation) as perturbation
     from mart.comparisons where study = $study
 """
+MOST_ALIKE = 100
+SAMPLES = f"""
+    with known as (
+        select sample from mart.comparisons where study in $studies
+        union select sample from vote_log where study in $studies
+    )
+    select
+        sample,
+        sample = $name or sample in (select sample from pairs where pair_id = $name) as found,
+    from known where sample is not null
+    order by found desc, jaro_winkler_similarity(sample, $name) desc, sample limit {MOST_ALIKE:d}
+"""
 CATEGORIES = """
     select distinct category from (
         select category from vote_log where study = $study
@@ -255,6 +267,15 @@ def describe_studies(warehouse: Warehouse) -> list[dict[str, Any]]:
 def studies_of(warehouse: Warehouse) -> list[str]:
     """Return the names of all studies with results."""
     return [study["study"] for study in describe_studies(warehouse)]
+
+
+def samples_like(warehouse: Warehouse, name: str, *studies: str) -> list[str] | None:
+    """Return the samples of studies whose names are most like one; null if they have this sample.
+
+    ``name`` may also be the ``pair_id`` of one of its pairs.
+    """
+    samples = warehouse.query(SAMPLES, {"studies": list(studies), "name": name})
+    return None if samples["found"].any() else samples["sample"].to_list()
 
 
 def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listing:

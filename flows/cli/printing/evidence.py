@@ -20,11 +20,11 @@ from tasks.reporting.wording import count, listing
 from tasks.rewriting.word_diff import changed_words
 
 NONE = {
-    "flipped": "No perturbation changed a verdict of {who}.",
-    "invalid": "Every reply to {who} has a verdict.",
-    "disagree": "No label of {who} differs from people's, or none was compared: run "
+    "flipped": "No perturbation changed a verdict of {who}{of_sample}.",
+    "invalid": "Every reply to {who}{of_sample} has a verdict.",
+    "disagree": "No label of {who}{of_sample} differs from people's, or none was compared: run "
     "`voirdire calibrate {study}` first.",
-    "all": "No pair of {who} was shown both with and without a perturbation.",
+    "all": "No pair of {who}{of_sample} was shown both with and without a perturbation.",
 }
 AT_RANDOM = "drawn at random (the same each time)"
 CHOSEN = dict.fromkeys(VIEWS, AT_RANDOM) | {"disagree": "the worst first, judge by judge"}
@@ -62,7 +62,8 @@ def show_evidence(
         echo_data(json.dumps(rows, indent=1, default=str) + "\n")
         return
     if found.rows.is_empty():
-        say(NONE[what].format(who=judge or f"study {study}", study=study))
+        of_sample = f" on {sample}" if sample is not None else ""
+        say(NONE[what].format(who=judge or f"study {study}", study=study, of_sample=of_sample))
         return
     console = Printer(highlight=False)
     for number, row in enumerate(found.rows.to_dicts(), 1):

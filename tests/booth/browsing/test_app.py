@@ -268,7 +268,11 @@ def test_readers_and_a_writer_do_not_stop_each_other(client: Client, browsed: Wa
         ("/study/quik", "Did you mean 'quick'?"),
         ("/study/quick?judge=offline%2Fhones", "Did you mean 'offline/honest'?"),
         ("/study/quick?perturbation=paddin", "Did you mean 'padding'?"),
-        ("/study/quick?sample=nope", "has the sample 'nope'"),
+        (
+            "/study/quick?sample=demo%2F1%2Fb2",
+            "no sample or pair_id in study 'quick': 'demo/1/b2'. Did you mean 'demo/1/a2'?",
+        ),
+        ("/study/quick?sample=demo%2F1%2Fa2&flipped=1&judge=offline%2Frandom", "has the sample"),
     ],
 )
 def test_a_view_of_what_is_not_there_is_an_error(browsed: Warehouse, view: str, says: str) -> None:

@@ -114,6 +114,15 @@ def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> 
         (["mine", "--judge", "adda"], "Did you mean 'ada'?"),
         (["mine", "--all", "--invalid"], "--invalid and --all cannot be given together"),
         (["mine", "--perturbation", "bost"], "Did you mean 'boast'?"),
+        (
+            ["mine", "--pair", "s11"],
+            "no sample or pair_id in study 'mine': 's11'. Did you mean 's1'? Known: s1, ",
+        ),
+        (["mine", "--pair", "s11", "--format", "json"], "Did you mean 's1'?"),
+        (
+            ["mine", "--disagree", "--pair", "i11"],
+            "no sample or item with differing labels in study 'mine':",
+        ),
     ],
 )
 def test_a_name_that_is_not_there_is_an_error(run: Run, words: list[str], says: str) -> None:
@@ -125,6 +134,6 @@ def test_a_name_that_is_not_there_is_an_error(run: Run, words: list[str], says: 
 def test_nothing_found_is_said(run: Run) -> None:
     assert "Every reply to study mine has a verdict." in run("mine", "--invalid").stdout
     assert (
-        "No perturbation changed a verdict of ada"
+        "No perturbation changed a verdict of ada on s0."
         in run("mine", "--judge", "ada", "--pair", "s0").stdout
     )
