@@ -32,39 +32,58 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
     ),
 )
 @click.argument("study", default="quick")
-@click.option("--voter", "voters", multiple=True, help="Let this person vote (repeatable).")
+@click.option(
+    "--voter",
+    "voters",
+    multiple=True,
+    help="Let this person vote (repeatable). Default: the voters of earlier starts.",
+)
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     help="Give each voter at most this many ballots, rounded down to whole samples unless --once "
-    "is given. 0: no maximum.",
+    "is given. 0: no maximum. Default: as at the last start of this booth, else no maximum.",
 )
-@click.option("--arms", multiple=True, type=ARMS, help="Show only this arm (repeatable).")
+@click.option(
+    "--arms",
+    multiple=True,
+    type=ARMS,
+    help="Show only this arm (repeatable). Default: as at the last start, else all arms.",
+)
 @click.option(
     "--perturbation",
     "perturbations",
     multiple=True,
-    help="Show only this perturbation (repeatable).",
+    help="Show only this perturbation (repeatable). Default: as at the last start, else all.",
 )
 @click.option(
     "--once/--all-arms",
     default=None,
     help="Show each sample once per voter, in an arm that rotates over voters. This measures "
-    "agreement, but no shifts.",
+    "agreement, but no shifts. Default: as at the last start, else --all-arms.",
 )
-@click.option("--renew", help="Create a new link for this voter and invalidate the old one.")
+@click.option(
+    "--renew",
+    help="Create a new link for this voter and invalidate the old one. Default: links stay valid.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @port_option(8750, "Listen on this port. 0: any free port.", least=0)
 @click.option(
     "--url",
     help="Begin the links of voters with this public address, such as https://vote.example.org, if "
-    "it differs from the host and port.",
+    "it differs from the host and port. Default: http, the host and the port.",
 )
 @click.option(
-    "--export", "out", type=FILE, help="Write the open ballots of --voter to this file, then exit."
+    "--export",
+    "out",
+    type=FILE,
+    help="Write the open ballots of --voter to this file, then exit. Default: serve the page.",
 )
 @click.option(
-    "--import", "filled", type=FILE, help="Save the choices of --voter from this file, then exit."
+    "--import",
+    "filled",
+    type=FILE,
+    help="Save the choices of --voter from this file, then exit. Default: serve the page.",
 )
 @click.option("--hand-in", is_flag=True, help="Save all choices made so far, then exit.")
 @warehouse_option

@@ -52,7 +52,7 @@ for command in (browse, export, gate, report, show, snapshot, sql):
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
-@study_options("Save the results under this name.")
+@study_options("Save the results under this name. Default: the name of STUDY.")
 @click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
 @server_option("your running `voirdire serve`, else a temporary server")
 @warehouse_option
@@ -80,11 +80,12 @@ def audit(
     ),
 )
 @click.argument("study", default="quick", shell_complete=complete_studies)
-@study_options("Plan for a study of this name.")
+@study_options("Plan for a study of this name. Default: the name of STUDY.")
 @click.option(
     "--effect",
     type=float,
-    help="Also show how many samples are needed to detect a shift of this size.",
+    help="Also show how many samples are needed to detect a shift of this size. Default: "
+    "only the smallest shifts that the planned number of samples detects.",
 )
 @warehouse_option
 @clear_errors
@@ -121,13 +122,16 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 )
 @format_option
 @click.option(
-    "--only", multiple=True, help="Show only this statistic (repeatable), or `scorecard`."
+    "--only",
+    multiple=True,
+    help="Show only this statistic (repeatable), or `scorecard`. Default: all statistics.",
 )
 @interval_option
 @click.option(
     "--warehouse",
     type=PATH,
-    help="Also save all results in this DuckDB file, as a study with the name of the file VOTES.",
+    help="Also save all results in this DuckDB file, as a study with the name of the file VOTES. "
+    "Default: nothing is saved.",
 )
 @log_options
 @clear_errors
@@ -176,14 +180,23 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @mapped_option
 @label_table_options
 @click.option(
-    "--humans", type=PATH, help="Read labels of people from this file: .json, .csv or .parquet."
+    "--humans",
+    type=PATH,
+    help="Read labels of people from this file: .json, .csv or .parquet. Default: from FILE, or "
+    "the votes of people on STUDY.",
 )
-@click.option("--judges", type=PATH, help="Read labels of judges from such a file.")
+@click.option(
+    "--judges",
+    type=PATH,
+    help="Read labels of judges from such a file. Default: from FILE, or the votes of judges on "
+    "STUDY.",
+)
 @click.option(
     "--items",
     type=PATH,
     help="Read a row per item of --humans and --judges from this file (.csv, .jsonl or .parquet): "
-    "texts that the list of disagreements shows, and columns of slices.",
+    "texts that the list of disagreements shows, and columns of slices. Default: the list shows no "
+    "texts.",
 )
 @click.option(
     "--metric",
@@ -237,8 +250,14 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @click.option(
     "--plan", is_flag=True, help="Only estimate the number of instances that the test needs."
 )
-@click.option("--name", help="Save the results under this name.")
-@click.option("--save/--no-save", default=True, help="Save the results and write a report.")
+@click.option(
+    "--name",
+    help="Save the results under this name. Default: the name of FILE or of --humans, or "
+    "STUDY-people.",
+)
+@click.option(
+    "--save/--no-save", default=True, show_default=True, help="Save the results and write a report."
+)
 @pictures_option
 @warehouse_option
 @clear_errors
@@ -373,10 +392,16 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
 
 @main.command(section="Operate", examples=("voirdire schedules", "voirdire schedules --on canary"))
 @click.option(
-    "--on", multiple=True, metavar="STUDY", help="Switch the schedule of STUDY on (repeatable)."
+    "--on",
+    multiple=True,
+    metavar="STUDY",
+    help="Switch the schedule of STUDY on (repeatable). Default: none.",
 )
 @click.option(
-    "--off", multiple=True, metavar="STUDY", help="Switch the schedule of STUDY off (repeatable)."
+    "--off",
+    multiple=True,
+    metavar="STUDY",
+    help="Switch the schedule of STUDY off (repeatable). Default: none.",
 )
 @server_option("your running `voirdire serve`")
 @clear_errors

@@ -142,7 +142,8 @@ OPTIONS = (
         "columns",
         "COLUMN=NAME",
         "Read a column of voirdire from one of your own data file, such as question=prompt,anchor="
-        "answer_a (repeatable). Then columns that voirdire does not know are left out.",
+        "answer_a (repeatable). Then columns that voirdire does not know are left out. Default: "
+        "columns have the names of voirdire.",
     ),
     name_option(
         "--perturbation",
@@ -185,7 +186,8 @@ OPTIONS = (
         "--probe",
         is_flag=True,
         default=None,
-        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes.",
+        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes. "
+        "Default: off.",
     ),
     click.option(
         "--sham",
@@ -203,14 +205,15 @@ OPTIONS = (
         "--replicates",
         is_flag=True,
         default=None,
-        help="Also ask about each control pair a second time, to measure noise.",
+        help="Also ask about each control pair a second time, to measure noise. Default: off.",
     ),
     click.option(
         "--reworded",
         is_flag=True,
         default=None,
         help="Also ask about each control pair in other words of the same meaning (variants of the "
-        "judge prompt), to measure how many verdicts depend on the wording.",
+        "judge prompt), to measure how many verdicts depend on the wording. "
+        "Default: off.",
     ),
     click.option(
         "--wave",
@@ -256,7 +259,7 @@ OPTIONS = (
 pictures_option = click.option(
     "--pictures",
     type=Place(file_okay=False),
-    help="Also write the charts to this folder, as SVG and PNG files.",
+    help="Also write the charts to this folder, as SVG and PNG files. Default: no pictures.",
 )
 format_option = click.option(
     "--format",
@@ -317,12 +320,15 @@ mapped_option = map_option(
     "Read a table of your own: a column, and the dotted path of its field, such as "
     "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
     "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
-    "votes; question, answer, anchor, target, reference and context for texts.",
+    "votes; question, answer, anchor, target, reference and context for texts. Default: columns "
+    "and fields have these names, or those of a known format.",
 )
 log_options = _all(
     mapped_option,
     click.option(
-        "--people", help="Count only the people whose names match this pattern, such as 'expert_*'."
+        "--people",
+        help="Count only the people whose names match this pattern, such as 'expert_*'. Default: "
+        "all people.",
     ),
 )
 """Adds the options of commands that read logs of other tools."""
@@ -348,7 +354,7 @@ label_table_options = _all(
         multiple=True,
         metavar="COLUMN",
         help="Also show results for each value of this column of FILE or of --items (repeatable). "
-        "A STUDY has the column category.",
+        "A STUDY has the column category. Default: only results of all items.",
     ),
     click.option(
         "--criterion",
@@ -367,7 +373,7 @@ label_table_options = _all(
         "cluster_column",
         metavar="COLUMN",
         help="Group rows that are not independent, also repeats of an item, by this column of "
-        "FILE.",
+        "FILE or of --items. Default: each row is independent, and no item has two rows.",
     ),
     click.option(
         "--pass",
@@ -380,14 +386,15 @@ label_table_options = _all(
         nargs=2,
         type=Finite(),
         metavar="LOW HIGH",
-        help="Set the ends of the scale of grades. Grades outside are invalid.",
+        help="Set the ends of the scale of grades. Grades outside are invalid. Default: the lowest "
+        "and the highest grade in the labels.",
     ),
     click.option(
         "--threshold",
         type=Finite(),
         metavar="GRADE",
         help="Count grades from this one on as passes: compare passes and fails, and correct the "
-        "pass rate.",
+        "pass rate. Default: grades are compared as grades.",
     ),
     interval_option,
     click.option(

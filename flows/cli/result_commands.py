@@ -41,7 +41,8 @@ BROWSE_PORT = 8760
 @click.option(
     "--flipped",
     is_flag=True,
-    help="Show pairs on which a perturbation changed the verdict (the default).",
+    help="Show pairs on which a perturbation changed the verdict. Default, unless --invalid, "
+    "--disagree or --all is given.",
 )
 @click.option("--invalid", is_flag=True, help="Show replies without a verdict.")
 @click.option(
@@ -97,7 +98,7 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     "--ask",
     metavar="QUESTION",
     shell_complete=complete_from("flows.cli.questions", "question_names"),
-    help="Answer this question, such as `which_judge`.",
+    help="Answer this question, such as `which_judge`. Default: run QUERY.",
 )
 @click.option(
     "--set",
@@ -105,7 +106,8 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     multiple=True,
     metavar="NAME=VALUE",
     shell_complete=complete_values,
-    help="Set a parameter of the question, such as study=nightly (repeatable).",
+    help="Set a parameter of the question, such as study=nightly (repeatable). Default: the "
+    "default of the question.",
 )
 @click.option(
     "--format",
@@ -113,7 +115,7 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     type=click.Choice(["table", "json", "csv", "parquet"]),
     help="Print or write rows in this format. Default: the suffix of --output, else table.",
 )
-@click.option("--output", type=FILE, help="Write the result to this file.")
+@click.option("--output", type=FILE, help="Write the result to this file. Default: print it.")
 @warehouse_option
 @clear_errors
 def sql(**options: Any) -> None:
@@ -139,7 +141,10 @@ def sql(**options: Any) -> None:
 @name_option("--prompt", text="Show only this judge prompt. Default: all prompts.")
 @perturbation_option
 @click.option(
-    "--pair", "sample", metavar="ID", help="Open this sample (or the sample of this pair_id)."
+    "--pair",
+    "sample",
+    metavar="ID",
+    help="Open this sample (or the sample of this pair_id). Default: the list of all comparisons.",
 )
 @port_option(BROWSE_PORT, "Listen on this port, on this machine only. 0: any free port.", least=0)
 @warehouse_option
@@ -262,10 +267,13 @@ def report(**options: Any) -> None:
     "--junit",
     "junit_file",
     type=FILE,
-    help="Write a test case per gate to this file, as JUnit XML.",
+    help="Write a test case per gate to this file, as JUnit XML. Default: no file.",
 )
 @click.option(
-    "--markdown", "markdown_file", type=FILE, help="Write a summary to this file, as Markdown."
+    "--markdown",
+    "markdown_file",
+    type=FILE,
+    help="Write a summary to this file, as Markdown. Default: no file.",
 )
 @warehouse_option
 @clear_errors

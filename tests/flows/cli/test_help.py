@@ -28,6 +28,12 @@ VERBS = {
 }
 """How a text of help begins: it says what the option does. *Also* and *only* precede a verb."""
 
+ACTIONS = {
+    *("--all", "--all-metrics", "--curve", "--disagree", "--formulas", "--hand-in", "--invalid"),
+    *("--no-auth", "--number", "--plan", "--random-labels", "--yes"),
+}
+"""Flags that say what the command also or only does: without them it does not."""
+
 
 def _commands() -> dict[str, click.Command]:
     return {**main.commands, "booth": booth}
@@ -72,9 +78,12 @@ def test_help_states_the_defaults_of_a_study() -> None:
     for option in main.commands["audit"].params:
         default = getattr(study, option.name or "", None)
         stated = re.search(r"Default: ([\w.]+?)[.,]?(?: |$)", getattr(option, "help", None) or "")
-        if not stated or default in (None, ""):
+        # An audit saves its results under the name of STUDY, which this is not.
+        if not stated or default in (None, "") or option.name == "name":
             continue
-        if isinstance(default, int | float):
+        if isinstance(default, bool):
+            assert stated[1] == ("on" if default else "off"), option.name
+        elif isinstance(default, int | float):
             assert float(stated[1]) == default, option.name
         elif isinstance(default, str):
             assert stated[1] == default, option.name
@@ -83,7 +92,22 @@ def test_help_states_the_defaults_of_a_study() -> None:
         else:
             continue
         seen.append(option.name)
-    assert {"dataset", "prompts", "votes_per_pair", "mode", "sham", "seed", "checks"} <= {*seen}
+    assert {"dataset", "prompts", "votes_per_pair", "mode", "sham", "seed", "checks", "probe"} <= {
+        *seen
+    }
+
+
+def test_every_option_states_its_default() -> None:
+    for name, command in _commands().items():
+        context = click.Context(command, info_name=name)
+        for option in command.params:
+            if not isinstance(option, click.Option) or option.required:
+                continue
+            if option.is_flag and not option.secondary_opts and option.opts[-1] in ACTIONS:
+                continue
+            _, text = option.get_help_record(context) or ("", "")
+            stated = [text.count(form) for form in ("Default: ", "Default, unless ", "[default: ")]
+            assert sum(stated) == 1, f"{name} {option.opts[-1]}: {text}"
 
 
 def test_all_commands_stand_in_four_sections() -> None:
