@@ -24,6 +24,7 @@ Split = Callable[[Path], Mapping[str, dict[str, Any] | str]]
 TAKEN = "another file has an entry of this name. Rename one of them."
 OWN_PACKAGE = "own"
 """First part of the module names of the user's own files; there is no such package."""
+EXITS = 'importing the file calls sys.exit. Put that code under `if __name__ == "__main__":`.'
 
 
 def _no_folder() -> None:
@@ -222,12 +223,13 @@ def _import_file(module: str, file: Path) -> ModuleType:
     except OSError:
         del sys.modules[module]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module]
         steps = traceback.extract_tb(error.__traceback__)
         lines = [step.lineno for step in steps if step.filename == str(file)]
         place = f" in line {lines[-1]}" if lines else ""
-        raise ValueError(f"{type(error).__name__}{place}: {error}.") from error
+        said = EXITS if isinstance(error, SystemExit) else f"{error}."
+        raise ValueError(f"{type(error).__name__}{place}: {said}") from error
     return made
 
 

@@ -34,3 +34,19 @@ def test_one_bad_file_disables_one_provider(
     assert done.stderr.startswith("voirdire: ignored a provider file: the provider ")
     assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("folder", ["statistics", "metrics", "perturbations", "datasets"])
+def test_a_file_that_exits_disables_itself_alone(
+    folder: str, tmp_path: Path, voirdire_in: Callable[..., Any]
+) -> None:
+    file = tmp_path / "voirdire" / folder / "ends.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("import sys\nsys.exit(3)\n")
+    run = voirdire_in(tmp_path, {**os.environ, "COLUMNS": "400"})
+    for catalogue in ("metrics", "datasets", folder):
+        done = run("list", catalogue)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    assert f"'ends' of {file} cannot be used: SystemExit in line 2: " in done.stderr
+    assert 'calls sys.exit. Put that code under `if __name__ == "__main__":`.' in done.stderr

@@ -137,6 +137,7 @@ def test_own_modules_are_imported_on_first_use_and_bad_ones_are_ignored(tmp_path
         "saw": "saw = 1",
         "torn": "torn = (",
         "failing": "x = 1\nx / 0",
+        "ending": "def main():\n    raise SystemExit\n\nmain()",
         "_draft": "raise SystemError",
     }
     for name, text in files.items():
@@ -153,12 +154,21 @@ def test_own_modules_are_imported_on_first_use_and_bad_ones_are_ignored(tmp_path
     assert said["saw"] == "there is a bundled tool of this name. Rename the file."
     assert said["torn"].startswith("SyntaxError: '(' was never closed (torn.py, line 1)")
     assert said["failing"] == "ZeroDivisionError in line 2: division by zero."
+    assert said["ending"].startswith("SystemExit in line 2: importing the file calls sys.exit. ")
     with pytest.raises(UnknownNameError, match=r"^the tool 'failing' of .* cannot be used"):
         shed["failing"]
     (tmp_path / "rake.py").write_text("rake = 'another'")
     assert shed["rake"] == "my rake"
     shed.read_own()
     assert shed["rake"] == "another"
+
+
+def test_an_interrupt_during_an_import_is_passed_on(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("raise KeyboardInterrupt")
+    (tmp_path / "empty").mkdir()
+    shed = modules("tool", "shed", tmp_path / "empty", str, own=lambda: tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        list(shed)
 
 
 def test_what_clashes_with_another_entry_is_not_accepted(tmp_path: Path) -> None:
