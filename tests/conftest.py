@@ -48,6 +48,9 @@ os.environ["PREFECT_HOME"] = HOME
 SERVED = {"served", "shared"}
 """Fixtures of processes that have a warehouse open."""
 
+OPEN_NO_WAREHOUSE = {"tasks.engine.worker", "tasks.drawing.svg_process"}
+"""Modules whose processes leave warehouses alone."""
+
 SLOW = {"chromium", "served", "voirdire_process"}
 """Fixtures that make a test slow, also by way of another fixture."""
 
@@ -206,15 +209,18 @@ def kept_reader(request: pytest.FixtureRequest) -> Iterator[None]:
 
     Tests of several processes open it anew each time, as the product does.
     """
-    if request.node.get_closest_marker("slow") or SERVED & {*request.fixturenames}:
+    names = {*request.fixturenames}
+    slow = request.node.get_closest_marker("slow") and "voirdire" not in names
+    if slow or SERVED & names:
         yield
         return
     reader, execute = KeptReader(), subprocess.Popen._execute_child  # type: ignore[attr-defined]
 
-    def started(*words: Any, **more: Any) -> Any:
-        reader.keeps = False
-        reader.release()
-        return execute(*words, **more)
+    def started(process: Any, words: Any, *more: Any) -> Any:
+        if not OPEN_NO_WAREHOUSE & {*words}:
+            reader.keeps = False
+            reader.release()
+        return execute(process, words, *more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warehouse.store.connect", reader.connect)

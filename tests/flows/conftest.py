@@ -352,11 +352,17 @@ class Workers:
         read = {name: value for name, value in environment.items() if name.endswith("_KEY")}
         # What their files say now is read as each run begins.
         read |= {str(each): "" for each in folders if any(each.glob("*.toml"))}
-        # Who asks no provider of its own may use a worker that knows some.
-        known = read == self._read or not read
+        # Who needs fewer keys and providers, or none, may use a worker that knows more.
+        known = read.items() <= self._read.items()
         if self._kept is None or not self._kept._worker.alive or not known:
             self.end()
             self._kept, self._read = shared_worker().open_session("kept"), read
+
+    @property
+    def process(self) -> int:
+        """PID of the worker that is kept."""
+        assert self._kept
+        return self._kept._worker._process.pid
 
     def end(self) -> None:
         """End the worker, if one is kept."""

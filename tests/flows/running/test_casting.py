@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,14 +50,26 @@ Journal.__init__ = ends
 """As if there were never memory enough."""
 
 
-def _worker(process: "subprocess.Popen[bytes]") -> int | None:
-    """Return the worker process of a run; null while it has none."""
-    for thread in Path(f"/proc/{process.pid}/task").iterdir():
+def _worker() -> int | None:
+    """Return the worker process of this one; null while it has none."""
+    for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError):
             for pid in (thread / "children").read_text().split():
                 if b"tasks.engine.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     return int(pid)
     return None
+
+
+@contextmanager
+def _faulty(workers: Any, folder: Path, code: str) -> Iterator[None]:
+    """Let workers that start in the block run some code first."""
+    (folder / "faulty").mkdir()
+    (folder / "faulty" / "sitecustomize.py").write_text(code)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder / "faulty")
+        workers.end()
+        yield
+    workers.end()
 
 
 HOLD = """
@@ -88,37 +102,41 @@ def _held(path: Path, how: str) -> Iterator["subprocess.Popen[str]"]:
 
 @pytest.mark.parametrize("how", ["reading", "writing"])
 def test_asking_goes_on_while_another_program_holds_the_warehouse(
-    warehouse: Warehouse, emulated: Any, environment: dict[str, str], tmp_path: Path, how: str
+    voirdire_in: Callable[..., Voirdire],
+    warehouse: Warehouse,
+    emulated: Any,
+    environment: dict[str, str],
+    how: str,
 ) -> None:
     # three shards: before, those after the second one waited for the file
     ballots = 60 * 3 * 4
     emulated.provider(concurrency=16)
     emulated.behave(latency=0.05)
-    words = (*SMALL, "--limit", "60", "--votes", "4", "--yes")
-    with (tmp_path / "said").open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "flows.cli", *words],
-            cwd=tmp_path,
-            env=environment,
-            stdout=said,
-            stderr=said,
-        )
-    while emulated.stats().get("replies", 0) < 50:
-        assert process.poll() is None
-        time.sleep(0.05)
-    with _held(warehouse.path, how) as holder:
-        while (replies := emulated.stats()["replies"]) < ballots:
-            assert process.poll() is None
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while emulated.stats()["replies"] == replies < ballots:
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
-        # the last save waits; whoever holds the file is named after some seconds
-        time.sleep(6)
-        assert process.poll() is None
-    assert process.wait(timeout=PATIENCE_SECONDS) == 0
-    told = " ".join((tmp_path / "said").read_text().split())
-    assert f"held open by process {holder.pid}" in told
+    run = voirdire_in(warehouse.path.parent, environment)
+    ended = threading.Event()
+
+    def hold() -> int:
+        """Hold the warehouse until all have replied and longer; return who held it."""
+        wait_for(lambda: emulated.stats().get("replies", 0) >= 50, "fewer than 50 replies")
+        with _held(warehouse.path, how) as holder:
+            while (replies := emulated.stats()["replies"]) < ballots:
+                deadline = time.monotonic() + PATIENCE_SECONDS
+                while emulated.stats()["replies"] == replies < ballots:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.2)
+            # the last save waits; whoever holds the file is named after some seconds
+            time.sleep(6)
+            assert not ended.is_set()
+            return holder.pid
+
+    with ThreadPoolExecutor(1) as aside:
+        held = aside.submit(hold)
+        done = run(*SMALL, "--limit", "60", "--votes", "4", "--yes")
+        ended.set()
+        holder = held.result()
+    assert done.returncode == 0, done.stderr
+    told = " ".join((done.stdout + done.stderr).split())
+    assert f"held open by process {holder}" in told
     assert f"for {how}" in told
     assert warehouse.read(Votes).height == ballots
     assert emulated.stats()["requests"] == ballots
@@ -166,19 +184,13 @@ def test_a_run_that_waited_in_vain_leaves_all_replies_to_the_next(
 
 
 def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
-    voirdire_process: Voirdire,
-    warehouse: Warehouse,
-    emulated: Any,
-    environment: dict[str, str],
-    tmp_path: Path,
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any, workers: Any, tmp_path: Path
 ) -> None:
     # each of two workers takes seconds to import litellm
     ballots = BALLOTS // 3
     emulated.provider(concurrency=1)
-    (tmp_path / "dies").mkdir()
-    (tmp_path / "dies" / "sitecustomize.py").write_text(DIES)
-    path = os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
-    done = voirdire_process(*SMALL, "--limit", "2", PYTHONPATH=path)
+    with _faulty(workers, tmp_path, DIES):
+        done = voirdire(*SMALL, "--limit", "2")
     assert done.returncode == 0, done.stderr
     assert "the worker process ended with code 3" in " ".join(done.stderr.split())
     assert f"{ballots} cast, 0 without a reply" in " ".join(done.stdout.split())
@@ -191,30 +203,29 @@ def test_a_reply_that_was_kept_and_not_told_is_not_paid_again(
 
 
 def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
-    warehouse: Warehouse, emulated: Any, environment: dict[str, str], tmp_path: Path
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
-    ballots, concurrency, kills = 240, 4, 2
+    ballots, concurrency, kills = 120, 4, 2
     emulated.provider(concurrency=concurrency)
     emulated.behave(latency=0.1)
-    words = (*SMALL, "--limit", "40")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", *words],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    replies = 0
-    for _ in range(kills):
-        # each of them has asked something
-        while emulated.stats().get("replies", 0) < replies + 20:
-            assert process.poll() is None
-            time.sleep(0.1)
-        worker = _worker(process)
-        assert worker
-        os.kill(worker, signal.SIGKILL)
-        replies = emulated.stats()["replies"]
-    assert process.wait(timeout=PATIENCE_SECONDS) == 0
+
+    def kill() -> None:
+        """Kill workers, each of which has asked something."""
+        replies = 0
+        for _ in range(kills):
+            wait_for(
+                lambda r=replies: emulated.stats().get("replies", 0) >= r + 20, "no more replies"
+            )
+            worker = _worker()
+            assert worker
+            os.kill(worker, signal.SIGKILL)
+            replies = emulated.stats()["replies"]
+
+    with ThreadPoolExecutor(1) as aside:
+        killed = aside.submit(kill)
+        done = voirdire(*SMALL, "--limit", "20")
+        killed.result()
+    assert done.returncode == 0, done.stderr
     told = emulated.stats()
     assert told["prompts"] == ballots
     assert ballots <= told["requests"] <= ballots + kills * concurrency
@@ -230,18 +241,15 @@ def test_a_worker_that_is_killed_again_and_again_leaves_no_ballot_unasked(
 @pytest.mark.usefixtures("emulated")
 def test_a_worker_that_stays_dead_fails_the_run_and_leaves_earlier_results(
     voirdire: Voirdire,
-    voirdire_process: Voirdire,
     warehouse: Warehouse,
-    environment: dict[str, str],
+    workers: Any,
     tmp_path: Path,
 ) -> None:
     assert voirdire(*SMALL).returncode == 0
     earlier = warehouse.query("from estimates order by all").to_dicts()
     report = (tmp_path / "reports" / "quick.html").read_bytes()
-    (tmp_path / "dies").mkdir()
-    (tmp_path / "dies" / "sitecustomize.py").write_text(STAYS_DEAD)
-    path = os.pathsep.join([str(tmp_path / "dies"), environment["PYTHONPATH"]])
-    done = voirdire_process(*SMALL, "--wave", "2", PYTHONPATH=path)
+    with _faulty(workers, tmp_path, STAYS_DEAD):
+        done = voirdire(*SMALL, "--wave", "2")
     assert done.returncode == 1, done.stderr
     line = done.stderr.splitlines()[-1]
     assert "the worker process ended with code 3" in line
