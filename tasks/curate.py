@@ -104,11 +104,21 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
             lacking = questions.join(there, on="question_id", how="anti")["question_id"]
             if lacking.len() and shown.split("}")[0][1:] in places:
                 some = ", ".join(lacking.head(SHOWN))
+                partly = lacking.len() < questions.height and "reference" in shown
                 raise ValueError(
                     f"the judge prompt {name!r} shows {shown}, which {lacking.len()} of "
                     f"{questions.height} questions of dataset {dataset!r} do not have ({some}). "
-                    f"{steps[shown]}"
+                    f"{steps[shown]}{_only_these(dataset) if partly else ''}"
                 )
+
+
+def _only_these(dataset: str) -> str:
+    """Say how to audit only questions that have a reference answer."""
+    if _is_path(dataset) and _path(dataset).is_dir():
+        data = f"a copy of {dataset} whose question.jsonl has"
+    else:
+        data = "a file with"
+    return f" To audit the questions that have one, name {data} only those."
 
 
 def cannot_compute(dataset: str, found: Imported) -> str:

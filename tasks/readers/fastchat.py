@@ -100,7 +100,9 @@ def _rows(
                     problems.add(row.where, f"{what}{which}", f"Add it to {part.path.name}.")
             given = [_answer(part.rows.get(key), number) for part in references]
             written = _nth(row.fields.get("reference"), number)
-            fields[f"reference{end}"] = next(filter(None, given), None) or written
+            # MT-Bench writes "" for a turn without a reference.
+            known = (text for text in (*given, written) if text not in (None, ""))
+            fields[f"reference{end}"] = next(known, None)
         yield Row(row.where, {name: value for name, value in fields.items() if value is not None})
 
 

@@ -89,3 +89,47 @@ def test_a_folder_gives_the_turn_that_the_prompts_judge(
         "And 0?",
         json.dumps({"turn 1": ["Why 0?", "ant 0.", "bee 0.", None]}),
     )
+
+
+@pytest.fixture
+def mt_bench(tmp_path: Path, reference_data: Path) -> Path:
+    """Return MT-Bench's questions and references as they are, with answers of two models."""
+    source = reference_data / "mt_bench"
+    folder, prompts = tmp_path / "mtb", tmp_path / "voirdire" / "prompts"
+    for place in (folder / "model_answer", folder / "reference_answer", prompts):
+        place.mkdir(parents=True)
+    shutil.copy(source / "judge_prompts.jsonl", prompts)
+    shutil.copy(source / "question.jsonl", folder)
+    given = source / "reference_answer_gpt-4.jsonl"
+    shutil.copy(given, folder / "reference_answer" / "gpt-4.jsonl")
+    for model in ("ant", "bee"):
+        rows = [
+            {"question_id": n, "model_id": model, "choices": [{"turns": [f"{model} {n}.", model]}]}
+            for n in range(81, 161)
+        ]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / "model_answer" / f"{model}.jsonl").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_mt_bench_is_audited_as_it_is(voirdire: Voirdire, mt_bench: Path) -> None:
+    # Two votes on 80 targets in three arms; of single answers also on 80 anchors.
+    for prompt, asked in (("single-v1", 640), ("pair-v2", 480), ("single-v1-multi-turn", 640)):
+        words = ("audit", "--dataset", str(mt_bench), "--name", prompt, *ASKED, "--prompt", prompt)
+        done = voirdire(*words)
+        assert done.returncode == 0, done.stderr
+        assert f"{asked} ballots: 0 from the warehouse" in done.stdout
+
+
+def test_questions_with_a_reference_are_audited_alone(voirdire: Voirdire, mt_bench: Path) -> None:
+    words = ("audit", "--dataset", str(mt_bench), "--name", "math", *ASKED, "--prompt")
+    refused = voirdire(*words, "single-math-v1")
+    said = " ".join(refused.stderr.split())
+    assert refused.returncode == 2
+    assert "shows {reference}, which 41 of 80 questions" in said
+    assert f"name a copy of {mt_bench} whose question.jsonl has only those" in said
+    asked = mt_bench / "question.jsonl"
+    math = [line for line in asked.read_text("utf-8").splitlines() if '"category": "math"' in line]
+    asked.write_text("\n".join(math), encoding="utf-8")
+    done = voirdire(*words, "single-math-v1")
+    assert done.returncode == 0, done.stderr

@@ -65,6 +65,19 @@ def test_a_folder_gives_second_turns_with_the_first_ones_before(bench: Path) -> 
     assert found.known["turn"].unique().to_list() == ["2"]
 
 
+def test_an_empty_reference_is_none(bench: Path) -> None:
+    write(
+        bench / "question.jsonl",
+        {"question_id": 81, "turns": ["Why?", "And now?"], "reference": ["", "So."]},
+        {"question_id": 82, "turns": ["2 + 2?", "+ 1?"], "reference": ["4", ""]},
+    )
+    (bench / "reference_answer" / "gpt-4.jsonl").unlink()
+    assert load_own(bench).questions["reference"].to_list() == [None, "4"]
+    second = load_own(bench, turn=2).questions
+    assert second["reference"].to_list() == ["So.", None]
+    assert [json.loads(text)["turn 1"][3] for text in second["context"]] == [None, "4"]
+
+
 def test_a_folder_is_found_by_its_name(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bench.parent)
     assert import_dataset("bench").questions.equals(import_dataset(str(bench)).questions)

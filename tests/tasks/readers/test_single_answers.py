@@ -97,6 +97,8 @@ def test_a_prompt_that_shows_more_is_refused(file: Path, prompt: str, said: str)
     with pytest.raises(ValueError, match="judge prompt") as raised:
         require_shown("mine", found, ["binary_v1", prompt])
     assert said in str(raised.value)
+    some = "To audit the questions that have one, name a file with only those."
+    assert (some in str(raised.value)) == ("2 of 3" in said)
 
 
 def test_the_turn_before_is_context(tmp_path: Path) -> None:
