@@ -140,6 +140,15 @@ class Grading(BaseModel):
             return {criterion.name: criterion for criterion in self.criteria}
         return {WHOLE: self.scale}
 
+    @property
+    def mapped(self) -> tuple[float, ...]:
+        """Return the grades, or pass (1) and fail (0), that the texts of a map mean.
+
+        It is empty for labels and if there is no map.
+        """
+        values = (self._value_of(to) for to in self._map.values())
+        return tuple(float(value) for value in values if not isinstance(value, tuple))
+
     def read(self, reply: str) -> Rated:
         """Return the rating that a reply states."""
         found = self._candidates(reply)

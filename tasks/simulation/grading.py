@@ -4,12 +4,13 @@ On a scale from 0 to 1 an answer stands at .5 + slope * quality + leniency + noi
 that of a pair's answer with the effects of its features, the length and what the reference says;
 for a label also whether the answer mentions it. A
 grade is that position on the declared scale, clipped to its ends and rounded if grades are whole;
-an answer passes, or gets a label, from ``pass_at`` on.
+an answer passes, or gets a label, from ``pass_at`` on. If a map says what the texts of replies
+mean, a grade is the nearest one that has a text.
 """
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -66,13 +67,24 @@ def answer_quality(question: str, answer: str, traits: Traits, reference: str | 
     )
 
 
-def grade_at(position: float, scale: Scale, ceiling: float = 1) -> float:
+def grade_at(
+    position: float, scale: Scale, ceiling: float = 1, among: Sequence[float] = ()
+) -> float:
     """Return the grade at a position from 0 to 1 of a scale, clipped and rounded.
+
+    If grades ``among`` which to choose are given, it is the nearest of them.
 
     >>> grade_at(0.5, Scale(low=1, high=5)), grade_at(1.4, Scale(low=1, high=10), ceiling=0.9)
     (3.0, 9.0)
+    >>> grade_at(0.75, Scale(low=1, high=5), among=(1, 3, 5))
+    5
     """
     width = scale.high - scale.low
+    if among:
+        exact = scale.low + width * min(max(position, 0.0), ceiling)
+        given = [each for each in among if each <= scale.low + width * ceiling] or [min(among)]
+        # Half way between two grades is the higher one, as below.
+        return min(given, key=lambda each: (abs(each - exact), -each))
     grade = scale.low + width * min(max(position, 0.0), ceiling)
     if not scale.whole:
         return min(max(round(grade, DECIMALS), scale.low), scale.high)
@@ -98,12 +110,15 @@ def _values(grading: Grading, positions: dict[str, float], traits: Traits) -> di
     if grading.kind == "labels":
         chosen = (label for label, position in positions.items() if position >= traits.pass_at)
         return {"": tuple(chosen)}
-    return {
-        criterion: position >= traits.pass_at
-        if (scale := grading.scales[criterion]) is None
-        else grade_at(position, scale, traits.ceiling)
-        for criterion, position in positions.items()
-    }
+    mapped = grading.mapped
+    values: dict[str, Value] = {}
+    for criterion, position in positions.items():
+        if scale := grading.scales[criterion]:
+            values[criterion] = grade_at(position, scale, traits.ceiling, mapped)
+        else:
+            passes = position >= traits.pass_at
+            values[criterion] = passes if not mapped or passes in mapped else not passes
+    return values
 
 
 def _mentioned(labels: Iterable[str], answer: str) -> set[str]:

@@ -176,3 +176,29 @@ def test_sets_of_labels_in_json_by_a_map(
         ('{"faults": ["W"]}', "rated", '{"": ["wrong"]}'),
         ('{"faults": []}', "rated", '{"": []}'),
     }
+
+
+WORDS_TOML = """
+kind = "single"
+source = "mine"
+scale = { low = 1, high = 5 }
+verdict = { pointer = "/items/0/g", map = { poor = 1, ok = 3, great = 5 } }
+user = "{question} {answer}"
+"""
+
+
+def test_simulated_judges_reply_in_the_words_of_a_map(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "words.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(WORDS_TOML, encoding="utf-8")
+    done = voirdire(
+        *("audit", "--prompt", "words", "--judge", "offline/random", "--limit", "12"),
+        *("--perturbation", "fake_reference"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Unreadable replies" not in done.stdout
+    assert warehouse.query("select distinct choice from votes").rows() == [("rated",)]
+    grades = warehouse.query("select distinct rating from votes")["rating"].to_list()
+    assert {*grades} == {'{"": 1.0}', '{"": 3.0}', '{"": 5.0}'}

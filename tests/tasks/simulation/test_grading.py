@@ -70,6 +70,57 @@ def test_a_grade_is_on_the_scale(position: float, low: int, width: int, ceiling:
     assert grade <= max(low, low + width * ceiling)
 
 
+@pytest.mark.parametrize(
+    ("position", "ceiling", "grade"),
+    [
+        (-1, 1, 1),
+        (0.2, 1, 1),  # 1.8
+        (0.25, 1, 3),  # 2, half way between 1 and 3
+        (0.6, 1, 3),  # 3.4
+        (0.8, 1, 5),  # 4.2
+        (2, 0.9, 3),  # at most 4.6
+        (2, 0.1, 1),
+    ],
+)
+def test_a_grade_is_the_nearest_one_of_a_map(position: float, ceiling: float, grade: float) -> None:
+    assert grade_at(position, Scale(low=1, high=5), ceiling, (3, 1, 5)) == grade
+
+
+FIVE = {"low": 1, "high": 5}
+GRADES = {"poor": 1, "ok": 3, "great": 5}
+WORDS = {"R": "rude", "W": "wrong"}
+CRITERIA = [{"name": name, **FIVE} for name in ("clear", "true")]
+MAPPED: list[tuple[str, dict[str, object], dict[str, object]]] = [
+    ("single", {"scale": FIVE}, GRADES),
+    ("single", {"scale": {**FIVE, "whole": False}}, {"poor": 1, "ok": 2.5}),
+    ("rubric", {"criteria": CRITERIA}, GRADES),
+    ("binary", {}, {"good": "pass", "bad": "fail"}),
+    ("binary", {}, {"bad": "fail"}),
+    ("labels", {"labels": ["rude", "wrong"]}, WORDS),
+    ("labels", {"labels": ["rude", "wrong"]}, {**WORDS, "-": "none"}),
+]
+
+
+@pytest.mark.parametrize("form", ["pointer", "pattern"])
+@pytest.mark.parametrize(("kind", "keys", "meanings"), MAPPED)
+def test_replies_are_texts_of_the_map(
+    form: str, kind: str, keys: dict[str, object], meanings: dict[str, object]
+) -> None:
+    rubric = kind == "rubric"
+    pattern = {
+        "pattern": r"(?m)^(\w+) = (\w+)$" if rubric else r"Verdict: ([\w, -]+)\.",
+        "example": "{criterion} = {verdict}" if rubric else "So. Verdict: {verdict}.",
+    }
+    verdict = {"map": meanings, **({"pointer": "/items/0/g"} if form == "pointer" else pattern)}
+    user = "{question}{answer}"
+    given = {"prompt": "mine", "kind": kind, "source": "", "user": user, "verdict": verdict}
+    prompt = Prompt.model_validate({**given, **keys})
+    replies = [asked(prompt, Traits(uniform=True), f"Answer {n}.", n) for n in range(40)]
+    rated = [prompt.rate(reply) for reply in replies]
+    assert {each.choice for each in rated} == {"rated"}
+    assert len({each.as_json for each in rated}) >= min(2, len(meanings))
+
+
 def test_planted_effects_move_the_quality() -> None:
     plain, padded = "x" * 500, "x" * 1000
     assert answer_quality("Why?", plain, STEADY, None) == 0
