@@ -59,7 +59,8 @@ MARTS_NOTE = (
     "[statistic](statistics.md) of its name."
 )
 STATISTICS_NOTE = (
-    "`voirdire list NAME` prints the same text. `simulated` says whether "
+    "`voirdire list NAME` prints these texts without what callers in Python need. `simulated` "
+    "says whether "
     "[operating characteristics](operating-characteristics.md) has figures of the row's size or "
     "coverage, or says there why it needs none."
 )

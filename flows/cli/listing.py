@@ -1,8 +1,6 @@
 """`voirdire list`: every name that an option accepts, and what a name means."""
 
-import inspect
 import json
-import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,6 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from flows.cli.printing.answer import near
+from flows.cli.printing.documented import documented, without_markup, wrapped
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import plain_table, say
 from flows.studies import STUDIES
@@ -82,6 +81,8 @@ CALIBRATE_ROWS = {
     "errors on the items that people labelled, which must be a random sample",
     "Rogan-Gladen": "the judge's pass rate over all items, corrected by its TPR and TNR, which "
     "must be the same on labelled and other items",
+    "alt_test": "alternative annotator test: whether the judge may replace human annotators, by "
+    "its winning rate, which must be at least .5",
     "people": "agreement of each person with the other people, each left out in turn",
     "p vs rest": "adjusted p-value of the difference between a slice and all other items",
     "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
@@ -154,7 +155,8 @@ class Listing(NamedTuple):
     def with_origin(self, name: str, text: str) -> str:
         """Add to a text about a name the file that it is from, if it is the user's own."""
         own = self.catalogue.own if self.catalogue else {}
-        return f"{text} (your file {near(own[name])})".strip() if name in own else text
+        about = without_markup(text)
+        return f"{about} (your file {near(own[name])})".strip() if name in own else about
 
 
 def show_catalogues(only: str | None = None) -> None:
@@ -182,7 +184,7 @@ def known_names() -> set[str]:
 
 
 def explain(name: str) -> None:
-    """Print every meaning of a name; for statistics, with formula and sources.
+    """Print every meaning of a name, wrapped to the terminal.
 
     Raises
     ------
@@ -201,21 +203,24 @@ def explain(name: str) -> None:
             f"{no_such} `voirdire list` shows all names; the page of each mart is in "
             "docs/reference/marts.md."
         )
-    say("\n\n".join(meanings))
+    say(wrapped("\n\n".join(meanings), Printer().width))
 
 
 def _statistics(name: str) -> Iterator[str]:
     """Explain a derived column, a column of a table, a statistic, or a row that one computes."""
     if derived := DERIVED.get(name):
-        yield f"{name}: {derived.about}\n\n{_rendered(derived.made_by)}"
+        yield f"{name} (derived column): {derived.about}.\n\n{documented(derived.made_by)}"
     about, row = HEADINGS.get(name, ("", name))
     if about:
         yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
     if entry := {**_rows(), **STATISTICS}.get(row):
-        declared = "".join(f"  {name}: {_declared(each)}\n" for name, each in entry.rows.items())
+        kind = "statistic" if row == entry.name else f"row of the statistic `{entry.name}`"
+        declared = "\n".join(f"- {name}: {_declared(each)}" for name, each in entry.rows.items())
+        own = STATISTICS.own.get(entry.name)
+        place = near(own) if own else f"docs/reference/statistics.md#{entry.name}"
         yield (
-            f"{entry.name}: computes {', '.join(entry.gives)}; source: {entry.source}\n"
-            f"{declared}\n{_rendered(entry.measure)}"
+            f"{row} ({kind}): {documented(entry.measure, declared)}\n\n"
+            f"Source: {entry.source}.\nFor callers in Python: {place}"
         )
 
 
@@ -232,31 +237,25 @@ def _words(name: str) -> Iterator[str]:
         yield f"{name} (column of {wording.listing([*places[:PLACES], *more])}): {meaning}."
     picked = {mart: known[name] for mart in marts() if name in (known := picked_columns(mart))}
     for mart, (number, row) in picked.items():
-        yield f"{name} (column of mart.{mart}): `{number}` of `{row}`; see `voirdire list {row}`."
+        see = "" if row == name else f"; see `voirdire list {row}`"
+        yield f"{name} (column of mart.{mart}): `{number}` of `{row}`{see}."
     for end, about in ENDS.items():
         base = name.removesuffix(end)
         if base != name and not picked and name not in columns and base in known_names():
             yield f"{name} (column): {about} of `{base}`; see `voirdire list {base}`."
 
 
-def _rendered(documented: object) -> str:
-    """Return a docstring as plain text: headings, literals and references without markup."""
-    text = inspect.getdoc(documented) or ""
-    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text).replace("``", "`")
-    text = re.sub("::$", ":", text, flags=re.MULTILINE)
-    sections = re.split(r"^(.+)\n-{3,}\n", text, flags=re.MULTILINE)
-    parts = [sections[0].rstrip()]
-    for heading, body in zip(sections[1::2], sections[2::2], strict=True):
-        parts.append(f"{heading}:\n{textwrap.indent(body.rstrip(), '  ')}")
-    return "\n\n".join(parts)
-
-
 def _declared(row: Row) -> str:
-    """Describe a row: its family, unit, null and floor."""
+    """Describe a row: its unit, the value without an effect, its floor and its family."""
     null, floor = row.get("null"), row.get("floor")
-    parts = [f"family {row['family']}", f"unit {row['unit']}"]
-    parts += [] if null is None else [f"null {null:g}"]
-    return ", ".join([*parts, f"floor: {floor}"] if floor else parts)
+    return ", ".join(
+        [
+            f"unit {row['unit']}",
+            *([] if null is None else [f"{null:g} if there is no effect (null)"]),
+            *([f"floor (what noise alone gives): {floor}"] if floor else []),
+            f"family {row['family']}",
+        ]
+    )
 
 
 def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[str]:
@@ -311,14 +310,14 @@ def _prompt(name: str) -> str:
 def _perturbation(name: str) -> str:
     """Return what a perturbation does, where it is from and what its sham does."""
     entry = PERTURBATIONS[name]
-    sham = f"\nSham: {_rendered(entry.sham)}" if entry.sham else ""
-    return f"{entry.kind}, {entry.bias}: {_rendered(entry.make)}\n\nSource: {entry.source}.{sham}"
+    sham = f"\nSham: {documented(entry.sham)}" if entry.sham else ""
+    return f"{entry.kind}, {entry.bias}: {documented(entry.make)}\n\nSource: {entry.source}.{sham}"
 
 
 def _dataset(name: str) -> str:
     """Return what a dataset holds, where it is from and its licence."""
     entry = DATASETS[name]
-    text = _rendered(entry.load) or entry.summary
+    text = documented(entry.load) or entry.summary
     return f"{text}\n\nSource: {entry.source}.\nLicence: {entry.license}."
 
 
@@ -356,13 +355,13 @@ def _listings() -> dict[str, Listing]:
         "metrics": Listing(
             "metric of `calibrate`",
             {n: entry.summary for n, entry in METRICS.items()},
-            lambda n: _rendered(METRICS[n].prepare),
+            lambda n: documented(METRICS[n].prepare),
             METRICS,
         ),
         "formats": Listing(
             "log of another tool",
             {n: f"{entry.title}: {entry.summary}" for n, entry in FORMATS.items()},
-            lambda n: _rendered(FORMATS[n].read),
+            lambda n: documented(FORMATS[n].read),
             FORMATS,
         ),
         "studies": Listing(

@@ -1,5 +1,6 @@
 """``voirdire list``: every name, and what it means."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from flows.cli.printing.measure_tables import OF_JUDGES
 from flows.cli.printing.terminal import RATES
 from flows.studies import STUDIES
 from tasks.conclusions.derived_columns import DERIVED
+from tasks.datasets import DATASETS
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
+from tasks.readers.formats import FORMATS
 from tasks.reporting.agreement_rows import NAMES
 from tasks.statistics import STATISTICS
 from warehouse.store import Warehouse
@@ -42,14 +45,14 @@ def test_every_row_is_explained(name: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0
     assert name in result.output.split("\n")[0]
-    assert "Examples" in result.output
+    assert "\nExample:\n" in result.output
 
 
 def test_every_row_of_calibrate_is_explained() -> None:
     for name in (*NAMES.values(), "PPI++", "AP"):
         result = CliRunner().invoke(main, ["list", name])
         assert result.exit_code == 0, name
-        assert f"{name} (in the tables of `voirdire calibrate`): " in result.output
+        assert f"{name} (in the tables of `voirdire calibrate`): " in flat(result.output)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +69,8 @@ def test_every_row_of_calibrate_is_explained() -> None:
 def test_derived_columns_are_explained(name: str, told: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0
-    assert result.output.startswith(f"{name}: ")
-    assert told in result.output
+    assert result.output.startswith(f"{name} (derived column): ")
+    assert told in flat(result.output)
 
 
 @pytest.mark.parametrize(
@@ -77,16 +80,20 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
         (
             "shift",
             "shift (column of a table): mean preference shift (MPS)",
-            "mps_sham: computes mps_",
+            "\nmps_sham (statistic): ",
         ),
         (
             "first slot",
             "first slot (column of a table): share of votes for the",
-            "first_pick_share: ",
+            "\nfirst_pick_share (statistic): ",
         ),
-        ("dASR", "dASR (column of a table): attack success rate above its floor", "dasr: computes"),
+        (
+            "dASR",
+            "dASR (column of a table): attack success rate above its floor",
+            "\ndasr (statistic): ",
+        ),
         ("jaccard", "jaccard (metric of `calibrate`): Mean share of labels in both", "{a, b} and"),
-        ("accuracy", "accuracy: computes accuracy_12", "accuracy (metric of `calibrate`): Share"),
+        ("accuracy", "accuracy (statistic): Measure", "\naccuracy (metric of `calibrate`): Share"),
         ("offline/honest", "offline/honest (judge): simulated: Unbiased but noisy", ""),
         ("quick", "quick (study): The bundled questions", '\nsham = "first"\ndataset = "bloom"\n'),
         ("pair_v2", "pair_v2 (judge prompt): pair_v1 with a mark", "\n  {answer_a}\n"),
@@ -105,7 +112,7 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
 def test_every_name_is_explained(name: str, first: str, told: str) -> None:
     result = CliRunner().invoke(main, ["list", name])
     assert result.exit_code == 0
-    assert result.output.startswith(first)
+    assert flat(result.output).startswith(first)
     assert told in result.output
 
 
@@ -118,11 +125,26 @@ def test_columns_of_the_table_are_explained() -> None:
     }
 
 
-def test_an_explanation_has_no_markup() -> None:
-    shown = CliRunner().invoke(main, ["list", "dasr"]).output
-    assert "\nParameters:\n  shifts\n      One row per sample" in shown
-    for markup in ("``", "---", ":func:"):
-        assert markup not in shown
+def test_an_explanation_says_how_to_read_a_statistic_before_its_formula() -> None:
+    shown = explained("dasr")
+    headings = re.findall(r"^(\w.*):$", shown, re.MULTILINE)
+    assert headings == ["How to read it", "Details", "Notes", "References", "Example"]
+    assert "dasr: unit share, 0 if there is no effect (null), floor" in flat(shown)
+    assert "Two rows per cell: `dasr` in [-1, 1] by cluster linearisation" in flat(shown)
+    assert "docs/reference/statistics.md#dasr" in shown
+    assert "One row per sample and perturbation" not in shown
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_explanations_have_no_markup_and_fit_the_terminal(columns: int) -> None:
+    names = (*STATISTICS, *DERIVED, *METRICS, *FORMATS, *PERTURBATIONS, *DATASETS, *PROMPTS)
+    for name in (*names, *STUDIES, "formats", "metrics"):
+        result = CliRunner().invoke(main, ["list", name], env={"COLUMNS": str(columns)})
+        assert result.exit_code == 0, name
+        assert not re.search(r"``|:\w+:`|>>>|^(Parameters|Returns|-{3,})", result.stdout), name
+        # An address is a single word, which is not broken.
+        lines = [line for line in result.stdout.split("\n") if " " in line.strip()]
+        assert max(map(len, lines)) <= columns, name
 
 
 def test_the_help_names_each_command_with_a_whole_sentence() -> None:
@@ -155,7 +177,7 @@ def test_an_explained_name_has_its_origin(tmp_path: Path, monkeypatch: pytest.Mo
         PROMPTS.read_own()
         result = CliRunner().invoke(main, ["list", "terse"])
     PROMPTS.read_own()
-    assert f"terse (judge prompt): mine (your file {file})" in result.output
+    assert f"terse (judge prompt): mine (your file {file})" in flat(result.output)
 
 
 def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
@@ -179,7 +201,12 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
     ],
 )
 def test_words_of_tables_are_explained(name: str, told: str) -> None:
-    assert f"{name} {told}" in explained(name)
+    assert f"{name} {told}" in flat(explained(name))
+
+
+def flat(text: str) -> str:
+    """Return a text in one line."""
+    return " ".join(text.split())
 
 
 def explained(name: str) -> str:
