@@ -50,7 +50,7 @@ from tasks.reporting.wording import (
     with_who,
 )
 from tasks.results import Conclusions
-from tasks.rewriting.word_diff import Part, changed_words
+from tasks.rewriting.word_diff import Part, difference
 
 TEMPLATE = "report.html.j2"
 MODES = {
@@ -237,7 +237,7 @@ class Example(NamedTuple):
     """Verdict without and with the perturbation."""
     anchor: str
     name: str
-    """``Target``, or ``Answer`` if the judge saw no other."""
+    """``Target``, or ``Answer`` if the judge saw no other; and whether only white space differs."""
     target: list[Part]
     """The target, with what the perturbation removed and added."""
     replies: list[tuple[str, str]]
@@ -284,13 +284,15 @@ def _example(row: Mapping[str, Any], study: str, *, several: bool) -> Example:
     before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
     sham = f" (sham: {row['sham']})" if row["sham"] else ""
     pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
+    name = "Target" if row["rating_kind"] is None else "Answer"
+    target = difference(row["target"] or "", row["perturbed"] or "")
     return Example(
         row["sample"],
         shorten(row["question"], LONGEST_TEXT),
         f"{about}{before} \N{RIGHTWARDS ARROW} {after}{sham}",
         shorten(row["anchor"] or "", LONGEST_TEXT),
-        "Target" if row["rating_kind"] is None else "Answer",
-        [_shortened(part) for part in changed_words(row["target"] or "", row["perturbed"] or "")],
+        f"{name} ({target.note})" if target.note else name,
+        [_shortened(part) for part in target.parts],
         [
             (", ".join(filter(None, (name, order_text(order)))), shorten(text or "", LONGEST_REPLY))
             for name, arm in ARMS.items()

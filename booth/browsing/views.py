@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import printable
 from tasks.reporting.wording import count
-from tasks.rewriting.word_diff import Part, changed_words
+from tasks.rewriting.word_diff import Difference, Part, difference
 
 MOST_CHARACTERS = 100_000
 """A longer text is shortened in the middle."""
@@ -133,22 +133,28 @@ def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list
         return [_side(plain(str(name)), "", str(text)) for name, text in kept.items()]
     control = by_arm["control"]
     sides = [_side("Question", "", control["question"])]
-    parts = _parts(control, by_arm.get("experimental"))
+    changed = _difference(control, by_arm.get("experimental"))
     # A judge of single answers saw no anchor, though the dataset may have one.
     beside = bool(control["anchor"]) and row.get("rating_kind") is None
     if beside:
         sides.append(_side("Anchor", "never changed", control["anchor"]))
         note = f"with {plain(row['perturbation'])}" if "experimental" in by_arm else "control"
-        sides.append(Side("Target", note, parts))
+        sides.append(_changed_side("Target", note, changed))
+    elif changed.note:
+        sides.append(_side("Answer", "control", control["target"]))
     else:
-        sides.append(Side("Answer", "control", [p for p in parts if p.change != "added"]))
-        if "experimental" in by_arm:
-            changed = [p for p in parts if p.change != "removed"]
-            sides.append(Side("Answer", f"with {plain(row['perturbation'])}", changed))
+        own = [part for part in changed.parts if part.change != "added"]
+        sides.append(Side("Answer", "control", own))
+    if not beside and "experimental" in by_arm:
+        new = [part for part in changed.parts if part.change != "removed"]
+        note = f"with {plain(row['perturbation'])}"
+        sides.append(_changed_side("Answer", note, changed._replace(parts=new)))
     shams = [text for text in texts if text["arm"] == "sham"]
     name = "Target" if beside else "Answer"
     sides += [
-        Side(name, "sham: an edit without meaning", _parts(control, sham), is_aside=True)
+        _changed_side(name, "sham: an edit without meaning", _difference(control, sham))._replace(
+            is_aside=True
+        )
         for sham in shams
     ]
     return sides
@@ -158,9 +164,13 @@ def _side(name: str, note: str, text: str) -> Side:
     return Side(name, note, [Part("same", plain(text))])
 
 
-def _parts(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -> list[Part]:
+def _changed_side(name: str, note: str, found: Difference) -> Side:
+    return Side(name, "; ".join(filter(None, (note, found.note))), found.parts)
+
+
+def _difference(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -> Difference:
     before = plain(control["target"])
-    return changed_words(before, plain(changed["target"]) if changed else before)
+    return difference(before, plain(changed["target"]) if changed else before)
 
 
 def vote_of(vote: Mapping[str, Any]) -> Vote:

@@ -22,6 +22,27 @@ class Part(NamedTuple):
     text: str
 
 
+class Difference(NamedTuple):
+    """What to show of two texts."""
+
+    parts: list[Part]
+    note: str
+    """That only white space differs, or empty."""
+
+
+WHITE_SPACE = "only white space differs"
+
+
+def difference(before: str, after: str) -> Difference:
+    """Return the changed words of two texts; if only white space differs, the second without marks.
+
+    Marks around each space would make the text unreadable.
+    """
+    if before != after and before.split() == after.split():
+        return Difference([Part("same", after)], WHITE_SPACE)
+    return Difference(changed_words(before, after), "")
+
+
 def changed_words(before: str, after: str) -> list[Part]:
     """Return the passages of both texts in order, each the same, removed or added.
 

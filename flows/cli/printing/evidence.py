@@ -17,7 +17,7 @@ from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import count, listing
-from tasks.rewriting.word_diff import changed_words
+from tasks.rewriting.word_diff import difference
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}{of_sample}.",
@@ -106,9 +106,9 @@ def _lines(
         yield _labelled("texts", "unknown: these votes were collected elsewhere")
         return
     name = "target" if row["rating_kind"] is None else "answer"
-    yield _labelled(name, _marked(row["target"], row["perturbed"] or ""))
+    yield _compared(name, row["target"], row["perturbed"] or "")
     for text in _sham(row, found.replies).get("sham_targets", ()):
-        yield _labelled("sham", _marked(row["target"], text))
+        yield _compared("sham", row["target"], text)
     yield from _replies(row, found.replies)
 
 
@@ -153,16 +153,16 @@ def _labelled(name: str, text: str | Text) -> Padding:
     return Padding(Text.assemble((f"{name}: ", "dim"), body), (0, 0, 0, 2), expand=False)
 
 
-def _marked(before: str, after: str) -> Text:
+def _compared(name: str, before: str, after: str) -> Padding:
     """Return both texts in one, with marks around removed and added words."""
-    shown = Text()
-    for part in changed_words(before, after):
+    shown, found = Text(), difference(before, after)
+    for part in found.parts:
         if part.change == "same":
             shown.append(message(part.text))
         else:
             opened, closed, colour = MARKS[part.change]
             shown.append(f"{opened}{message(part.text)}{closed}", style=colour)
-    return shown
+    return _labelled(f"{name} ({found.note})" if found.note else name, shown)
 
 
 def _own(row: Mapping[str, Any], replies: pl.DataFrame) -> list[dict[str, Any]]:

@@ -10,8 +10,10 @@ from typing import Any
 import duckdb
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from booth.browsing.app import check_view, make_app
+from flows.cli.main import main
 from schemas.calibration import Ratings
 from schemas.judging import Shifts, VoteLog
 from warehouse.store import Saving, Warehouse, WarehouseBusyError
@@ -145,6 +147,22 @@ def test_one_comparison_has_texts_votes_and_neighbours(client: Client) -> None:
     assert "offline/random" in text
     (kept,) = re.findall(r'<a href="([^"]+)">link to this comparison', text)
     assert "Question 0?" in client.get(kept.replace("&amp;", "&")).text
+
+
+def test_of_an_edit_of_white_space_alone_the_text_is_shown_without_marks(
+    client: Client, browsed: Warehouse
+) -> None:
+    with duckdb.connect(str(browsed.path)) as connection:
+        connection.execute(
+            "update pairs set target = 'Target  0.' where arm = 'sham' and sample = 'demo/0/a2'"
+        )
+    text = client.get("/study/quick?sample=demo%2F0%2Fa2&judge=offline%2Fhonest").text
+    assert "sham: an edit without meaning; only white space differs" in text
+    assert '<div class="said" dir="auto">Target  0.</div>' in text
+    words = ("show", "quick", "--pair", "demo/0/a2", "--warehouse", str(browsed.path))
+    shown = CliRunner().invoke(main, words).stdout
+    assert "  sham (only white space differs): Target  0.\n" in shown
+    assert "{+Padded 0. +}Target 0." in shown
 
 
 def test_from_one_pair_all_of_its_judge_and_perturbation_are_reached(client: Client) -> None:

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rewriting.word_diff import Part, changed_words
+from tasks.rewriting.word_diff import WHITE_SPACE, Part, changed_words, difference
 
 TEXTS = st.text(alphabet="ab \n.-é", max_size=40)
 
@@ -24,6 +24,13 @@ def test_an_added_sentence_is_one_passage() -> None:
         Part("same", "So."),
         Part("added", " As shown (Lee, 2019)."),
     ]
+
+
+def test_white_space_alone_is_said_and_not_marked() -> None:
+    assert difference("So it is.", "So  it\nis.") == ([Part("same", "So  it\nis.")], WHITE_SPACE)
+    assert difference("So it is.", "So  it was.").note == ""
+    assert difference("So it is.", "So it is.") == ([Part("same", "So it is.")], "")
+    assert difference("now here", "nowhere").note == ""
 
 
 def test_equal_and_empty_texts() -> None:
