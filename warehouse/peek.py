@@ -20,6 +20,8 @@ RUNS = """
     from runs order by started_at
 """
 
+WAVES = "select distinct study, wave from estimates where wave <> '' order by wave"
+
 
 def default_path() -> Path:
     """Return the place from the environment, or the file in this folder."""
@@ -95,7 +97,12 @@ class CompletedRun(NamedTuple):
 
 def studies_in(path: Path) -> list[str]:
     """Return the names of all studies that were run; none if the file cannot be read now."""
-    return sorted({study for study, *_ in _runs(path)})
+    return sorted({study for study, *_ in _rows(path, RUNS)})
+
+
+def waves_in(path: Path, study: str) -> list[str]:
+    """Return the waves of which a study has results; none if the file cannot be read now."""
+    return [wave for name, wave in _rows(path, WAVES) if name == study]
 
 
 def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | None:
@@ -103,7 +110,7 @@ def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | No
 
     Only a hint to save time: a file that cannot be read now counts as none.
     """
-    of_study = [row for name, *row in _runs(path) if name == study]
+    of_study = [row for name, *row in _rows(path, RUNS) if name == study]
     if not of_study:
         return None
     flow, run, state, its_fingerprint, ended_at, planned, cast = of_study[-1]
@@ -116,13 +123,13 @@ def completed_run(path: Path, study: str, fingerprint: str) -> CompletedRun | No
     return CompletedRun(run, ended_at, planned, cast) if fits else None
 
 
-def _runs(path: Path) -> list[tuple[Any, ...]]:
-    """Return all runs, the earliest first; none if the file cannot be read now."""
+def _rows(path: Path, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query without parameters; none if the file cannot be read now."""
     if not path.is_file() or is_of_another_kind(path):
         return []
     try:
         with connect(path) as connection:
             # A query with parameters would import pandas.
-            return connection.execute(RUNS).fetchall()
+            return connection.execute(query).fetchall()
     except duckdb.Error:
         return []

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from flows.cli.options import (
+    DEFAULT_STUDY,
     MODES,
     PATH,
     complete_from,
@@ -51,7 +52,7 @@ for command in (browse, export, gate, report, show, snapshot, sql):
         "voirdire audit --judge openai/gpt-5.4-mini --name mini --budget 5",
     ),
 )
-@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @study_options("Save the results under this name. Default: the name of STUDY.")
 @click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
 @server_option("your running `voirdire serve`, else a temporary server")
@@ -79,7 +80,7 @@ def audit(
         "voirdire plan --judge openai/gpt-5.4-mini --name mini --effect .1",
     ),
 )
-@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @study_options("Plan for a study of this name. Default: the name of STUDY.")
 @click.option(
     "--effect",
@@ -287,7 +288,7 @@ def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
 @main.command(
     section="Results", examples=("voirdire remeasure quick", "voirdire remeasure quick --formulas")
 )
-@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
     "--formulas", is_flag=True, help="Skip bootstrap and permutation tests (for millions of votes)."
 )

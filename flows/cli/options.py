@@ -15,6 +15,8 @@ PATH = Place()
 FILE = Place(dir_okay=False)
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
 """Where the next column of --map begins."""
+DEFAULT_STUDY = "quick"
+"""What STUDY is in commands that need one."""
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 Decorator = Callable[..., Any]
 
@@ -40,6 +42,16 @@ def complete_studies(context: click.Context, parameter: click.Parameter, begun: 
     listed = complete_from("flows.studies", "STUDIES")(context, parameter, begun)
     saved = studies_in(context.params.get("warehouse") or default_path())
     return sorted({*listed, *(name for name in saved if name.startswith(begun))})
+
+
+def complete_waves(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    """Return the waves that begin so, of which the study has results."""
+    from warehouse.peek import default_path, waves_in
+
+    place = context.params.get("warehouse") or default_path()
+    # Click leaves arguments unread where an option has no value yet.
+    study = context.args[0] if context.args else DEFAULT_STUDY
+    return [wave for wave in waves_in(place, study) if wave.startswith(begun)]
 
 
 def complete_values(context: click.Context, _: click.Parameter, begun: str) -> list[str]:

@@ -8,11 +8,13 @@ from typing import Any, get_args
 import click
 
 from flows.cli.options import (
+    DEFAULT_STUDY,
     FILE,
     PATH,
     complete_from,
     complete_studies,
     complete_values,
+    complete_waves,
     judge_option,
     name_option,
     perturbation_option,
@@ -34,10 +36,14 @@ BROWSE_PORT = 8760
         "voirdire show quick --invalid --most 3",
     ),
 )
-@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @judge_option
 @perturbation_option
-@click.option("--wave", help="Show only this wave. Default: all waves that have results.")
+@click.option(
+    "--wave",
+    shell_complete=complete_waves,
+    help="Show only this wave. Default: all waves that have results.",
+)
 @click.option(
     "--flipped",
     is_flag=True,
@@ -221,7 +227,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     section="Results",
     examples=("voirdire report quick", "voirdire report quick --pictures charts --number"),
 )
-@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
     "--out",
     type=FILE,
@@ -246,9 +252,11 @@ def report(**options: Any) -> None:
         "voirdire gate nightly --judge openai/gpt-5.4-mini --junit gate.xml",
     ),
 )
-@click.argument("study", default="quick", shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
-    "--wave", help="Check the gates of this wave. Default: the wave that was measured last."
+    "--wave",
+    shell_complete=complete_waves,
+    help="Check the gates of this wave. Default: the wave that was measured last.",
 )
 @name_option(
     "--judge",

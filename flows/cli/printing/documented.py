@@ -15,7 +15,7 @@ HEADINGS = {"Examples": "Example"}
 """Section of a docstring -> its heading, where the terminal has another one."""
 HANGING = re.compile(r" *(?:- |\w+ = )")
 """How a line of a list or of settings begins: what follows its first line is indented."""
-WIDEST = 100
+LONGEST_LINE = 100
 """Longer lines are hard to read; `--help` has the same limit."""
 
 
@@ -48,7 +48,7 @@ def without_markup(text: str) -> str:
 
 def wrapped(text: str, width: int) -> str:
     """Break lines that are longer than the terminal is wide, each with its own indent."""
-    return "\n".join(_wrapped(line, min(width, WIDEST)) for line in text.split("\n"))
+    return "\n".join(_wrapped(line, min(width, LONGEST_LINE)) for line in text.split("\n"))
 
 
 def _wrapped(line: str, width: int) -> str:

@@ -9,11 +9,10 @@ import click
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from flows.cli.printing.live import filled
+from flows.cli.printing.live import block_lines, filled
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.printable import printable
 from tasks.reporting import wording
@@ -122,15 +121,12 @@ def _result_lines(
     yield Text(title, style="italic")
     units = _units(rows)
     for row, who in _with_names(rows, " "):
-        if who:
-            yield Text.from_markup(who)
         known = [name for name in _rates(rows) if row[RATES[name][0]] is not None]
         rates = [f"{name} {_bounded(row, name, ' ', units)}" for name in known or _rates(rows)]
         size = f"{_shown(row['n']) or '-'}{' votes' if row['kind'] == POSITION else ''}"
         head = f"{escape(_name(row))}, n {size}: {_finding(row, ' ')}"
-        yield Padding(Text.from_markup(head), (0, 0, 0, 2), expand=False)
-        for line in filled(rates, width - 4, lambda text: Text.from_markup(text).cell_len):
-            yield Padding(Text.from_markup(line), (0, 0, 0, 4), expand=False)
+        below = filled(rates, width - 4, lambda text: Text.from_markup(text).cell_len)
+        yield from block_lines(who, head, below)
 
 
 def _name(row: dict[str, Any]) -> str:

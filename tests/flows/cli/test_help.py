@@ -5,10 +5,12 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -16,7 +18,8 @@ from booth.cli import booth
 from flows.cli.main import main
 from flows.running.run_row import first_row
 from flows.studies import Study, make_study
-from warehouse.store import Warehouse
+from schemas.results import Estimates
+from warehouse.store import Saving, Warehouse
 
 VERBS = {
     *("Accept", "Allow", "Also", "Answer", "Ask", "Audit", "Begin", "Browse", "Check", "Choose"),
@@ -118,7 +121,12 @@ def test_all_commands_stand_in_four_sections() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_names(shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shells_complete_names(
+    shell: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_estimates: Callable[..., pl.DataFrame],
+) -> None:
     script = CliRunner().invoke(main, ["completion", shell]).stdout
     assert "_VOIRDIRE_COMPLETE" in script
     monkeypatch.chdir(tmp_path)
@@ -153,6 +161,12 @@ def test_shells_complete_names(shell: str, tmp_path: Path, monkeypatch: pytest.M
     row = {**first_row("audit", "r1", make_study("quick", {}), now), "state": "completed"}
     for run, study in (("r1", "mine"), ("r2", "yours")):
         Warehouse(tmp_path / "voirdire.duckdb").start_run({**row, "run": run, "study": study})
+    waves = make_estimates([{"wave": wave} for wave in ("n1", "n2", "o1", "")])
+    Warehouse(tmp_path / "voirdire.duckdb").save([Saving(Estimates, waves)], run="r1", study="mine")
+    for name in ("gate", "show"):
+        assert completed(name, "mine", "--wave", "n") == {"n1", "n2"}
+        assert completed(name, "mine", "--wave", "") == {"n1", "n2", "o1"}
+        assert completed(name, "yours", "--wave", "") == set()
     drifted, judges = (("sql", "--ask", name, "--set") for name in ("what_drifted", "which_judge"))
     assert "days=7" in completed(*drifted, "d")
     assert "days=7" not in completed(*drifted, "s")

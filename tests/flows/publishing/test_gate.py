@@ -105,6 +105,27 @@ def test_numbers_have_the_minus_of_a_keyboard_as_in_all_other_tables(gated: Any)
     assert "gap -.33 [-.41, -.25], limit .05" in done.stdout
 
 
+def test_gates_that_do_not_fit_as_a_table_are_lines_below_their_judge(gated: Any) -> None:
+    wide = {"judge": "offline/x", "simulated": True}
+    rows = (
+        gate("bias", "fail", **wide, perturbation="fake_reference"),
+        gate("bias", "inconclusive", **wide, perturbation="[b]", reason="too few questions " * 4),
+        gate("position", "fail"),
+    )
+    lines = gated(*rows).stdout.splitlines()
+    assert lines[:7] == [
+        "ada",
+        "  position: fail, gap .01 [-.01, .03], limit .05",
+        "offline/x (simulated)",
+        "  bias [b]: inconclusive",
+        "    shift .01 [-.01, .03], limit .05; too few questions too few questions too",
+        "    few questions too few questions",
+        "  bias fake_reference: fail, shift .01 [-.01, .03], limit .05",
+    ]
+    first, *_ = gated(rows[2]).stdout.splitlines()
+    assert first.split() == ["judge", "gate", "verdict", "value"]
+
+
 def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
     empty = dict.fromkeys(("value", "low", "high", "margin"))
     done = gated(gate("validity"), gate("drift", "inconclusive", **empty, reason="first wave"))
