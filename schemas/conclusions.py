@@ -223,8 +223,9 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         nullable=True,
     )
     more_questions: int = optional(
-        "further questions that would decide what makes the data not enough or limits the use, as "
-        "far as questions decide it, with a chance of 80 %; null if none would",
+        "further questions that would decide everything that makes the data not enough, or what "
+        "limits the use as far as questions decide it, with a chance of 80 % for each; null if no "
+        "number up to ten times the questions asked would",
         ge=1,
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)

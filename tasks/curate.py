@@ -133,7 +133,11 @@ def cannot_compute(dataset: str, found: Imported) -> str:
     from tasks.statistics import filled_columns, lacking_line
 
     known = filled_columns(found.questions, found.known)
-    return lacking_line(known | MADE, "Cannot be computed from these columns")
+    lines = [lacking_line(known | MADE, "Cannot be computed from these columns")]
+    flaws = [name for name, entry in PERTURBATIONS.items() if entry.kind == "detract"]
+    if not found.versions["perturbation"].is_in(flaws).any():
+        lines.append(f"The detection of flaws needs the column {' or '.join(sorted(flaws))}.")
+    return " ".join(filter(None, lines))
 
 
 def _own_file(dataset: str, given: str) -> Path:

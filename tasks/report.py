@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
+from tasks.conclusions.rules import detects_at_of
 from tasks.judging.vote_wording import order_text
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.pointwise.endpoints import labelled
@@ -47,6 +48,7 @@ from tasks.reporting.wording import (
     number,
     shorten,
     thousands,
+    with_minus_signs,
     with_who,
 )
 from tasks.results import Conclusions
@@ -165,10 +167,13 @@ def report(
         "choices": _choices(estimates, findings),
         "simulated": _simulated(estimates, findings, facts.persons),
         "gaps": _gaps(facts),
-        "advice": advice(advised, facts.wave, None),
+        "advice": [
+            line._replace(why=with_minus_signs(line.why))
+            for line in advice(advised, facts.wave, None)
+        ],
         "policy": [
             not_measured(advised, own_study),
-            policy(facts.thresholds, advised),
+            policy(facts.thresholds, advised, detects_at_of(findings)),
         ],
         "summary": summary(findings, *_questions(primary, findings, facts.persons), gates=found),
         "groups": groups,

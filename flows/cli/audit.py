@@ -286,7 +286,14 @@ def _show(
     from warehouse.store import Warehouse
 
     rows = results.rows
-    show_advice(CONSOLE, results.recommended, study.wave, study.thresholds, study.name)
+    show_advice(
+        CONSOLE,
+        results.recommended,
+        study.wave,
+        study.thresholds,
+        study.name,
+        detects_at=study.detects_at,
+    )
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""
     if any(row["finding"] == "inconclusive" for row in rows):

@@ -39,7 +39,8 @@ def study_answer(
     advised = advice(recommended, study.wave)
     lines = "\n".join(line.markdown() for line in advised)
     missing = not_measured(recommended, study.name)
-    notes = [missing, policy(study.thresholds, recommended)] if advised else []
+    limits = policy(study.thresholds, recommended, study.detects_at)
+    notes = [missing, limits] if advised else []
     sections = {
         "Which judge to use": [lines, *notes],
         "Findings": [] if findings.is_empty() else [findings_table(findings)],

@@ -102,6 +102,7 @@ def recommend(
         pl.when(~(pl.col("gate") == gate).any()).then(pl.lit(subject))
         for gate, subject in ABSENT.items()
     ]
+    blocking = pl.col("more").filter(standing == UNDECIDED)
     unmeasured = pl.col("subject").filter(~measured).str.join(", ")
     found = (
         rows.sort(*WHO, "weight", "margin", "perturbation", nulls_last=True)
@@ -118,7 +119,8 @@ def recommend(
             undecided=pl.col("reason_text")
             .filter(standing.is_in([UNDECIDED, STATED]))
             .str.join("; "),
-            more_decide=pl.col("more").filter(standing == UNDECIDED).max(),
+            # A number that leaves another of these gates undecided would not be enough.
+            more_decide=pl.when(blocking.null_count() == 0).then(blocking.max()),
             more_free=pl.col("more").filter(standing == CARE).max(),
             not_measured=pl.concat_str(
                 pl.when(unmeasured != "").then(unmeasured),

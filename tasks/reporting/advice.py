@@ -1,13 +1,14 @@
 """Whether to use each judge, in words: as terminal, report, artifact and gate say it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
+from tasks.conclusions.more_questions import MOST_TIMES
 from tasks.conclusions.recommendations import (
     ABSENT,
     CORE,
@@ -18,9 +19,9 @@ from tasks.conclusions.recommendations import (
     USE,
     of_wave,
 )
-from tasks.kit.defaults import POWER, Thresholds
+from tasks.kit.defaults import DETECTS_AT, POWER, Thresholds
 from tasks.reporting.summary import marked
-from tasks.reporting.wording import clean, clip, count, listing, with_who
+from tasks.reporting.wording import clean, clip, count, listing, number, with_minus_signs, with_who
 
 
 class Advice(NamedTuple):
@@ -40,13 +41,16 @@ class Advice(NamedTuple):
     def markdown(self) -> str:
         """Write it as an item of a list in Markdown."""
         judge = marked(literal(self.judge), simulated=self.simulated)
-        return f"- {self.mark} {judge}: **{self.recommendation}**. {literal(self.why)}."
+        why = literal(with_minus_signs(self.why))
+        return f"- {self.mark} {judge}: **{self.recommendation}**. {why}."
 
 
 MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
+STATED = f"drift{IS_OPEN[0]}"
+"""How a reason begins that is stated, but limits nothing."""
 CHANCE = f"with a chance of {100 * POWER:.0f} %"
 """What a number of further questions promises."""
 
@@ -56,6 +60,10 @@ LABELS = (
     "data, or else of two people or more{booth}"
 )
 WAYS = {
+    ABSENT["discernment"]: (
+        "Detection of flaws needs flawed targets: data of your own bring them in the column "
+        "factual_error or gender_bias"
+    ),
     ABSENT["agreement"]: LABELS,
     ABSENT["drift"]: "Drift needs two audits, both with `--wave LABEL`",
 }
@@ -138,17 +146,31 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         parts.append(f"passes {share} {count(every, 'gate')}")
     if word == NOT_ENOUGH and row["nothing"]:
         parts.append("none of the gates bias, discernment and agreement could be measured")
-    elif row["more_questions"] and undecided and word == NOT_ENOUGH:
-        questions = count(row["more_questions"], "more question")
-        what = listing([gate for gate in ESSENTIAL if f"{gate}{IS_OPEN[0]} (about " in undecided])
-        parts.append(f"about {questions} would decide {what} {CHANCE}")
-    if undecided and word != DO_NOT_USE:
-        parts.append(undecided)
+    elif word == NOT_ENOUGH and undecided:
+        parts.append(_missing(undecided, row["more_questions"]))
+    # Drift that is inconclusive is stated, but does not make the data not enough.
+    every = undecided.split("; ") if undecided and word != DO_NOT_USE else []
+    blocking = [reason for reason in every if not reason.startswith(STATED)]
+    parts.append("; ".join(blocking))
     if word == NOT_ENOUGH:
         parts.append(limiting)
+    parts += [reason for reason in every if reason.startswith(STATED)]
     if row["not_measured"]:
         parts.append(f"gates not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
+
+
+def _missing(undecided: str, more: int | None) -> str:
+    """Say how many further questions would decide what makes the data not enough."""
+    gates = [gate for gate in ESSENTIAL if f"{gate}{IS_OPEN[0]}" in undecided]
+    if more:
+        questions = count(more, "more question")
+        return f"about {questions} would decide {listing(gates)} {CHANCE}"
+    open_ = [gate for gate in gates if f"{gate}{IS_OPEN[0]} (about " not in undecided]
+    return (
+        f"no number of questions up to {MOST_TIMES} times those asked would decide "
+        f"{listing(open_).replace(' and ', ' or ')} {CHANCE}"
+    )
 
 
 def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
@@ -167,8 +189,10 @@ def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
     return lines
 
 
-def policy(thresholds: Thresholds, recommendations: pl.DataFrame) -> str:
-    """State the rule by which judges are recommended (methods, section 17).
+def policy(
+    thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float = DETECTS_AT
+) -> str:
+    """State the rule by which judges are recommended, and its limits (methods, section 17).
 
     Judges of single answers alone have no position, and their gates hold in any mode.
     """
@@ -181,8 +205,30 @@ def policy(thresholds: Thresholds, recommendations: pl.DataFrame) -> str:
     return (
         f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
         f"{'position or ' if compared else ''}validity is inconclusive. Use with care: another "
-        f"gate {other}is inconclusive, except drift."
+        f"gate {other}is inconclusive, except drift. "
+        f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
     )
+
+
+def _limits(
+    thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float
+) -> Iterator[str]:
+    """Name the limits of the gates that were measured of any judge."""
+    absent = not_measured(recommendations)
+    modes = set(recommendations["mode"])
+    if modes - {"any"}:
+        yield f"shift and position {number(thresholds.minimum_shift)}"
+    if "any" in modes:
+        yield f"shift of grades {number(thresholds.minimum_rating_shift)} standard deviations"
+        yield f"shift of a pass rate {number(thresholds.minimum_pass_rate_shift)}"
+    yield f"unreadable replies {number(thresholds.most_invalid)}"
+    if ABSENT["discernment"] not in absent:
+        yield f"flaws detected {number(thresholds.overlooks_below)} and {number(detects_at)}"
+    if ABSENT["agreement"] not in absent:
+        yield f"agreement lost {number(thresholds.most_agreement_lost)}"
+        yield f"agreement beyond chance {number(thresholds.least_agreement)}"
+    if ABSENT["drift"] not in absent:
+        yield f"drift of the shift {number(thresholds.minimum_shift_drift)}"
 
 
 def literal(text: str) -> str:

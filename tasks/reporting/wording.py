@@ -47,6 +47,11 @@ def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     return f"[{number(low, digits)},\N{NO-BREAK SPACE}{number(high, digits)}]"
 
 
+def with_minus_signs(text: str) -> str:
+    """Write the negative numbers of a plain text as :func:`number` does."""
+    return re.sub(r"(?<=[\s(\[])-(?=\.?\d)", MINUS, text)
+
+
 def bounds(row: Mapping[str, Any], of: str = "") -> str:
     """Write the interval of a number in a row, after a space; empty if an end is null.
 

@@ -38,7 +38,9 @@ def test_a_table_with_odd_names_becomes_a_finding(
     columns = ("--map", "question=prompt,anchor=answer_a", "--map", "target=answer_b")
     planned = voirdire("plan", *options, *columns, "--perturbation", "fake_reference")
     assert planned.returncode == 0, planned.stderr
-    assert " ".join(planned.stdout.split()).startswith(LACKING)
+    said = " ".join(planned.stdout.split())
+    assert said.startswith(LACKING)
+    assert "The detection of flaws needs the column factual_error or gender_bias." in said
     # A study file says the same by its field `columns`.
     study = tmp_path / "voirdire" / "studies" / "faq.toml"
     study.parent.mkdir(parents=True)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flows.cli.printing.terminal import print_line
 from tasks.conclusions.position_bias import POSITION
-from tasks.kit.defaults import Thresholds
+from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable
 from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.summary import marked
@@ -28,6 +28,8 @@ def show_advice(
     wave: str,
     thresholds: Thresholds,
     study: str = "",
+    *,
+    detects_at: float = DETECTS_AT,
 ) -> None:
     """Print whether to use each judge, and the policy; ``study`` is that of a warehouse."""
     lines = advice(recommended, wave)
@@ -40,7 +42,8 @@ def show_advice(
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
-    for sentence in (not_measured(recommended, study), policy(thresholds, recommended)):
+    rule = policy(thresholds, recommended, detects_at)
+    for sentence in (not_measured(recommended, study), rule):
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")

@@ -93,7 +93,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
     recommended = store.query(RECOMMENDED, [study])
     if recommended.height:
         thresholds = thresholds_of(run_of_results(store, study))
-        show_advice(console, recommended, "", thresholds, study)
+        show_advice(console, recommended, "", thresholds, study, detects_at=parameters.detects_at)
     rows = store.query(ROWS, [study]).to_dicts()
     prompts = [row["prompt"] for row in rows if not _is_person(row)]
     for row in rows:

@@ -403,6 +403,15 @@ def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
     # Not those of the bias, which do not make the judge undecided.
     assert row["more_questions"] == 19
     assert row["undecided"] == "validity is inconclusive (about 19 more questions)"
+    # After these the position would still be undecided, as it is about as large as its limit.
+    near = gate("position", "inconclusive", value=0.05, low=-0.01, high=0.11)
+    about = {"perturbation": None, "kind": "position", "statistic": "position_gap"}
+    [row] = recommended(unread, near, findings=[finding("inconclusive", **about)])
+    assert row["more_questions"] is None
+    assert row["undecided"] == (
+        "position is inconclusive (.05 [-.01, .11], limit .05); validity is inconclusive (about "
+        "19 more questions)"
+    )
 
 
 def test_agreement_with_people_lacks_questions_too(recommended: Any) -> None:

@@ -6,6 +6,7 @@ import polars as pl
 
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.reporting.advice import advice, literal, not_measured, open_questions, policy
+from tasks.reporting.wording import MINUS
 
 Row = dict[str, Any]
 ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
@@ -20,6 +21,9 @@ def advised(*rows: Row) -> pl.DataFrame:
 
 
 POSITION = "position is inconclusive (about 40 more questions)"
+VALIDITY = "validity is inconclusive (about 1 more question)"
+DRIFT = "drift is inconclusive (about 3 more questions)"
+NEAR = "position is inconclusive (.04 [-.02, .11], limit .05)"
 
 
 def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
@@ -27,7 +31,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": f"{POSITION}; validity is inconclusive", "more_questions": 40}
+            | {"undecided": f"{POSITION}; {VALIDITY}; {DRIFT}", "more_questions": 40}
             | {"reasons": "boast is inconclusive"},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
@@ -46,12 +50,24 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         "Passes 3 of 4 gates. Drift is inconclusive",
         "Prefers one slot",
         (
-            "About 40 more questions would decide position with a chance of 80 %. "
-            "Position is inconclusive (about 40 more questions); validity is inconclusive. "
-            "Boast is inconclusive"
+            "About 40 more questions would decide position and validity with a chance of 80 %. "
+            "Position is inconclusive (about 40 more questions); validity is inconclusive (about "
+            "1 more question). Boast is inconclusive. Drift is inconclusive (about 3 more "
+            "questions)"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
     ]
+
+
+def test_what_no_number_of_questions_would_decide_is_said() -> None:
+    unknown = {"recommendation": "not enough data", "undecided": f"{NEAR}; {VALIDITY}"}
+    [line] = advice(advised(unknown))
+    assert rf"(.04 \[{MINUS}.02, .11\]" in line.markdown()
+    assert line.why == (
+        "No number of questions up to 10 times those asked would decide position with a chance of "
+        "80 %. Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive "
+        "(about 1 more question)"
+    )
 
 
 def test_of_judges_with_open_gates_those_with_fewer_come_first() -> None:
@@ -132,8 +148,13 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     head = "Policy (`disqualifying` of the study)."
     assert policy(DEFAULTS, rows) == (
         f"{head} Do not use: any gate fails. Not enough data: position or validity is "
-        "inconclusive. Use with care: another gate is inconclusive, except drift."
+        "inconclusive. Use with care: another gate is inconclusive, except drift. Limits "
+        "(`thresholds`): shift and position .05, unreadable replies .10, flaws detected .20 and "
+        ".50, agreement lost .10, agreement beyond chance .20, drift of the shift .05."
     )
+    unlike = policy(Thresholds(minimum_shift=0.08), rows.with_columns(not_measured=pl.lit("drift")))
+    assert "shift and position .08," in unlike
+    assert "drift of the shift" not in unlike
     one = policy(Thresholds(disqualifying=("position",)), rows)
     assert "Do not use: the gate position fails." in one
     assert "Use with care: another gate fails or is inconclusive, except drift." in one
@@ -142,6 +163,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     # Single answers have no position.
     rated = policy(DEFAULTS, rows.with_columns(mode=pl.lit("any")))
     assert "Not enough data: validity is inconclusive." in rated
+    assert "shift of grades .25 standard deviations, shift of a pass rate .05, unread" in rated
 
 
 def test_markdown_is_escaped() -> None:
