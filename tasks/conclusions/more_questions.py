@@ -26,15 +26,17 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     An effect is decided outside its minimum (and the interval at the level of its adjusted p-value)
     or if its 90 % interval lies within; drift, if its interval lies within; other gates, if their
     interval excludes the limit, and shares of flaws if it lies below *overlooks* or above
-    *detects*. Where no question differs from another, as if no reply is invalid, the half-width is
-    ``z^2 / (n + z^2)`` for certain.
+    *detects*. Where no question differs from another, as if no reply is invalid, the 95 % interval
+    decides, for certain: its half-width is ``z^2 / (n + z^2)``, of a position gap half of that, and
+    of a shift it falls with the root of n.
 
     Parameters
     ----------
     gates
         Rows of the scorecard with their findings. ``odds`` is the effect in logits beside a shift
         or gap: if it reaches its own minimum, the shift need not. ``wider`` is how many times as
-        wide the interval of the adjusted p-value is, ``clusters`` the number of questions.
+        wide the interval of the adjusted p-value is, ``clusters`` the number of questions that
+        count, ``questions`` that of all: a pair of which both votes are ties has no position.
 
     Returns
     -------
@@ -75,14 +77,19 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
         chance = np.where(flag["two_sided"], moved + still, excluded)
         reach = np.maximum(high - value, value - low)
         distance = np.abs(np.where(flag["two_sided"], np.abs(value), value) - limit)
-        width = np.where(flag["two_sided"] & ~flag["drift"], NARROWER, 1.0)
-        needed = asked * width**2 * _odds(reach) / _odds(distance)
+        # The gap of a question is at most a half, a shift is the difference of two shares.
+        most = np.where(flag["position"], 2.0, 1.0)
+        rare = _odds(most * reach) / _odds(most * distance)
+        needed = asked * np.where(flag["shift"], (reach / distance) ** 2, rare)
     decided = np.where(flag["constant"] & (reach < 1), totals >= needed, chance >= POWER)
     # What one question more decides for certain is decided already, and something else is lacking.
     stays = flag["stays"] | (decided[:, :1] & (asked >= limits().fewest_questions))
     decided &= totals >= limits().fewest_questions
     first = decided.argmax(axis=1)[:, None]
-    more = np.take_along_axis(totals - asked, first, axis=1)[:, 0]
+    more = np.take_along_axis(totals - asked, first, axis=1)
+    # Of further questions the same share will count. People may label questions asked already.
+    counting = np.where(flag["labelled"], 1.0, _column(gates, "questions") / asked)
+    more = np.ceil(more * np.maximum(counting, 1.0))[:, 0]
     known = decided.any(axis=1) & ~stays[:, 0]
     return pl.Series(np.where(known, more, np.nan)).fill_nan(None).cast(pl.Int64)
 
@@ -100,6 +107,9 @@ def _flags() -> list[tuple[str, pl.Expr]]:
     flags = {
         "flaw": flaw,
         "drift": drift,
+        "position": pl.col("gate") == "position",
+        "labelled": pl.col("gate") == "agreement",
+        "shift": (pl.col("gate") == "bias") & ~flaw,
         "two_sided": effect | drift,
         "by_odds": effect & by_odds & (limit < limits().minimum_log_odds),
         "opposite": effect & (size >= limit) & (pl.col("control") * value < 0),

@@ -176,9 +176,11 @@ def _with_questions(
 ) -> pl.DataFrame:
     """Add the finding that a gate follows, the questions that it rests on and its standard error.
 
-    The standard error is null for shares, and where no question differs from another. ``wider`` is
-    how many times as wide an interval is whose level is that of the adjusted p-value, ``spread_p``
-    the p-value of the hypothesis that no single question is moved, ``odds`` the effect in logits.
+    The standard error is null for shares, and where no question differs from another.
+    ``questions`` counts those of which the judge was asked, ``clusters`` those that count.
+    ``wider`` is how many times as wide an interval is whose level is that of the adjusted p-value,
+    ``spread_p`` the p-value of the hypothesis that no single question is moved, ``odds`` the effect
+    in logits.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
@@ -216,6 +218,8 @@ def _with_questions(
     beside = odds.sort(pl.col("statistic").replace_strict(ODDS, range(len(ODDS))))
     by_odds = beside.group_by(*JUDGE, "perturbation").agg(odds=pl.col("estimate").first())
     rows = rows.join(by_odds, on=[*JUDGE, "perturbation"], how="left", nulls_equal=True)
+    asked = estimates.filter(pl.col("subgroup") == "").group_by(JUDGE)
+    rows = rows.join(asked.agg(questions=pl.col("clusters").max()), on=JUDGE, how="left")
     level = ALPHA * rows.select(adjusted.fill_null(1.0)).to_series().to_numpy()
     wider = normal_quantile(1 - level / 2) / normal_quantile(1 - ALPHA / 2)
     return rows.with_columns(

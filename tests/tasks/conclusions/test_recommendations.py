@@ -320,6 +320,7 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
         finding=pl.lit("inconclusive"),
         wider=1.0,
         standard_error=error,
+        questions=float(asked),
         **empty,
     )
     more = more_questions(gates).cast(pl.Float64).to_numpy()
