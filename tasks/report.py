@@ -48,7 +48,6 @@ from tasks.reporting.wording import (
     number,
     shorten,
     thousands,
-    with_minus_signs,
     with_who,
 )
 from tasks.results import Conclusions
@@ -167,10 +166,7 @@ def report(
         "choices": _choices(estimates, findings),
         "simulated": _simulated(estimates, findings, facts.persons),
         "gaps": _gaps(facts),
-        "advice": [
-            line._replace(why=with_minus_signs(line.why))
-            for line in advice(advised, facts.wave, None)
-        ],
+        "advice": [line.typeset() for line in advice(advised, facts.wave, None)],
         "policy": [
             not_measured(advised, own_study),
             policy(facts.thresholds, advised, detects_at_of(findings)),

@@ -38,10 +38,14 @@ class Advice(NamedTuple):
         judge = marked(self.judge, simulated=self.simulated)
         return f"{self.mark} {judge}: {self.recommendation}. {self.why}."
 
+    def typeset(self) -> "Advice":
+        """Return it with the minus signs of tables."""
+        return self._replace(why=with_minus_signs(self.why))
+
     def markdown(self) -> str:
         """Write it as an item of a list in Markdown."""
         judge = marked(literal(self.judge), simulated=self.simulated)
-        why = literal(with_minus_signs(self.why))
+        why = literal(self.typeset().why)
         return f"- {self.mark} {judge}: **{self.recommendation}**. {why}."
 
 
