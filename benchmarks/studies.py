@@ -1,5 +1,6 @@
 """Simulated studies of votes for ``characteristics.py``; ``labelled_studies.py`` has the others."""
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,12 +8,16 @@ import polars as pl
 
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.results import Estimates
+from tasks.inference.bootstrap import formulas_only
 from tasks.results import counted_votes
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
 WANTED: list[str] = []
 """Statistics to measure, if not all of a recipe."""
+
+BY_FORMULA: list[str] = []
+"""Statistics to measure without bootstrap and permutation."""
 
 
 class Judge(NamedTuple):
@@ -77,8 +82,12 @@ def in_one_order(log: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 def measured(names: tuple[str, ...], study: str, **given: pl.DataFrame) -> pl.DataFrame:
     """Apply statistics; the column ``study`` is what tells studies apart."""
-    wanted = [name for name in names if not WANTED or name in WANTED]
-    rows = pl.concat([Estimates.empty(), *(STATISTICS[name].draft(**given) for name in wanted)])
+    found = [Estimates.empty()]
+    for name in names:
+        if not WANTED or name in WANTED:
+            with formulas_only() if name in BY_FORMULA else nullcontext():
+                found.append(STATISTICS[name].draft(**given))
+    rows = pl.concat(found)
     return rows.with_columns(study=pl.col(study), **{study: pl.lit("")} if study == "judge" else {})
 
 

@@ -7,7 +7,6 @@ in docs/reference/operating-characteristics.md.
 
 import re
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.inference.bootstrap import formulas_only
 from tasks.statistics import STATISTICS
 
 pytestmark = pytest.mark.slow
@@ -41,11 +39,25 @@ STUDIES = {
     "ranked": 100,
 }
 
-DRAWN = ("spread", "panel", "people", "style", "ranked")
-"""Recipes whose intervals are by bootstrap; the others need none here."""
+DRAWN = {
+    "heterogeneity",
+    "jury",
+    "jury_errors",
+    "agreement",
+    "fleiss_kappa",
+    "gwet_ac1",
+    "krippendorff_alpha",
+    "mt_bench_agreement",
+    "noise_ceiling",
+    "order_kappa",
+    "length_controlled",
+    "style_controlled",
+    "ranking",
+}
+"""Statistics with intervals by bootstrap; the others need none here."""
 
-SWAPPED = ("spread", "panel", "bare")
-"""Recipes whose tests swap judges, or signs, at random."""
+SWAPPED = {"heterogeneity", "category_shift", "contrast"}
+"""Statistics whose tests swap judges, or signs, at random."""
 
 NEEDED = {"decision": {"mps_sham"}}
 """Rows that a recipe reads itself, besides those that are checked."""
@@ -274,11 +286,11 @@ def studied(recipe: str, benchmark: Import, keys: Iterable[str], *, quiet: bool)
     judge = bench.QUIET["psi 1"] if quiet else planted
     rows = {key.partition("/")[0] for key in keys} | NEEDED.get(recipe, set())
     wanted = [name for name, entry in STATISTICS.items() if rows & set(entry.gives)]
-    chance = recipe in (SWAPPED if quiet else DRAWN)
+    by_formula = [name for name in wanted if name not in (SWAPPED if quiet else DRAWN)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(benchmark("studies"), "WANTED", wanted)
-        with nullcontext() if chance else formulas_only():
-            found = bench.RECIPES[recipe](judge, bench.Design(*SMALL), STUDIES[recipe], SEED)
+        patch.setattr(benchmark("studies"), "BY_FORMULA", by_formula)
+        found = bench.RECIPES[recipe](judge, bench.Design(*SMALL), STUDIES[recipe], SEED)
     return bench.principal(found)  # type: ignore[no-any-return]
 
 

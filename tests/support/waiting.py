@@ -18,5 +18,5 @@ def wait_for(ask: Callable[[], Found], missing: str) -> Found:
     while not (found := ask()):
         waited = time.monotonic() - began
         assert waited < PATIENCE_SECONDS, f"{missing} within {PATIENCE_SECONDS} s"
-        time.sleep(min(0.5, 0.1 + waited / 20))
+        time.sleep(min(1.0, 0.1 + waited / 20))
     return found
