@@ -1,7 +1,14 @@
 """Scores of chosen and rejected answers as RewardBench writes them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
+from flows.cli.main import main
+from tasks.logs.reading import read_log
 from tasks.logs.results import results_of_log
 
 
@@ -33,3 +40,68 @@ def test_named_columns(read: Any, rated: Any) -> None:
     assert rated(read([row]), "item", "judge", "category", "label") == [
         ("chat/7", "rm", "chat", "target")
     ]
+
+
+COLUMNS: dict[str, Any] = {
+    "chat_template": "tulu",
+    "id": [1, 2, 3],
+    "model": "org/rm",
+    "results": [1, 0, 0],
+    "scores_chosen": [0.7, 1.0, None],
+    "scores_rejected": [0.2, 1.5, 0.0],
+    "subset": ["chat", "chat", "code"],
+    "text_chosen": ["a", "b", "c"],
+}
+
+
+@pytest.mark.parametrize("indent", [4, None])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_one_object_of_columns_has_a_row_per_value(
+    tmp_path: Path, rated: Any, indent: int | None, *, wrap: bool
+) -> None:
+    columns = dict(COLUMNS)
+    if wrap:
+        for name in ("scores_chosen", "scores_rejected"):
+            columns[name] = [[each] for each in columns[name]]
+    file = tmp_path / "rm.json"
+    file.write_text(json.dumps(columns, indent=indent), encoding="utf-8")
+    log = read_log(file)
+    assert rated(log, "item", "judge", "category", "label", "invalid") == [
+        ("chat/1", "org/rm", "chat", "target", None),
+        ("chat/2", "org/rm", "chat", "anchor", None),
+        ("code/3", "org/rm", "code", None, "a score is missing"),
+    ]
+    done = CliRunner().invoke(main, ["doctor", str(file)])
+    assert "RewardBench results, 3 rows" in " ".join(done.stdout.split())
+
+
+def test_an_object_of_one_row_is_that_row(tmp_path: Path, rated: Any) -> None:
+    file = tmp_path / "one.json"
+    row = {"id": "x", "scores_chosen": [0.7], "scores_rejected": 0.2}
+    file.write_text(json.dumps(row, indent=4), encoding="utf-8")
+    assert rated(read_log(file), "item", "judge", "label") == [("/x", "one", "target")]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"id": [1, 2]},
+            "differ in their number of rows (id 2, subset 3, scores_chosen 3, scores_rejected 3)",
+        ),
+        ({"scores_rejected": 0.5}, "scores_chosen 3, scores_rejected 1)"),
+        ({"scores_rejected": [[1, 2], [3, 4], [5]]}, "scores that are no numbers (2)"),
+        ({"scores_chosen": [{}, 1, 2]}, "no numbers (1), the first is '{}'"),
+    ],
+)
+def test_other_columns_are_errors(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    file = tmp_path / "rm.json"
+    file.write_text(json.dumps(COLUMNS | change, indent=4), encoding="utf-8")
+    done = CliRunner().invoke(main, ["measure", str(file)])
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split())
+
+
+def test_rows_of_texts_are_errors(read: Any) -> None:
+    with pytest.raises(ValueError, match=r"scores that are no numbers \(4\)"):
+        read([{"prompt": "p", "chosen": "a", "rejected": "b"}] * 2)
