@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
-from tasks.judging.turns import TURN
+from tasks.judging.turns import PAIR_TURN_PLACES, SINGLE_TURN_PLACES, TURN
 from tasks.kit.catalogue import UnknownNameError
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import prompt_of
@@ -17,6 +17,12 @@ from tasks.readers.questions import READERS, load_own
 FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
 """Dataset -> environment variable with its folder, if none is given."""
 SHOWN = 3
+EARLIER_TURN = [
+    f"{{{place}}}"
+    for place in dict.fromkeys((*SINGLE_TURN_PLACES, *PAIR_TURN_PLACES))
+    if place != "reference_1"
+]
+"""Placeholders of judge prompts that need the turn before the judged one."""
 MADE = {"human", "anchor_length", "target_length"}
 """Columns of the vote log that an audit or people in the booth make, not a file of questions."""
 
@@ -84,18 +90,19 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
         "{answer_a} and {answer_b}": questions.join(compared, on="question_id", how="semi"),
         "{reference}": questions.filter(pl.col("reference").is_not_null()),
         "{context}": questions.filter(~turn),
-        "{question_1}": two_turns,
+        **dict.fromkeys(EARLIER_TURN, two_turns),
         "{reference_1}": two_turns.filter(~pl.col("context").str.ends_with(", null]}")),
     }
     one_turn = (
         "Choose a judge prompt for one turn, or add columns {} with the turn before the judged one."
     )
+    both = "'question_1', 'anchor_1' and 'target_1' (of single answers 'question_1' and 'answer_1')"
     steps = {
         "{answer_a} and {answer_b}": "Choose a judge prompt that shows one answer, such as "
         "single_v1 or binary_v1, or add a column 'anchor' with another answer to each question.",
         "{reference}": "Choose another judge prompt, or add a column 'reference'.",
         "{context}": "Choose another judge prompt, or add a column 'context'.",
-        "{question_1}": one_turn.format("'question_1', 'anchor_1' and 'target_1'"),
+        **dict.fromkeys(EARLIER_TURN, one_turn.format(both)),
         "{reference_1}": one_turn.format("'reference_1'"),
     }
     for name in prompts:

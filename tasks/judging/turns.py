@@ -6,8 +6,11 @@ from typing import Any
 
 TURN = '{"turn 1": '
 """Begins a context that is an earlier turn."""
-PAIR_TURN_PLACES = ("question_1", "answer_a_1", "answer_b_1", "reference_1")
-SINGLE_TURN_PLACES = ("question_1", "answer_1", "reference_1")
+PAIR_TURN_PLACES = (
+    *("question_1", "answer_a_1", "answer_b_1", "reference_1"),
+    *("turns_a", "turns_b"),
+)
+SINGLE_TURN_PLACES = ("question_1", "answer_1", "reference_1", "turns")
 """Placeholders of the earlier turn in a judge prompt; those of the judged turn have no number."""
 TURN_PLACES = {*PAIR_TURN_PLACES, *SINGLE_TURN_PLACES}
 
@@ -32,5 +35,13 @@ def earlier_turn(pair: Mapping[str, Any], shown_first: str) -> dict[str, str]:
         "answer_a_1": first,
         "answer_b_1": second,
         "reference_1": reference,
+        "turns": _as_text(question, first),
+        "turns_a": _as_text(question, first),
+        "turns_b": _as_text(question, second),
     }
     return {place: text or "" for place, text in texts.items()}
+
+
+def _as_text(question: str, answer: str | None) -> str:
+    """Return an earlier turn as plain text."""
+    return f"User: {question}\n\nAssistant: {answer or ''}"

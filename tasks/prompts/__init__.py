@@ -23,21 +23,14 @@ from tasks.judging.rating_parser import (
     parse_two,
 )
 from tasks.judging.readings import Pattern, Pointer
-from tasks.judging.turns import PAIR_TURN_PLACES, SINGLE_TURN_PLACES, TURN_PLACES
+from tasks.judging.turns import TURN_PLACES
 from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
 from tasks.kit.catalogue import Catalogue, entry, tables
 from tasks.kit.home import own_folder
 from tasks.prompts._fastchat import prompts_of
+from tasks.prompts._places import filled, places_in, require_places
 from tasks.prompts._variants import Variant, require_rewording
 
-PLACE = re.compile(r"(?<!\{)\{([a-z_][a-z0-9_]*)\}(?!\})")
-"""A placeholder. A word in double braces is not one."""
-PAIR_PLACES = {"question": False, "answer_a": True, "answer_b": True}
-SINGLE_PLACES = {"question": False, "answer": True}
-OTHER_PLACES = {"reference": False, "context": False, "mark": False}
-"""Placeholder -> whether a prompt must have it."""
-LISTS = {"rubric": "criteria", "labels": "labels"}
-"""Kind of prompt -> placeholder of its own, which is replaced by a list."""
 POINTWISE = ("single", "binary", "rubric", "labels")
 """Kinds of prompts that show one answer."""
 MARK_DIGITS = 12
@@ -71,14 +64,6 @@ RESPONSE_FORMAT = _object_of(reason={"type": "string"}, verdict=VERDICT)
 
 VERDICT_ONLY = _object_of(verdict=VERDICT)
 """The same without a reason: a small model may not find the end of one."""
-
-
-def places_of(kind: str) -> dict[str, bool]:
-    """Return the placeholders of a kind of prompt, and whether it must have them."""
-    shown = PAIR_PLACES if kind == "pair" else SINGLE_PLACES
-    turns = PAIR_TURN_PLACES if kind == "pair" else SINGLE_TURN_PLACES
-    own = (LISTS[kind],) if kind in LISTS else ()
-    return shown | OTHER_PLACES | dict.fromkeys((*turns, *own), False)
 
 
 def frame_mark(*shown: str) -> str:
@@ -134,6 +119,7 @@ class Prompt(BaseModel):
     fails: str = "fail"
     system: str = ""
     user: str
+    """Both texts may have placeholders."""
     variants: dict[str, Variant] = {}
     """Other wordings of the same meaning, by name; ``--reworded`` asks about control pairs in these
     words too."""
@@ -151,23 +137,10 @@ class Prompt(BaseModel):
             return Pattern(**given) if named == {"pattern"} else Pointer(**given)
         return RatingPattern(**given) if named == {"pattern"} else RatingPointer(**given)
 
-    @field_validator("user")
-    @classmethod
-    def _with_its_places(cls, user: str, info: ValidationInfo) -> str:
-        allowed = places_of(info.data.get("kind", "pair"))
-        places = set(PLACE.findall(user))
-        strange = [f"{{{name}}} is not a placeholder" for name in sorted(places - {*allowed})]
-        missing = [
-            f"{{{name}}} is missing"
-            for name, needed in allowed.items()
-            if needed and name not in places
-        ]
-        if problems := strange + missing:
-            known = ", ".join(f"{{{name}}}" for name in allowed)
-            raise ValueError(
-                f"{'; '.join(problems)}. Placeholders: {known}. Write other words in double braces"
-            )
-        return user
+    @model_validator(mode="after")
+    def _has_its_places(self) -> Self:
+        require_places(self.kind, {"system": self.system, "user": self.user})
+        return self
 
     @model_validator(mode="after")
     def _form_is_its_own(self) -> Self:
@@ -209,7 +182,7 @@ class Prompt(BaseModel):
     @property
     def places(self) -> set[str]:
         """Return the names of its placeholders."""
-        return set(PLACE.findall(self.user))
+        return places_in(self.system, self.user)
 
     @property
     def verdict_form(self) -> str:
@@ -286,11 +259,11 @@ class Prompt(BaseModel):
         context: str | None = None,
         earlier: Mapping[str, str] = {},
     ) -> list[dict[str, str]]:
-        """Fill the places in one pass, so that no text is read as a place.
+        """Return the messages to a judge, with the places filled.
 
         ``first`` is the answer of a pointwise prompt. ``before`` is a system message of the judge's
-        own. ``earlier`` has the texts of the places for an earlier turn. ``{mark}`` becomes
-        ``frame_mark`` of all texts.
+        own, sent as it is. ``earlier`` has the texts of the places for an earlier turn. ``{mark}``
+        becomes ``frame_mark`` of all texts.
         """
         answers = (first,) if self.pointwise else (first, second)
         names = ("answer",) if self.pointwise else ("answer_a", "answer_b")
@@ -302,10 +275,9 @@ class Prompt(BaseModel):
         if "mark" in places:
             texts["mark"] = frame_mark(question, *answers, *others.values())
         texts |= others | self._lists()
-        user = PLACE.sub(lambda place: texts[place[1]], self.user)
-        words = "\n\n".join(filter(None, (before, self.system)))
+        words = "\n\n".join(filter(None, (before, filled(self.system, texts))))
         system = [{"role": "system", "content": words}] if words else []
-        return [*system, {"role": "user", "content": user}]
+        return [*system, {"role": "user", "content": filled(self.user, texts)}]
 
     def _lists(self) -> dict[str, str]:
         """Return the texts of the places for criteria and labels."""

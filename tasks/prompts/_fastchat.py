@@ -6,11 +6,14 @@ Format: https://github.com/lm-sys/FastChat, fastchat/llm_judge/data/judge_prompt
 import json
 import re
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 KEYS = ("name", "type", "output_format", "prompt_template")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 TURN = re.compile(r"\{(question|answer|answer_a|answer_b|ref_answer)_([0-9]+)\}")
+BRACED = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
+"""A word in braces, which a judge prompt has in two pairs of them unless it is a place."""
 JUDGED = 2
 """The last turn of the conversations, which the prompts for several turns are about."""
 SCALE = {"low": 1, "high": 10, "whole": False}
@@ -57,8 +60,12 @@ def _prompt_in(line: str, place: str) -> tuple[str, dict[str, Any] | str]:
 
 def _keys_of(record: dict[str, Any]) -> dict[str, Any] | str:
     """Return the keys of a judge prompt, or why it cannot be used."""
-    name, template = record["name"], record["prompt_template"]
-    turns = {int(number) for _, number in TURN.findall(template)}
+    name, system = record["name"], str(record.get("system_prompt") or "")
+    try:
+        template = _unformatted(record["prompt_template"])
+    except ValueError as error:
+        return str(error)
+    turns = {int(number) for _, number in TURN.findall(system + template)}
     if later := max(turns - {1, JUDGED}, default=0):
         return (
             f"it shows turn {later} of a conversation, and a question has at most {JUDGED} turns."
@@ -73,9 +80,40 @@ def _keys_of(record: dict[str, Any]) -> dict[str, Any] | str:
     return {
         **form,
         "source": f"{record.get('description') or name} (FastChat)",
-        "system": str(record.get("system_prompt") or ""),
+        "system": _places_in(system, JUDGED if JUDGED in turns else 1),
         "user": _places_in(template, JUDGED if JUDGED in turns else 1),
     }
+
+
+def _unformatted(template: str) -> str:
+    """Return a template of ``str.format``, which has all other braces twice, as a judge prompt.
+
+    One that FastChat could not format is left as it is.
+
+    Raises
+    ------
+    ValueError
+        If a place stands between braces, which would be an escaped word in a judge prompt.
+    """
+    try:
+        parts = [*Formatter().parse(template)]
+    except ValueError:
+        return template
+    literals, names = [""], []
+    for literal, name, form, conversion in parts:
+        literals[-1] += literal
+        if name is not None:
+            if form or conversion or not name.isidentifier():
+                return template
+            names.append(name)
+            literals.append("")
+    for name, before, after in zip(names, literals[:-1], literals[1:], strict=True):
+        if before.endswith("{") and after.startswith("}"):
+            raise ValueError(f"it shows {{{name}}} between braces. Put a space before it.")
+    literals = [BRACED.sub(r"{\g<0>}", literal) for literal in literals]
+    return literals[0] + "".join(
+        f"{{{name}}}{after}" for name, after in zip(names, literals[1:], strict=True)
+    )
 
 
 def _places_in(template: str, judged: int) -> str:

@@ -52,6 +52,39 @@ def test_all_eight_prompts_are_used(
     assert "Choose a judge prompt for one turn, or add columns 'question_1'" in said
 
 
+CONVERSATION = '''
+kind = "binary"
+source = "mine"
+system = """The answer {answer} ends this conversation:
+{turns}"""
+user = "Reply with {{verdict}}: [[pass]] or [[fail]]."
+'''
+
+
+def test_a_prompt_shows_the_conversation_before_the_answer(
+    voirdire: Voirdire, tmp_path: Path
+) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "chat.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(CONVERSATION)
+    data = tmp_path / "two.csv"
+    data.write_text("question_1,answer_1,question,answer\nWhere?,Here.,Why?,So.\n")
+    words = ("audit", "--dataset", str(data), "--name", "chat", *ASKED, "--prompt", "chat")
+    done = voirdire(*words)
+    assert done.returncode == 0, done.stderr
+    assert "6 ballots: 0 from the warehouse" in done.stdout
+    data.write_text("question,answer\nWhy?,So.\n")
+    refused = voirdire(*words)
+    assert refused.returncode == 2
+    assert "shows {turns}, which 1 of 1 questions" in " ".join(refused.stderr.split())
+    file.write_text(CONVERSATION.replace("{turns}", "{trns}"))
+    refused = voirdire(*words)
+    assert refused.returncode == 2
+    assert "system: {trns} is not a placeholder. Placeholders: {question}, {answer}, " in (
+        " ".join(refused.stderr.split())
+    )
+
+
 def bench(folder: Path) -> str:
     """Write three questions of two turns, and the answers of two models, as FastChat does."""
     (folder / "model_answer").mkdir(parents=True)

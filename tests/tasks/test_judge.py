@@ -1,3 +1,4 @@
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.judging import Ballots
 from tasks import judge as judging
 from tasks.judge import SHARD, Design, askings, draw_ballots, judge_table, shards
-from tasks.prompts import PROMPTS, Prompt
+from tasks.prompts import PROMPTS, Prompt, variants_of
 from tasks.providers import JUDGES, Judge, Provider, ProviderFile
 
 Make = Callable[..., Any]
@@ -87,6 +88,38 @@ def test_the_id_holds_all_that_can_change_the_reply(make_pairs: Make, make_judge
     for same in ({"pair_id": "p9"}, {"dataset": "x"}, {"arm": "sham"}, {"sample": "x"}):
         assert ids(same) == ids()
     assert ids(judge={"judge": "another name"}) == ids()
+
+
+BALLOTS = {
+    "binary_v1": "28ad83e347fa",
+    "labels_v1": "c3e2277566e7",
+    "pair_json_v1": "24b711bdb9dd",
+    "pair_json_v2": "609c89b32deb",
+    "pair_v1": "796e6a081c4a",
+    "pair_v2": "445d77d08540",
+    "pair_verdict_v1": "6783dc540310",
+    "pair_verdict_v2": "3e68e9f9e46c",
+    "rubric_v1": "ff591ce242dc",
+    "single_reference_v1": "ac16be61e720",
+    "single_v1": "04395912d72d",
+}
+"""Digest of the ids of a pair's ballots under each bundled prompt and its variants."""
+
+
+def test_ballots_of_bundled_prompts_keep_their_ids(make_pairs: Make, make_judges: Make) -> None:
+    # Votes that are in a warehouse are found by these ids, so a new version must not change them.
+    found = {}
+    for name in BALLOTS:
+        reworded = [
+            {"pair_id": f"w{variant}", "arm": "reworded", "perturbation": variant}
+            for variant in variants_of(name)
+        ]
+        pairs = make_pairs([{}, *reworded])
+        design = BALANCED._replace(votes_per_pair=2)
+        ids = draw_ballots(pairs, make_judges([{}]), name, design)["ballot_id"].sort()
+        found[name] = hashlib.sha256("".join(ids).encode()).hexdigest()[:12]
+    assert found == BALLOTS
+    assert {*BALLOTS} == {*PROMPTS} - {*PROMPTS.own}
 
 
 Changes = tuple[str, dict[str, Any]]

@@ -23,6 +23,9 @@ def test_earlier_answers_go_with_those_that_are_judged(
         "answer_a_1": first,
         "answer_b_1": second,
         "reference_1": "",
+        "turns": f'User: Where, "é"?\n\nAssistant: {first}',
+        "turns_a": f'User: Where, "é"?\n\nAssistant: {first}',
+        "turns_b": f'User: Where, "é"?\n\nAssistant: {second}',
     }
 
 

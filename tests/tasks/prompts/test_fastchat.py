@@ -44,6 +44,19 @@ LINES = [
         "prompt_template": "{question_1}\n{answer_1}\n{question_3}\n{answer_3}",
         "output_format": "[[rating]]",
     },
+    {
+        "name": "json",
+        "type": "single",
+        "system_prompt": 'Reply as {"rating": 5}.',
+        "prompt_template": 'Q: {question}\n{{"answer": {answer}, "x": {{"{{word}}": 1}}}}',
+        "output_format": "[[rating]]",
+    },
+    {
+        "name": "between",
+        "type": "single",
+        "prompt_template": "{question} {{{answer}}}",
+        "output_format": "[[rating]]",
+    },
     {"name": "odd", "type": "poem", "prompt_template": "{answer}", "output_format": "[[rating]]"},
     {"name": "pair-v9", "type": "single", "prompt_template": "", "output_format": ""},
     {"name": "a b", "type": "single", "prompt_template": "", "output_format": ""},
@@ -65,7 +78,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_each_line_is_a_prompt(file: Path) -> None:
-    assert [*PROMPTS.own] == ["pair-v9", "scores", "single-math", "turns"]
+    assert [*PROMPTS.own] == ["json", "pair-v9", "scores", "single-math", "turns"]
     assert {*PROMPTS.own.values()} == {file}
     assert PROMPTS["pair-v9"].read("So [[B]]") == "second"
     assert PROMPTS["pair-v9"].source == "Prompt for general questions (FastChat)"
@@ -75,6 +88,54 @@ def test_each_line_is_a_prompt(file: Path) -> None:
     assert single.messages("Q", "A")[0]["content"] == "Grade."
     # FastChat's own pattern reads decimals as well.
     assert single.rate("Rating: [[7.5]]") == ("rated", {"": 7.5})
+
+
+@pytest.mark.usefixtures("file")
+def test_a_template_is_that_of_str_format() -> None:
+    template = next(line for line in LINES if line["name"] == "json")["prompt_template"]
+    system, user = PROMPTS["json"].messages("{answer}", "A")
+    assert user["content"] == template.format(question="{answer}", answer="A")
+    assert system["content"] == 'Reply as {"rating": 5}.'
+    assert "it shows {answer} between braces" in PROMPTS.unusable["between"]
+
+
+def test_the_eight_prompts_of_fastchat_give_its_messages(
+    reference_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = reference_data / "mt_bench" / "judge_prompts.jsonl"
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / source.name).write_bytes(source.read_bytes())
+    shown = {"question_1": "Q1 {answer}", "answer_1": "A1", "answer_a_1": "X1", "answer_b_1": "Y1"}
+    earlier = {**shown, "reference_1": "R1"}
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        PROMPTS.read_own()
+        prompts = {name: PROMPTS[name] for name in PROMPTS.own}
+    PROMPTS.read_own()
+    records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    assert len(records) == len(prompts) == 8
+    for record in records:
+        prompt, template = prompts[record["name"]], record["prompt_template"]
+        answers = ("A2",) if prompt.pointwise else ("X2", "Y2")
+        multi = "multi-turn" in record["name"]
+        sent = prompt.messages("Q2 {{x}}", *answers, reference="R2", earlier=earlier)
+        theirs = {
+            **shown,
+            "question": "Q2 {{x}}",
+            "answer": "A2",
+            "answer_a": "X2",
+            "answer_b": "Y2",
+            "question_2": "Q2 {{x}}",
+            "answer_2": "A2",
+            "answer_a_2": "X2",
+            "answer_b_2": "Y2",
+            "ref_answer_1": "R1" if multi else "R2",
+            "ref_answer_2": "R2",
+        }
+        assert [each["content"] for each in sent] == [
+            record["system_prompt"],
+            template.format(**theirs),
+        ]
 
 
 @pytest.mark.usefixtures("file")
@@ -107,10 +168,10 @@ def test_a_line_that_cannot_be_used_says_why(file: Path) -> None:
     problems = PROMPTS.unusable
     assert "turn 3 of a conversation, and a question has at most 2 turns" in problems["three"]
     assert "type 'poem' with output_format '[[rating]]' is not known" in problems["odd"]
-    assert "line 7 has the name of an earlier line" in problems["judge_prompts-7"]
-    assert "the name 'a b' is not allowed" in problems["judge_prompts-8"]
-    assert "with the texts name, output_format, prompt_template" in problems["judge_prompts-9"]
-    assert "the line is not valid JSON" in problems["judge_prompts-11"]
+    assert "line 9 has the name of an earlier line" in problems["judge_prompts-9"]
+    assert "the name 'a b' is not allowed" in problems["judge_prompts-10"]
+    assert "with the texts name, output_format, prompt_template" in problems["judge_prompts-11"]
+    assert "the line is not valid JSON" in problems["judge_prompts-13"]
     with pytest.raises(LookupError, match="at most 2 turns"):
         label_of("three")
     assert str(file) in problems["three"]

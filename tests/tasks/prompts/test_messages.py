@@ -1,9 +1,12 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.prompts import PROMPTS, Prompt
+from tasks.judging.turns import as_context, earlier_turn
+from tasks.prompts import PROMPTS, Prompt, frame_mark
 
 FORM = Prompt(
     prompt="plain",
@@ -12,13 +15,72 @@ FORM = Prompt(
     system="Be {question} fair.",
     user="{question}|{answer_a}|{answer_b}|{{other}}|{answer_a}",
 )
+SINGLE = Prompt(prompt="one", kind="binary", source="here", user="{question}|{answer}")
 
 
-def test_places_are_filled_in_the_user_message_only() -> None:
-    assert FORM.messages("Q", "one", "two") == [
-        {"role": "system", "content": "Be {question} fair."},
-        {"role": "user", "content": "Q|one|two|{{other}}|one"},
+def _worded(**texts: str) -> Prompt:
+    return Prompt(**{**SINGLE.model_dump(), **texts})
+
+
+def test_places_are_filled_in_both_messages() -> None:
+    assert FORM.messages("{answer_a}", "one", "two", before="Use {question}.") == [
+        {"role": "system", "content": "Use {question}.\n\nBe {answer_a} fair."},
+        {"role": "user", "content": "{answer_a}|one|two|{other}|one"},
     ]
+
+
+def test_a_place_may_stand_in_the_system_message_alone() -> None:
+    form = _worded(system="Is {answer} right ({mark})? {reference}", user="{{Go}}.")
+    assert form.places == {"answer", "mark", "reference"}
+    system, user = (each["content"] for each in form.messages("Q", "A", reference="R"))
+    assert system == f"Is A right ({frame_mark('Q', 'A', 'R')})? R"
+    assert user == "{Go}."
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({"system": "Judge {answer} for {questoin}."}, "system: {questoin} is not a placeholder"),
+        ({"system": "{answer_a}", "user": "{x}"}, "user: {x} is not a placeholder; {answer} is m"),
+        ({"system": "Judge.", "user": "Go."}, "{answer} is missing. Placeholders: {question}, "),
+        ({"user": "{answer} {turns_a}"}, "{turns_a} is not a placeholder. Placeholders: {qu"),
+    ],
+)
+def test_unknown_and_missing_places_are_named(texts: dict[str, str], said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        _worded(**texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("{{word}}", "{word}"),
+        ("{{answer}}", "{answer}"),
+        ("{{Word}} {{_x1}}", "{Word} {_x1}"),
+        ("{{{word}}}", "{{word}}"),
+        ('{"a": {"b": 1}} {} {{}} {{ a }} {{"a": 1}} {{a b}}', None),
+        ('{"better": {choice}} {{word}', None),
+        ('{"better": {{choice}}}', '{"better": {choice}}'),
+        ('{"q": {question}}', '{"q": Q}'),
+    ],
+)
+def test_a_word_in_double_braces_is_sent_in_single_ones(text: str, sent: str | None) -> None:
+    form = _worded(system=text, user=f"{text}|{{answer}}")
+    system, user = (each["content"] for each in form.messages("Q", "A {{x}}"))
+    assert system == (text if sent is None else sent)
+    assert user == f"{system}|A {{{{x}}}}"
+
+
+def test_the_turn_before_is_plain_text() -> None:
+    context = as_context("Where, {answer}?", ("Here.", "There."), None)
+    pair = {"sample": "d/q/a2", "context": context}
+    asked = {"earlier": earlier_turn(pair, "target")}
+    single = _worded(user="{turns}|{question}|{answer}").messages("Q", "A", **asked)
+    assert single[-1]["content"] == "User: Where, {answer}?\n\nAssistant: There.|Q|A"
+    pair_form = FORM.model_copy(update={"user": "{turns_a}|{turns_b}"})
+    assert pair_form.messages("Q", "A", "B", **asked)[-1]["content"] == (
+        "User: Where, {answer}?\n\nAssistant: There.|User: Where, {answer}?\n\nAssistant: Here."
+    )
 
 
 def test_an_empty_system_message_is_left_out() -> None:
@@ -30,7 +92,7 @@ def test_an_empty_system_message_is_left_out() -> None:
 def test_no_text_is_read_as_a_place(question: str, first: str, second: str) -> None:
     texts = [f"{{answer_b}}{question}", f"{{question}}{first}\\1", f"{{answer_a}}{second}"]
     user = FORM.messages(*texts)[-1]["content"]
-    assert user == f"{texts[0]}|{texts[1]}|{texts[2]}|{{{{other}}}}|{texts[1]}"
+    assert user == f"{texts[0]}|{texts[1]}|{texts[2]}|{{other}}|{texts[1]}"
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,17 @@ def test_what_is_wrong_with_a_file_is_named(place: Path, old: str, new: str, sai
     assert str(place) in PROMPTS.unusable["mine"]
 
 
+def test_a_misspelt_place_in_the_system_message_is_named(place: Path) -> None:
+    place.write_text(TEXT.replace("user =", 'system = "For {questoin}:"\nuser ='))
+    PROMPTS.read_own()
+    assert "system: {questoin} is not a placeholder. Placeholders:" in PROMPTS.unusable["mine"]
+
+
 def test_a_word_in_double_braces_is_no_place(place: Path) -> None:
     place.write_text(TEXT.replace("Reply with", "Write {{verdict}}. Reply with"))
     PROMPTS.read_own()
     user = PROMPTS["mine"].messages("Q", "one", "two")[-1]["content"]
-    assert user == 'Q\n1: one\n2: two\nWrite {{verdict}}. Reply with {"better": ...}.'
+    assert user == 'Q\n1: one\n2: two\nWrite {verdict}. Reply with {"better": ...}.'
 
 
 VARIANTS = (

@@ -7,6 +7,7 @@ import pytest
 
 from tasks.curate import import_dataset, require_shown
 from tasks.judging.turns import earlier_turn
+from tasks.prompts import PROMPTS
 
 CSV = """question,answer,human_label,human_clear style,reference
 Why is the sky blue?,Air scatters blue light.,pass,3.5,Scattering.
@@ -99,6 +100,23 @@ def test_a_prompt_that_shows_more_is_refused(file: Path, prompt: str, said: str)
     assert said in str(raised.value)
     some = "To audit the questions that have one, name a file with only those."
     assert (some in str(raised.value)) == ("2 of 3" in said)
+
+
+@pytest.mark.parametrize("shown", ["{turns}", "{answer_1}", "{question_1} {turns}"])
+def test_a_prompt_that_shows_the_turn_before_needs_one(
+    file: Path, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f'kind = "binary"\nsource = "mine"\nsystem = "{shown}"\nuser = "{{answer}}"'
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "mine.toml").write_text(text)
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        PROMPTS.read_own()
+        with pytest.raises(ValueError, match="judge prompt 'mine'") as raised:
+            require_shown("mine", import_dataset(str(file)), ["mine"])
+    PROMPTS.read_own()
+    assert f"shows {shown.split(maxsplit=1)[0]}, which 3 of 3 questions" in str(raised.value)
+    assert "or add columns 'question_1', 'anchor_1' and 'target_1'" in str(raised.value)
 
 
 def test_the_turn_before_is_context(tmp_path: Path) -> None:
