@@ -37,7 +37,7 @@ def study_answer(
     concluded = concluded.in_mode(study.mode)
     recommended, findings = concluded.recommendations, concluded.findings
     advised = advice(recommended, study.wave)
-    lines = "\n".join(line.markdown() for line in advised)
+    lines = "\n".join(line.typeset().markdown() for line in advised)
     missing = not_measured(recommended, study.name)
     limits = policy(study.thresholds, recommended, study.detects_at)
     notes = [missing, limits] if advised else []

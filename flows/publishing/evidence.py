@@ -54,7 +54,13 @@ WAVES = """
 # In a random order, the same each time: nobody picked the examples. Of a judge and a person those
 # come first that differ most.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
-DRAWN = f"{PLACE}, judge, repeat"
+# Further repeats and criteria of an answer come after all other answers.
+AGAIN = """
+    row_number() over (
+        partition by dataset, judge, prompt, wave, perturbation, sample order by repeat
+    )
+"""
+DRAWN = f"{AGAIN}, {PLACE}, judge"
 ORDER = {"disagree": 'judge, prompt, wave, criterion, "rank"'}
 # A judge of single answers rates the anchor too, which no perturbation changes.
 REPLIES = """
@@ -66,16 +72,16 @@ REPLIES = """
     order by arm, shown_first, repeat
 """
 SAME = ["dataset", "judge", "prompt", "wave", "sample"]
-EXAMPLES = """
-    select *, md5(concat_ws('/', judge, perturbation, sample)) as place, count(*) over cell as total
-    from mart.flipped_pairs
-    where study = $study and question is not null and wave = coalesce(
+EXAMPLES = f"""
+    select * exclude (again), {PLACE} as place, count(*) over cell as total
+    from (select *, {AGAIN} as again from mart.flipped_pairs where study = $study)
+    where question is not null and wave = coalesce(
         (select max(wave) from mart.scorecard where study = $study and wave = $wave),
         (select max(wave) from mart.scorecard where study = $study)
     )
     window cell as (partition by dataset, judge, prompt, perturbation)
-    qualify row_number() over (cell order by place, criterion, repeat) <= $most
-    order by judge, prompt, dataset, perturbation, place, criterion, repeat
+    qualify row_number() over (cell order by again, place, criterion) <= $most
+    order by judge, prompt, dataset, perturbation, again, place, criterion
 """
 """Flipped pairs of one wave, the one named or the last: a few of each cell, drawn as above."""
 

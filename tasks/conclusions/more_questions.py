@@ -87,9 +87,10 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     decided &= totals >= limits().fewest_questions
     first = decided.argmax(axis=1)[:, None]
     more = np.take_along_axis(totals - asked, first, axis=1)
-    # Of further questions the same share will count. People may label questions asked already.
-    counting = np.where(flag["labelled"], 1.0, _column(gates, "questions") / asked)
-    more = np.ceil(more * np.maximum(counting, 1.0))[:, 0]
+    # Of further questions about the same share will count. People may label those asked already.
+    share = np.where(flag["labelled"], 1.0, np.minimum(asked / _column(gates, "questions"), 1.0))
+    spare = normal_quantile(POWER) * np.sqrt(more * (1 - share))
+    more = np.ceil((more + spare) / share)[:, 0]
     known = decided.any(axis=1) & ~stays[:, 0]
     return pl.Series(np.where(known, more, np.nan)).fill_nan(None).cast(pl.Int64)
 

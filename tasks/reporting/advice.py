@@ -45,8 +45,7 @@ class Advice(NamedTuple):
     def markdown(self) -> str:
         """Write it as an item of a list in Markdown."""
         judge = marked(literal(self.judge), simulated=self.simulated)
-        why = literal(self.typeset().why)
-        return f"- {self.mark} {judge}: **{self.recommendation}**. {why}."
+        return f"- {self.mark} {judge}: **{self.recommendation}**. {literal(self.why)}."
 
 
 MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))

@@ -1,5 +1,6 @@
 """An audit whose judge prompt shows one answer, as a user runs it."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,14 @@ def test_letters_agree_with_contrasts_and_examples_show_one_repeat(
     assert set(flipped["repeat"]) == {0, 1}
     for row in flipped.to_dicts():
         assert (row["control_replies"], row["control_orders"]) == ([row["reply"]], ["target alone"])
+    # Answers with two flipped repeats are shown once as long as there are others.
+    (many,) = warehouse.query("""
+        select judge, perturbation from mart.flipped_pairs group by all
+        having count(*) > count(distinct sample) order by count(distinct sample) desc limit 1
+    """).rows()
+    words = ("--judge", many[0], "--perturbation", many[1], "--most", "3", "--format", "json")
+    drawn = json.loads(voirdire("show", "quick", *words).stdout)
+    assert len({row["sample"] for row in drawn}) == 3
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
     shown = re.findall(r"<h3>(.*?)</section>", page, re.DOTALL)
     assert shown

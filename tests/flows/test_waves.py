@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flows.cli.printing.measure_tables import BASE
 from flows.cli.printing.terminal import number
 from warehouse.store import Warehouse
 
@@ -106,10 +107,10 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
         rated.append(warehouse.query(passed).item())
     assert "no earlier named wave asked these judges the same questions" in said[0]
     # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
-    assert "Drift since the first wave: inconclusive for emu/one (no alert, but" in said[1]
+    assert f"Drift since {BASE}: inconclusive for emu/one (no alert, but" in said[1]
     suspect = "inconclusive for emu/one (suspect, which the next wave must confirm: ratings)"
-    assert f"Drift since the first wave: {suspect}" in said[2]
-    assert "Drift since the first wave: emu/one changed." in said[3]
+    assert f"Drift since {BASE}: {suspect}" in said[2]
+    assert f"Drift since {BASE}: emu/one changed." in said[3]
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
     assert "fake reference is inconclusive (about" not in said[2].lower()

@@ -301,6 +301,7 @@ def _p(value: float | None) -> str:
 
 
 FIRST = "nothing to compare, as these are the results of the first"
+BASE = "the baseline (the first wave, or that of the last alert)"
 WIDE = "no alert, but intervals reach beyond the limits"
 
 
@@ -325,7 +326,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         ]
         console.print()
         print_rows(console, columns, rows, "Drift")
-    print_line(console, f"Drift since the first wave: {_drift_words(gates) or FIRST}.")
+    print_line(console, f"Drift since {BASE}: {_drift_words(gates) or FIRST}.")
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
     why = "; ".join(
         str(row["reason"]) if missing.height == 1 else f"{row['count']} times, {row['reason']}"

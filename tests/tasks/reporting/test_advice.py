@@ -62,7 +62,7 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
 def test_what_no_number_of_questions_would_decide_is_said() -> None:
     unknown = {"recommendation": "not enough data", "undecided": f"{NEAR}; {VALIDITY}"}
     [line] = advice(advised(unknown))
-    assert rf"(.04 \[{MINUS}.02, .11\]" in line.markdown()
+    assert rf"(.04 \[{MINUS}.02, .11\]" in line.typeset().markdown()
     assert line.why == (
         "No number of questions up to 10 times those asked would decide position with a chance of "
         "80 %. Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive "
