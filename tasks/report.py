@@ -71,6 +71,8 @@ LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY = 2000, 600, 600
 """Characters of a text, of a passage that did not change, and of a reply that an example shows."""
 MOST_NUMBERS = 2500
 """Rows of the table of all numbers: more make a page slow, and the warehouse has them."""
+MOST_CONTRASTS = 600
+"""Rows of the tables of pairs of judges, for the same reasons."""
 ARMS = {"unperturbed": "control", "perturbed": "experimental"}
 """Name of an arm whose replies an example shows -> the arm."""
 NO_NOISE = "no arm measures noise alone"
@@ -156,7 +158,6 @@ def report(
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
     gates, judged = scorecard_rows(found)
-    name = "'" + facts.study.replace("'", "''") + "'"
     advised = concluded.recommendations
     own_study = "" if facts.from_file else facts.study
     groups = result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons)
@@ -179,7 +180,7 @@ def report(
         "rule": rule(concluded.exclusions),
         "adjustments": adjustment_rows(cells),
         "categories": category_groups(concluded.category_shifts, estimates),
-        "contrasts": contrast_groups(concluded.contrasts, estimates),
+        "contrasts": contrast_groups(concluded.contrasts, estimates, MOST_CONTRASTS),
         "models": model_rows(estimates, concluded.win_checks),
         "jury": jury_sentence(concluded.jury_findings, estimates),
         "jury_cost": jury_cost(concluded.jury_findings),
@@ -191,7 +192,7 @@ def report(
         "provenance": _provenance(facts, estimates, rested, primary, unit),
         "glossary": glossary(facts.thresholds, unit),
         "limits": written_limits(facts.thresholds),
-        "query": f"voirdire sql --format csv {quote(f'from mart.numbers where study = {name}')}",
+        "queries": {mart: _query(mart, facts.study) for mart in ("numbers", "contrasts")},
     }
     charts = drawings(**concluded.drawn())
     votes = saved()
@@ -210,6 +211,12 @@ def report(
         everything=all_rows(_whole_first(every), facts.persons),
         numbers=every.height,
     )
+
+
+def _query(mart: str, study: str) -> str:
+    """Return the command that prints all rows of a study."""
+    name = "'" + study.replace("'", "''") + "'"
+    return f"voirdire sql --format csv {quote(f'from mart.{mart} where study = {name}')}"
 
 
 def _whole_first(numbers: pl.DataFrame) -> pl.DataFrame:

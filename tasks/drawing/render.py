@@ -18,8 +18,17 @@ VEGA_LITE = "6.4"
 PNG_SCALE = 3
 MARGIN = 16
 """Pixels beside panels, as letters of a browser may be a tenth wider than those measured."""
-ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"<>]*"')
-"""What Vega says to screen readers about single marks, which the picture describes as a whole."""
+TAG = re.compile(r"<[^<>]+>")
+UNSEEN = re.compile(
+    r'<path[^<>]*(?: d="(?:M0,0h0v0h0Z)?"| (?:fill-)?opacity="0")[^<>]*/>|<g[^<>]*></g>'
+)
+"""Shapes that show nothing."""
+NEEDLESS = re.compile(
+    r' (?:role|aria-[a-z]+)="[^"]*"| pointer-events="none"| (?:stroke-)?opacity="1"'
+    r'| text-anchor="start"| font-family="sans-serif"|(?<=\.\d\d)\d+'
+)
+"""What a page does without in a tag: what Vega says to screen readers about single marks, as the
+picture is described as a whole; defaults; the font, which the page has; and further decimals."""
 
 
 class Picture(NamedTuple):
@@ -40,7 +49,8 @@ def inline_svg(spec: Spec) -> str:
     whole = width + 2 * MARGIN
     box = f'width="{whole:g}" viewBox="{-MARGIN} 0 {whole:g} {height:g}"'
     head = f'<svg role="img" aria-label="{about}" {box}>'
-    return head + ROLES.sub("", drawn.partition(">")[2])
+    seen = UNSEEN.sub("", drawn.partition(">")[2])
+    return head + TAG.sub(lambda tag: NEEDLESS.sub("", tag[0]), seen)
 
 
 @contextmanager

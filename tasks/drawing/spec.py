@@ -84,6 +84,17 @@ def with_variables(value: Any) -> Any:
     return value
 
 
+def rounded(value: Any) -> Any:
+    """Return a spec whose numbers have five significant digits, which no screen can tell apart."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return value
+
+
 def panel(title: str, *subtitles: str, about: str, layers: Sequence[Spec], **more: Any) -> Spec:
     """Return a spec of layers, with its title and a description for who cannot see it."""
     heading: Spec = {"text": clean(title)}

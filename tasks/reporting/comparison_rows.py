@@ -42,6 +42,8 @@ RATED |= {"pass_rate_sham_contrast": "share", "pass_rate_contrast": "share"}
 PRIMARY = ("mps_sham_contrast", "mps_contrast", *RATED)
 BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
+FEWEST_PAIRS = 10
+"""Pairs of judges that are listed of each perturbation at least."""
 CELL = ("dataset", "prompt", "wave")
 UNITS = {
     "score": "MPS",
@@ -67,20 +69,23 @@ class Pair(NamedTuple):
 
 
 class Contrasted(NamedTuple):
-    """All pairs of judges under one perturbation."""
+    """Pairs of judges under one perturbation."""
 
     perturbation: str
     summary: str
     """Number of pairs by finding."""
     rows: list[Pair]
+    pairs: int
+    """All of them, listed or not."""
 
 
 def contrast_groups(
-    found: DataFrame[Contrasts], estimates: DataFrame[Estimates]
+    found: DataFrame[Contrasts], estimates: DataFrame[Estimates], most: int
 ) -> list[Contrasted]:
     """Return the pairs of judges, or of prompts, by perturbation, those that differ first.
 
-    Differences of LOS and ASR, and the McNemar test, exist for judges of pairs only.
+    Differences of LOS and ASR, and the McNemar test, exist for judges of pairs only. About ``most``
+    pairs are listed, as many of each perturbation.
     """
     simulated, labels = formulas(estimates), labelled(estimates)
     primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
@@ -110,6 +115,7 @@ def contrast_groups(
     )
     groups = ordered.partition_by("perturbation", maintain_order=True, as_dict=True)
     shown = () if ordered["statistic"].is_in([*RATED]).all() else BESIDE
+    of_each = max(FEWEST_PAIRS, most // max(len(groups), 1))
     return [
         Contrasted(
             str(name),
@@ -121,8 +127,9 @@ def contrast_groups(
                     simulated,
                     labels,
                 )
-                for row in rows.to_dicts()
+                for row in rows.head(of_each).to_dicts()
             ],
+            rows.height,
         )
         for (name,), rows in groups.items()
     ]
@@ -251,18 +258,35 @@ def _shrunk(row: Row) -> Text:
     return Text(number(value), interval(value - HALF * error, value + HALF * error))
 
 
-def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> list[Judged]:
+class Numbers(NamedTuple):
+    """Estimates, or rows of ``mart.numbers``, with their provenance."""
+
+    rows: list[Judged]
+    shared: str
+    """The provenance that all rows share."""
+
+
+def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> Numbers:
     """Return every estimate, or row of ``mart.numbers``, with its provenance."""
     if estimates.is_empty():
-        return []
+        return Numbers([], "")
     marks = marks_of(estimates, persons)
     ordered = with_who(estimates.with_columns(either="simulated")).sort(
         "statistic", "perturbation", "who", nulls_last=True, maintain_order=True
     )
-    return [_whole(row, marks) for row in ordered.to_dicts()]
+    rows = ordered.to_dicts()
+    notes = [_rests_on(row) for row in rows]
+    shared = {*notes[0]}.intersection(*notes) if len(notes) > 1 else set()
+    return Numbers(
+        [
+            _whole(row, marks, [note for note in own if note not in shared])
+            for row, own in zip(rows, notes, strict=True)
+        ],
+        "; ".join(note for note in notes[0] if note in shared),
+    )
 
 
-def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
+def _whole(row: Row, marks: Mapping[str, str], notes: Sequence[str]) -> Judged:
     value = said(row)
     part = with_mark(row["subgroup"], marks) if row["either"] else row["subgroup"]
     sizes = [thousands(row[c]) for c in ("n", "clusters", "dropped", "votes_per_pair")]
@@ -277,13 +301,12 @@ def _whole(row: Row, marks: Mapping[str, str]) -> Judged:
         "" if row.get("p_adjusted") is None else p_value(row["p_adjusted"]),
         row["method"] or "",
     ]
-    rests_on = Text(_rests_on(row))
     mark = marks.get(row["judge"])
     name = f"{row['who']} {SOME}" if mark == SOME else row["who"]
-    return Judged(name, mark == MARK, [Text(text) for text in texts], rests_on)
+    return Judged(name, mark == MARK, [Text(text) for text in texts], Text("; ".join(notes)))
 
 
-def _rests_on(row: Row) -> str:
+def _rests_on(row: Row) -> list[str]:
     """Say what of a row of ``mart.numbers`` has no column of its own."""
     votes, invalid = row.get("votes"), row.get("invalid_rate")
     adjusted, found = row.get("adjustment"), row.get("finding")
@@ -300,7 +323,7 @@ def _rests_on(row: Row) -> str:
         f"prompt {row['prompt']} {row['prompt_digest']}" if row.get("prompt_digest") else "",
         f"code {row['code_version']}" if row.get("code_version") else "",
     ]
-    return "; ".join(filter(None, notes))
+    return [note for note in notes if note]
 
 
 COLUMNS = {

@@ -13,7 +13,7 @@ import polars as pl
 
 from tasks.charts import Chart, charts_of
 from tasks.drawing.render import inline_svg
-from tasks.drawing.spec import LOOK, Spec, with_variables
+from tasks.drawing.spec import LOOK, Spec, rounded, with_variables
 from tasks.progress import step
 from tasks.reporting.wording import MINUS, clean
 
@@ -130,7 +130,7 @@ def _panel(spec: Spec) -> dict[str, Any]:
 
 
 def _bare(spec: Spec) -> Spec:
-    return {name: part for name, part in spec.items() if name != "title"}
+    return {name: rounded(part) for name, part in spec.items() if name != "title"}
 
 
 def anchor(title: str) -> str:

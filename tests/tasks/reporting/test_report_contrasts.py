@@ -18,8 +18,8 @@ def row(statistic: str, estimate: float | None, **changes: Any) -> dict[str, Any
     return {**PAIR, "statistic": statistic, "estimate": estimate, **bounds, **changes}
 
 
-def groups(estimates: Any) -> list[Contrasted]:
-    return contrast_groups(contrasts(estimates), estimates)
+def groups(estimates: Any, most: int = 100) -> list[Contrasted]:
+    return contrast_groups(contrasts(estimates), estimates, most)
 
 
 def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
@@ -100,6 +100,32 @@ def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
         (("doll", True), ("toy", True), "doll (simulated)"),
         (("ada", False), ("bea", False), "ada"),
     ]
+
+
+def test_of_many_pairs_those_that_differ_are_listed_and_all_are_counted(
+    make_estimates: Make,
+) -> None:
+    rows = [
+        row(
+            "mps_contrast",
+            0.01 * place if place % 2 else 0.0,
+            p_value=1e-6 if place % 2 else 0.9,
+            subgroup=f"judge{place:02}",
+            perturbation=name,
+        )
+        for place in range(30)
+        for name in ("boast", "padding")
+    ]
+    for most, listed in ((24, 12), (1, 10)):
+        found = groups(make_estimates(rows), most)
+        assert [(group.perturbation, len(group.rows), group.pairs) for group in found] == [
+            ("boast", listed, 30),
+            ("padding", listed, 30),
+        ]
+        assert [each.other.judge for each in found[0].rows] == [
+            f"judge{place:02}" for place in range(29, 29 - 2 * listed, -2)
+        ]
+        assert "a difference in 13 of 30 comparisons" in found[0].summary
 
 
 def test_nothing_to_compare(make_estimates: Make) -> None:
