@@ -11,7 +11,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.rules import detects_at_of
-from tasks.judging.vote_wording import order_text
+from tasks.evidence.examples import Examples, examples_of
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.pointwise.endpoints import labelled
 from tasks.progress import usd
@@ -40,18 +40,16 @@ from tasks.reporting.rows import (
 )
 from tasks.reporting.summary import glossary, is_person, simulated_sentence, summary, written_limits
 from tasks.reporting.wording import (
+    DRAWN,
     GROUPS,
     count,
     endpoint_words,
     formulas,
     listing,
     number,
-    shorten,
     thousands,
-    with_who,
 )
 from tasks.results import Conclusions
-from tasks.rewriting.word_diff import Part, difference
 
 TEMPLATE = "report.html.j2"
 MODES = {
@@ -67,14 +65,10 @@ FLOORS = {
     "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
     "replicate_floor": "control asked again, at the same votes per pair",
 }
-LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY = 2000, 600, 600
-"""Characters of a text, of a passage that did not change, and of a reply that an example shows."""
 MOST_NUMBERS = 2500
 """Rows of the table of all numbers: more make a page slow, and the warehouse has them."""
 MOST_CONTRASTS = 600
 """Rows of the tables of pairs of judges, for the same reasons."""
-ARMS = {"unperturbed": "control", "perturbed": "experimental"}
-"""Name of an arm whose replies an example shows -> the arm."""
 NO_NOISE = "no arm measures noise alone"
 NO_RATE = "ratings have no attack success rate"
 
@@ -184,6 +178,7 @@ def report(
         "models": model_rows(estimates, concluded.win_checks),
         "jury": jury_sentence(concluded.jury_findings, estimates),
         "jury_cost": jury_cost(concluded.jury_findings),
+        "drawn_how": DRAWN,
         "command": f"voirdire show {quote(facts.study)}",
         "gates": gates,
         "scorecard": judged,
@@ -199,7 +194,9 @@ def report(
     every: pl.DataFrame = estimates
     if votes.numbers is not None:
         every = votes.numbers.filter(pl.col("mode").is_in([facts.mode, "any"]))
-    shown = [] if votes.examples is None else _examples(votes.examples, facts)
+    shown: list[Examples] = []
+    if votes.examples is not None:
+        shown = examples_of(votes.examples, facts.study, several=facts.votes_per_pair > 1)
     return page(
         TEMPLATE,
         charts,
@@ -234,95 +231,6 @@ def _choices(
     perturbations = ordered["perturbation"].unique(maintain_order=True).to_list()
     choices = {"Judge": judges, "Perturbation": perturbations}
     return {name: texts for name, texts in choices.items() if len(texts) > 1}
-
-
-class Example(NamedTuple):
-    """A pair whose verdict a perturbation changed."""
-
-    sample: str
-    question: str
-    changed: str
-    """Verdict without and with the perturbation."""
-    anchor: str
-    name: str
-    """``Target``, or ``Answer`` if the judge saw no other; and whether only white space differs."""
-    target: list[Part]
-    """The target, with what the perturbation removed and added."""
-    replies: list[tuple[str, str]]
-    """Name of the arm with the order of the answers, and reply, verbatim but for its length."""
-    commands: tuple[str, str]
-    """What shows all of it: in the terminal, and on a page."""
-
-
-class Examples(NamedTuple):
-    """Examples of one finding."""
-
-    anchor: str
-    judge: str
-    simulated: bool
-    perturbation: str
-    total: int
-    pairs: list[Example]
-
-
-def _examples(rows: pl.DataFrame, facts: ReportFacts) -> list[Examples]:
-    """Return the examples of each judge and perturbation, in the order given."""
-    several = facts.votes_per_pair > 1
-    cells = with_who(rows.drop("category")).partition_by(
-        "who", "perturbation", maintain_order=True, as_dict=True
-    )
-    return [
-        Examples(
-            f"examples-{place}",
-            str(who),
-            bool(cell["simulated"].any()),
-            str(perturbation),
-            cell["total"].item(0),
-            [_example(row, facts.study, several=several) for row in cell.to_dicts()],
-        )
-        for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
-    ]
-
-
-def _example(row: Mapping[str, Any], study: str, *, several: bool) -> Example:
-    # A single answer is compared repeat by repeat.
-    repeat = f"repeat {row['repeat'] + 1}" if several and row["repeat"] is not None else None
-    about = ", ".join(filter(None, (row["criterion"], repeat)))
-    about += ": " if about else ""
-    before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
-    sham = f" (sham: {row['sham']})" if row["sham"] else ""
-    pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
-    name = "Target" if row["rating_kind"] is None else "Answer"
-    target = difference(row["target"] or "", row["perturbed"] or "")
-    return Example(
-        row["sample"],
-        shorten(row["question"], LONGEST_TEXT),
-        f"{about}{before} \N{RIGHTWARDS ARROW} {after}{sham}",
-        shorten(row["anchor"] or "", LONGEST_TEXT),
-        f"{name} ({target.note})" if target.note else name,
-        [_shortened(part) for part in target.parts],
-        [
-            (", ".join(filter(None, (name, order_text(order)))), shorten(text or "", LONGEST_REPLY))
-            for name, arm in ARMS.items()
-            for order, text in zip(
-                row[f"{arm}_orders"] or (), row[f"{arm}_replies"] or (), strict=True
-            )
-        ],
-        (
-            f"voirdire show {pair}",
-            f"voirdire browse {pair} --perturbation {quote(row['perturbation'])}",
-        ),
-    )
-
-
-def _shortened(part: Part) -> Part:
-    """Cut a long passage: of one that did not change, both ends remain."""
-    text = part.text
-    if part.change != "same":
-        return Part(part.change, shorten(text, LONGEST_TEXT))
-    if len(text) <= LONGEST_SAME:
-        return part
-    return Part("same", f"{text[: LONGEST_SAME // 2]} ... {text[-LONGEST_SAME // 2 :]}")
 
 
 def _gaps(facts: ReportFacts) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
+from tasks.evidence.browse_address import HOST, address_of
 from tasks.kit.command_line import errors_in_a_line, warehouse_option
 from warehouse.peek import existing_path
 
-HOST = "127.0.0.1"
 PATIENCE_SECONDS = 30.0
 """How long a page waits for a warehouse that a run is writing."""
 
@@ -31,7 +31,8 @@ def browse(view: str, port: int, warehouse: Path | None) -> None:
     token, port = secrets.token_urlsafe(16), listening.getsockname()[1]
 
     def announce() -> None:
-        click.echo(f"http://{HOST}:{port}{view}{'&' if '?' in view else '?'}token={token}")
+        query = f"{'&' if '?' in view else '?'}token={token}"
+        click.echo(address_of(f"{view}{query}", port))
         click.echo(
             "The link works on this machine while this command runs; Ctrl-C ends it. Runs may "
             "write meanwhile."

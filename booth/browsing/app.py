@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_line, vote_of
 from booth.web.pages import add_guard, add_static, page
+from tasks.evidence.browse_address import view_of
 from tasks.kit.catalogue import unknown
 from tasks.kit.printable import message
 from warehouse.evidence.comparisons import (
@@ -115,8 +116,7 @@ def filters_of(study: str, given: Mapping[str, str]) -> Filters:
 
 def address(filters: Filters, **more: Any) -> str:
     """Return the path of a view."""
-    given = {k: "1" if v is True else v for k, v in {**filters.given, **more}.items() if v}
-    return f"/study/{quote(filters.study, safe='')}" + (f"?{urlencode(given)}" if given else "")
+    return view_of(filters.study, **{**filters.given, **more})
 
 
 def _number(text: str) -> int:

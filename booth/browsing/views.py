@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from tasks.judging.vote_wording import choice_text, order_text
-from tasks.kit.printable import printable
+from tasks.kit.printable import laid_out
 from tasks.reporting.wording import count
 from tasks.rewriting.word_diff import Difference, Part, difference
 
@@ -70,12 +70,12 @@ class Vote(NamedTuple):
 
 def plain(text: str) -> str:
     """Return a text of bounded length, with a mark for each character that would be invisible."""
-    lines = text.replace("\r\n", "\n").replace("\t", "    ")
+    lines = laid_out(text)
     cut = len(lines) - MOST_CHARACTERS
-    if cut > 0:
-        half = MOST_CHARACTERS // 2
-        lines = f"{lines[:half]}\n[... {cut} characters are not shown ...]\n{lines[-half:]}"
-    return printable(lines)
+    if cut <= 0:
+        return lines
+    half = MOST_CHARACTERS // 2
+    return f"{lines[:half]}\n[... {cut} characters are not shown ...]\n{lines[-half:]}"
 
 
 def study_line(row: Mapping[str, Any]) -> StudyLine:

@@ -22,10 +22,8 @@ from flows.cli.options import (
 )
 from flows.running.processes import clear_errors
 from schemas.keys import Gate
+from tasks.evidence.browse_address import PORT, view_of
 from tasks.kit.command_line import Command, port_option, warehouse_option
-
-BROWSE_PORT = 8760
-"""Fixed, so that links stay valid."""
 
 
 @click.command(
@@ -152,7 +150,7 @@ def sql(**options: Any) -> None:
     metavar="ID",
     help="Open this sample (or the sample of this pair_id). Default: the list of all comparisons.",
 )
-@port_option(BROWSE_PORT, "Listen on this port, on this machine only. 0: any free port.", least=0)
+@port_option(PORT, "Listen on this port, on this machine only. 0: any free port.", least=0)
 @warehouse_option
 @clear_errors
 def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: str | None) -> None:
@@ -161,13 +159,10 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
     Prints the link and serves the pages until Ctrl-C, also while a run writes. Without STUDY, the
     page lists all studies. Links keep their form: http://127.0.0.1:8760/study/quick?judge=... .
     """
-    from urllib.parse import quote, urlencode
-
     given = {name: value for name, value in filters.items() if value is not None}
     if given and study is None:
         raise ValueError(f"--{next(iter(given))} needs a STUDY, as in `voirdire browse quick`.")
-    query = f"?{urlencode(given)}" if given else ""
-    view = f"/study/{quote(study, safe='')}{query}" if study else "/"
+    view = view_of(study, **given) if study else "/"
     words = ["--port", str(port), *(["--warehouse", str(warehouse)] if warehouse else [])]
     # No other room imports booth. Replacing this process lets signals reach it.
     os.execv(  # noqa: S606

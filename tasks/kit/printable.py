@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(_shown(character) for character in text)
 
 
+def laid_out(text: str) -> str:
+    """Return a text with its lines and indentations, and a mark for each invisible character."""
+    return printable(text.replace("\r\n", "\n").replace("\t", "    "))
+
+
 def message(text: str) -> str:
     """Return text for a terminal: printable, and shortened in the middle if long."""
     shown = printable(text)

@@ -14,6 +14,7 @@ import polars as pl
 from tasks.charts import Chart, charts_of
 from tasks.drawing.render import inline_svg
 from tasks.drawing.spec import LOOK, Spec, rounded, with_variables
+from tasks.kit.printable import laid_out
 from tasks.progress import step
 from tasks.reporting.wording import MINUS, clean
 
@@ -62,7 +63,7 @@ def environment() -> Any:
     made.filters["anchor"] = anchor
     made.filters["breakable"] = breakable
     made.filters["signed"] = signed
-    made.filters["passage"] = passage
+    made.filters["verbatim"] = verbatim
     return made
 
 
@@ -82,13 +83,11 @@ def signed(text: str) -> str:
     return HYPHEN.sub(MINUS, text)
 
 
-def passage(text: str) -> Any:
-    """Return a part of a running text, with the spaces that separate it from its neighbours."""
+def verbatim(text: str) -> Any:
+    """Return a text with its layout, of which all other texts have none."""
     from markupsafe import escape
 
-    inner = clean(text)
-    first, last = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
-    return escape(f"{first}{inner}{last}" if inner else first)
+    return escape(laid_out(text))
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:

@@ -22,6 +22,9 @@ PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", MINUS: "-"})
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """Names of groups of judges."""
 
+DRAWN = "drawn at random (the same each time)"
+"""How pairs are chosen where not all are shown."""
+
 NOT_KNOWN = "not known"
 """Text for a number that is null: rows may lack any number except those of their key."""
 

@@ -6,11 +6,13 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect
 from waiting import PATIENCE_SECONDS
 
+from booth.browsing.app import check_view
 from schemas.results import FINDINGS
 from warehouse.store import Warehouse
 
@@ -195,6 +197,12 @@ def test_a_flipped_pair_of_its_report_is_one_click_from_the_finding_and_its_comm
     whole = " ".join(voirdire(*words[1:]).stdout.split())
     assert pair.locator("h3").inner_text()[:40] in whole
     assert "offline/dazzled (simulated) fake_reference:" in whole
+    link = pair.locator(".command a").get_attribute("href")
+    assert link
+    view = link.removeprefix("http://127.0.0.1:8760")
+    check_view(Warehouse(folder / "voirdire.duckdb"), view)
+    sample = pair.locator("small bdi").first.inner_text()
+    assert dict(parse_qsl(urlsplit(view).query))["sample"] == sample
 
 
 def test_the_texts_behind_a_finding_are_shown(

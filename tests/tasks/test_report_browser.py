@@ -14,6 +14,7 @@ AXE = REPO / ".venv" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 REQUIRED = "VOIRDIRE_REQUIRE_BROWSER"
 EVIL = "=1+1</script><script>window.pwned = 1</script><!--"
 REPLY = "<img src=x onerror='window.pwned = 2'> {{7*7}} A wins"
+LAYOUT = "\n\n  [[A]]"
 JUDGES = ["acme/judge-1", EVIL]
 EXAMPLE = {
     "dataset": "bloom",
@@ -31,10 +32,10 @@ EXAMPLE = {
     "sham": "tie",
     "question": f"Why? {EVIL}",
     "anchor": "It is so.",
-    "target": "It is not so.",
-    "perturbed": "It is not so (Smith 2019).",
+    "target": "It is  not so.",
+    "perturbed": "It is  not so (Smith 2019):\n\n* never\n    * nowhere.",
     "repeat": None,
-    "control_replies": [REPLY],
+    "control_replies": [REPLY + LAYOUT],
     "control_orders": ["anchor"],
     "experimental_replies": ["B", "B"],
     "experimental_orders": ["anchor", "target"],
@@ -209,15 +210,23 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     shown = example.inner_text()
     assert f"Why? {EVIL}" in shown
     assert "anchor \N{RIGHTWARDS ARROW} target (sham: tie)" in shown
-    assert example.locator("ins").all_inner_texts() == [" (Smith 2019)"]
-    # Words that were added are apart from the others.
-    assert "It is not so (Smith 2019)." in shown
-    assert f"Reply, unperturbed, anchor first: {REPLY}" in shown
+    added = " (Smith 2019):\n\n* never\n    * nowhere"
+    assert example.locator("ins").all_inner_texts() == [added]
+    # Words that were added are apart from the others, and lines from lines.
+    assert "It is  not so (Smith 2019):\n\n* never\n    * nowhere." in shown
+    assert f"Reply, unperturbed, anchor first: {REPLY}{LAYOUT}" in shown
     assert "Reply, perturbed, target first: B" in shown
     # The command can be pasted, whatever the names are.
     pair = "'my study' --judge acme/judge-1 --pair 'bloom/q 7/a2'"
     assert f"All texts and replies: voirdire show {pair}" in shown
     assert f"voirdire browse {pair} --perturbation fake_reference" in shown
     section = page.locator("#examples ~ p").first.inner_text()
-    assert "those shown were drawn at random" in section
+    assert "those shown were drawn at random (the same each time)" in section
+    assert "work while voirdire browse runs" in section
+    link = example.get_by_role("link", name="the page of this pair")
+    assert (link.get_attribute("target"), link.get_attribute("rel")) == ("_blank", "noopener")
+    assert link.get_attribute("href") == (
+        "http://127.0.0.1:8760/study/my%20study?judge=acme%2Fjudge-1&prompt=pair_v1"
+        "&perturbation=fake_reference&sample=bloom%2Fq+7%2Fa2"
+    )
     expect(page.get_by_text("fake_reference: 1 of 26")).to_be_visible()

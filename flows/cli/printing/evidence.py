@@ -16,7 +16,7 @@ from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
-from tasks.reporting.wording import count, listing
+from tasks.reporting.wording import DRAWN, count, listing
 from tasks.rewriting.word_diff import difference
 
 NONE = {
@@ -26,8 +26,7 @@ NONE = {
     "`voirdire calibrate {study}` first.",
     "all": "No pair of {who}{of_sample} was shown both with and without a perturbation.",
 }
-AT_RANDOM = "drawn at random (the same each time)"
-CHOSEN = dict.fromkeys(VIEWS, AT_RANDOM) | {"disagree": "the worst first, judge by judge"}
+CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {"disagree": "the worst first, judge by judge"}
 """What to show -> how those that are shown were chosen."""
 
 MARKS = {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}

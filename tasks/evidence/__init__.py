@@ -1,0 +1,1 @@
+"""What leads from results to the pairs behind them: examples, and links to their pages."""

@@ -1,0 +1,177 @@
+"""Examples of the report: pairs whose verdict a perturbation changed, with texts and replies."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from shlex import quote
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tasks.evidence.browse_address import address_of, view_of
+from tasks.judging.vote_wording import order_text
+from tasks.kit.printable import laid_out
+from tasks.reporting.wording import ELLIPSIS, with_who
+from tasks.rewriting.word_diff import Part, difference
+
+ARMS = {"unperturbed": "control", "perturbed": "experimental"}
+"""Name of an arm whose replies an example shows -> the arm."""
+WORD = re.compile(r"\A\S+\s+(?=\S)")
+"""The first of several words."""
+
+
+class Size(NamedTuple):
+    """The length of a text."""
+
+    characters: int
+    lines: int
+
+
+LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY = Size(2000, 40), Size(600, 12), Size(600, 12)
+"""What an example shows of a text, of a passage that did not change, and of a reply."""
+MOST_CHARACTERS = 1_000_000
+"""Characters of all examples of a report; where there would be more, each is cut shorter."""
+
+
+class Example(NamedTuple):
+    """A pair whose verdict a perturbation changed."""
+
+    sample: str
+    question: str
+    changed: str
+    """Verdict without and with the perturbation."""
+    anchor: str
+    name: str
+    """``Target``, or ``Answer`` if the judge saw no other; and whether only white space differs."""
+    target: list[Part]
+    """The target, with what the perturbation removed and added."""
+    replies: list[tuple[str, str]]
+    """Name of the arm with the order of the answers, and reply, verbatim but for its length."""
+    commands: tuple[str, str]
+    """What shows all of it: in the terminal, and on a page."""
+    address: str
+    """The address of that page."""
+
+
+class Examples(NamedTuple):
+    """Examples of one finding."""
+
+    anchor: str
+    judge: str
+    simulated: bool
+    perturbation: str
+    total: int
+    pairs: list[Example]
+
+
+def examples_of(rows: pl.DataFrame, study: str, *, several: bool) -> list[Examples]:
+    """Return the examples of each judge and perturbation, in the order given.
+
+    ``rows`` are those of ``mart.flipped_pairs``, with the number of all of their cell as ``total``.
+    ``several`` tells whether a single answer was rated more than once.
+    """
+    share = min(1.0, MOST_CHARACTERS / max(_characters(rows), 1))
+    cells = with_who(rows.drop("category")).partition_by(
+        "who", "perturbation", maintain_order=True, as_dict=True
+    )
+    return [
+        Examples(
+            f"examples-{place}",
+            str(who),
+            bool(cell["simulated"].any()),
+            str(perturbation),
+            cell["total"].item(0),
+            [_example(row, study, share, several=several) for row in cell.to_dicts()],
+        )
+        for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
+    ]
+
+
+def _characters(rows: pl.DataFrame) -> int:
+    """Return about how many characters these examples have, each text at its longest."""
+    texts = [pl.col(name).cast(pl.String) for name in ("question", "anchor", "perturbed")]
+    replies = [
+        pl.col(f"{arm}_replies")
+        .cast(pl.List(pl.String))
+        .list.eval(pl.element().str.len_chars().clip(upper_bound=LONGEST_REPLY.characters))
+        .list.sum()
+        for arm in ARMS.values()
+    ]
+    cut = [text.str.len_chars().clip(upper_bound=LONGEST_TEXT.characters) for text in texts]
+    return int(rows.select(pl.sum_horizontal(*cut, *replies).sum()).item())
+
+
+def _example(row: Mapping[str, Any], study: str, share: float, *, several: bool) -> Example:
+    # A single answer is compared repeat by repeat.
+    repeat = f"repeat {row['repeat'] + 1}" if several and row["repeat"] is not None else None
+    about = ", ".join(filter(None, (row["criterion"], repeat)))
+    about += ": " if about else ""
+    before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
+    sham = f" (sham: {row['sham']})" if row["sham"] else ""
+    pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
+    named = {name: row[name] for name in ("judge", "prompt", "wave", "perturbation", "sample")}
+    text, same, reply = (
+        Size(round(share * size.characters), size.lines)
+        for size in (LONGEST_TEXT, LONGEST_SAME, LONGEST_REPLY)
+    )
+    name = "Target" if row["rating_kind"] is None else "Answer"
+    target = difference(*(laid_out(row[version] or "") for version in ("target", "perturbed")))
+    unmarked = text if target.note else same
+    parts = (Part(part.change, shown(part, text, unmarked)) for part in target.parts)
+    return Example(
+        row["sample"],
+        cut(laid_out(row["question"]), text),
+        f"{about}{before} \N{RIGHTWARDS ARROW} {after}{sham}",
+        cut(laid_out(row["anchor"] or ""), text),
+        f"{name} ({target.note})" if target.note else name,
+        list(within(parts, Size(2 * text.characters, 2 * text.lines))),
+        [
+            (", ".join(filter(None, (which, order_text(order)))), cut(laid_out(said or ""), reply))
+            for which, arm in ARMS.items()
+            for order, said in zip(
+                row[f"{arm}_orders"] or (), row[f"{arm}_replies"] or (), strict=True
+            )
+        ],
+        (
+            f"voirdire show {pair}",
+            f"voirdire browse {pair} --perturbation {quote(row['perturbation'])}",
+        ),
+        address_of(view_of(study, **named)),
+    )
+
+
+def cut(text: str, size: Size) -> str:
+    """Cut a longer text between two words; its layout stays."""
+    kept = "\n".join(text.split("\n", size.lines)[: size.lines])
+    if len(kept) > size.characters:
+        kept = kept[: size.characters]
+        # Between two words, if there are two.
+        kept = next(iter(kept.rsplit(None, 1)), "")
+    return text if kept == text else kept.rstrip(" \n,;:(") + ELLIPSIS
+
+
+def shown(part: Part, changed: Size, same: Size) -> str:
+    """Cut a long passage: of one that did not change, both ends remain."""
+    text = part.text
+    if part.change != "same":
+        return cut(text, changed)
+    if len(text) <= same.characters and text.count("\n") < same.lines:
+        return text
+    half = Size(same.characters // 2, same.lines // 2)
+    head = cut(text, half).removesuffix(ELLIPSIS)
+    tail = "\n".join(text.rsplit("\n", half.lines)[-half.lines :])[-half.characters :]
+    if len(tail) == half.characters:
+        tail = WORD.sub("", tail)
+    between = text[len(head) : len(text) - len(tail)]
+    apart = "\n" if "\n" in between else " "
+    return f"{head}{apart}...{apart}{tail}"
+
+
+def within(parts: Iterable[Part], size: Size) -> Iterator[Part]:
+    """Yield the passages that fit into a size, the last of them cut."""
+    left = size
+    for part in parts:
+        kept = cut(part.text, left)
+        yield Part(part.change, kept)
+        if kept != part.text:
+            return
+        left = Size(left.characters - len(kept), left.lines - kept.count("\n"))
