@@ -10,7 +10,7 @@ import polars as pl
 from flows.publishing.pages import run_of_results, study_of
 from tasks.conclusions.position_bias import EFFECT
 from tasks.conclusions.recommendations import USE, of_wave
-from tasks.reporting.advice import Advice, advice, by_recommendation, literal
+from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import PLAIN, clean, count, interval, number
@@ -57,6 +57,12 @@ LAST = """
 """
 WAVES = """
     select distinct parameters->>'wave' as wave from runs where study = ? and flow = 'audit'
+"""
+PEOPLE = """
+    select coalesce(bool_and(coalesce(human, false)), false) as only from (
+        select human from vote_log where study = $study
+        union all select human from ratings where study = $study
+    )
 """
 STATES = {"failed": "failed", "killed": "was killed"}
 
@@ -139,8 +145,12 @@ def gate_of(
         is named and the last run failed, because its judges may have changed.
     """
     run = study_of(run_of_results(warehouse, study))
-    found, recommended, last, waves = warehouse.query_all(
-        (CHECKS, [study]), (RECOMMENDED, [study]), (LAST, [study]), (WAVES, [study])
+    found, recommended, last, waves, people = warehouse.query_all(
+        (CHECKS, [study]),
+        (RECOMMENDED, [study]),
+        (LAST, [study]),
+        (WAVES, [study]),
+        (PEOPLE, {"study": study}),
     )
     if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
         raise ValueError(
@@ -148,6 +158,8 @@ def gate_of(
             f"known. Run `voirdire audit {study}` again, or name an earlier wave with --wave."
         )
     if found.is_empty():
+        if people["only"].item():
+            raise ValueError(f"study {study!r} has no gates: {ONLY_PEOPLE}")
         raise ValueError(
             f"study {study!r} has no judge with a scorecard. Results of earlier versions get "
             f"theirs by `voirdire remeasure {study}`."

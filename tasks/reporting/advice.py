@@ -119,6 +119,14 @@ def by_recommendation(advised: Sequence[Advice]) -> str:
     return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."
 
 
+ONLY_PEOPLE = (
+    "only people voted in this study, and gates and recommendations are for judges. Audit a judge "
+    "on the same data (`voirdire audit --dataset FILE --judge JUDGE`), or measure a file that also "
+    "has votes of judges (`voirdire measure FILE`)."
+)
+"""Why a study has no recommendation, and what to do."""
+
+
 def not_measured(recommendations: pl.DataFrame, study: str = "") -> str:
     """Say what was not measured for any judge; empty if that differs between judges.
 

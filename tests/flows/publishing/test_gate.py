@@ -168,6 +168,32 @@ def test_people_pass_and_fail_no_gate(gated: Any) -> None:
     assert gated(gate("validity"), gate("position", "fail", judge="people/ben")).exit_code == 0
 
 
+def test_a_study_in_which_only_people_voted_says_so(tmp_path: Path) -> None:
+    file, place = tmp_path / "arena.jsonl", str(tmp_path / "w.duckdb")
+    rows = [
+        {"judge": "ann", "sample": f"s{n}", "cluster": f"s{n}", "repeat": 0, "human": True}
+        | {"shown_first": first, "choice": "first" if n % 2 else "second"}
+        for n in range(12)
+        for first in ("anchor", "target")
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(main, [*words, "--warehouse", place])
+
+    assert run("measure", str(file)).exit_code == 0
+    done = run("gate", "arena")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "study 'arena' has no gates: only people voted in this study" in done.stderr
+    assert "`voirdire audit --dataset FILE --judge JUDGE`" in done.stderr
+    assert "remeasure" not in done.stderr
+    page = tmp_path / "arena.html"
+    assert run("report", "arena", "--out", str(page)).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "No judge is recommended: only people voted in this study" in text
+    assert "<code>voirdire measure FILE</code>" in text
+
+
 def test_the_wave_of_the_last_run_counts_unless_another_is_named(gated: Any) -> None:
     rows = gate("validity", wave="after"), gate("validity", "fail", wave="before")
     assert gated(*rows).exit_code == 0  # `after` was run last
