@@ -62,7 +62,7 @@ def import_dataset(
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1. Leave it out to keep all.")
-    if _is_path(dataset):
+    if is_data_file(dataset):
         found = load_own(_path(dataset), category_column, columns, turn)
     elif category_column is None and not columns:
         found = _load(dataset, folder)
@@ -121,7 +121,7 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
 
 def _only_these(dataset: str) -> str:
     """Say how to audit only questions that have a reference answer."""
-    if _is_path(dataset) and _path(dataset).is_dir():
+    if is_data_file(dataset) and _path(dataset).is_dir():
         data = f"a copy of {dataset} whose question.jsonl has"
     else:
         data = "a file with"
@@ -133,7 +133,7 @@ def cannot_compute(dataset: str, found: Imported) -> str:
 
     Empty for other datasets, whose columns nobody can add to, and for single answers.
     """
-    own = _is_path(dataset) or dataset in DATASETS.own
+    own = is_data_file(dataset) or dataset in DATASETS.own
     if not own or found.answers.filter(slot=1).is_empty():
         return ""
     # Imports all statistics.
@@ -171,7 +171,7 @@ def categories_of(dataset: Imported) -> pl.DataFrame:
     )
 
 
-def _is_path(dataset: str) -> bool:
+def is_data_file(dataset: str) -> bool:
     """Tell whether a file or folder is meant; one that exists is, unless a dataset is so named."""
     separators = {"/", os.sep}
     written = any(s in dataset for s in separators) or Path(dataset).suffix.lower() in READERS

@@ -61,7 +61,12 @@ def audit_here(
     """
     share_one_heap()
     path = Path(warehouse or default_path()).absolute()
-    study = make_study(name, changes, base=_saved(name, path))
+    saved = _saved(name, path)
+    study = make_study(name, changes, base=saved)
+    if saved:
+        from flows.publishing.pages import require_data
+
+        require_data(study, saved, path, "audit")
     dated = study.at(datetime.now(UTC))
     code = DONE
     if last := completed_run(path, study.name, dated.fingerprint()):

@@ -94,13 +94,15 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
     require_home()
     from flows.cli.plan import show_plan
-    from flows.publishing.pages import saved_study
+    from flows.publishing.pages import require_data, saved_study
     from flows.studies import make_study
     from tasks.kit.defaults import limited_by
     from warehouse.peek import default_path
 
-    saved = saved_study(study, warehouse or default_path())
+    place = warehouse or default_path()
+    saved = saved_study(study, place)
     planned = make_study(study, _given(options), base=saved)
+    require_data(planned, saved, place, "plan")
     with limited_by(planned.thresholds):
         show_plan(planned, warehouse, effect)
 

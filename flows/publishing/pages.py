@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,6 +19,7 @@ from schemas.results import Estimates
 from schemas.runs import Runs
 from tasks.charts import charts_of
 from tasks.counting import question_order
+from tasks.curate import is_data_file
 from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
@@ -155,6 +157,29 @@ def saved_study(name: str, path: Path) -> Study | None:
         return None
     run = run_of_results(Warehouse(path), name)
     return None if run["flow"] == "measure" else study_of(run)
+
+
+def require_data(study: Study, saved: Study | None, warehouse: Path, command: str) -> None:
+    """Require the data file of a saved study, whose path may be relative to another folder.
+
+    Raises
+    ------
+    ValueError
+        If the path of the audit leads to no file from here.
+    """
+    file = Path(study.dataset)
+    is_own = saved is not None and is_data_file(study.dataset) and study.dataset == saved.dataset
+    if not is_own or file.is_absolute() or file.expanduser().exists():
+        return
+    beside = warehouse.absolute().parent / file
+    known = quote(str(beside.resolve())) if beside.is_file() else "PATH"
+    found = f" The folder of the warehouse leads to {beside.resolve()}." if known != "PATH" else ""
+    raise ValueError(
+        f"study {study.name!r} was audited with the data file {study.dataset!r:.200}. This path is "
+        f"relative to the folder in which the audit ran, and leads to no file from {Path.cwd()}."
+        f"{found} Run the command in the folder of the audit, or name the file: `voirdire "
+        f"{command} {quote(study.name)} --dataset {known}`."
+    )
 
 
 def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:
