@@ -15,7 +15,7 @@ from tasks.evidence.examples import Examples, examples_of
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.pointwise.endpoints import labelled
 from tasks.progress import usd
-from tasks.reporting.advice import ONLY_PEOPLE, advice, not_measured, policy
+from tasks.reporting.advice import advice, not_measured, policy, without_judges
 from tasks.reporting.comparison_rows import (
     adjustment_rows,
     all_rows,
@@ -153,8 +153,6 @@ def report(
     found = found.filter(~pl.col("judge").is_in(people))
     gates, judged = scorecard_rows(found)
     advised = concluded.recommendations
-    only_people = _only_people(estimates, facts.persons)
-    own_study = "" if facts.from_file else facts.study
     groups = result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons)
     ratings = rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons)
     unit = "answer" if ratings and not groups else "pair"
@@ -163,11 +161,9 @@ def report(
         "simulated": _simulated(estimates, findings, facts.persons),
         "gaps": _gaps(facts),
         "advice": [line.typeset() for line in advice(advised, facts.wave, None)],
-        "only_people": only_people,
-        "policy": [f"No judge is recommended: {ONLY_PEOPLE}"]
-        if only_people
-        else [
-            not_measured(advised, own_study),
+        "no_judge": without_judges(estimates["judge"], facts.persons),
+        "policy": [
+            not_measured(advised, "" if facts.from_file else facts.study),
             policy(facts.thresholds, advised, detects_at_of(findings)),
         ],
         "summary": summary(findings, *_questions(primary, findings, facts.persons), gates=found),
@@ -246,12 +242,6 @@ def _gaps(facts: ReportFacts) -> str:
         f"no reply. The results rest on the other ballots. Reason: {facts.gaps or 'not known'}. "
         "Run the same command again: it asks only the missing ballots."
     )
-
-
-def _only_people(estimates: DataFrame[Estimates], persons: frozenset[str]) -> bool:
-    """Tell whether nobody but people voted."""
-    known = {*estimates["judge"]} - {*GROUPS}
-    return bool(known) and all(is_person(judge, persons) for judge in known)
 
 
 def _simulated(

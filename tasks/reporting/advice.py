@@ -1,7 +1,7 @@
 """Whether to use each judge, in words: as terminal, report, artifact and gate say it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -20,8 +20,17 @@ from tasks.conclusions.recommendations import (
     of_wave,
 )
 from tasks.kit.defaults import DETECTS_AT, POWER, Thresholds
-from tasks.reporting.summary import marked
-from tasks.reporting.wording import clean, clip, count, listing, number, with_minus_signs, with_who
+from tasks.reporting.summary import is_person, marked
+from tasks.reporting.wording import (
+    GROUPS,
+    clean,
+    clip,
+    count,
+    listing,
+    number,
+    with_minus_signs,
+    with_who,
+)
 
 
 class Advice(NamedTuple):
@@ -125,6 +134,13 @@ ONLY_PEOPLE = (
     "has votes of judges (`voirdire measure FILE`)."
 )
 """Why a study has no recommendation, and what to do."""
+
+
+def without_judges(judges: Iterable[str], persons: Collection[str]) -> str:
+    """Say that no judge can be recommended if only people voted; empty if a judge did."""
+    known = {*judges} - {*GROUPS}
+    only = bool(known) and all(is_person(judge, persons) for judge in known)
+    return f"No judge is recommended: {ONLY_PEOPLE}" if only else ""
 
 
 def not_measured(recommendations: pl.DataFrame, study: str = "") -> str:
