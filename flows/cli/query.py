@@ -3,8 +3,9 @@
 import io
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import click
 import polars as pl
@@ -135,6 +136,13 @@ def show_marts() -> None:
     )
 
 
+def _plain(value: Any) -> int | float | str:
+    """Return what JSON has no form for: decimals, as of `sum` of integers, and times."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
+
+
 def _content(rows: pl.DataFrame, form: str) -> bytes:
     """Return rows as the content of a file."""
     if form == "parquet":
@@ -145,7 +153,7 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
         return csv_text(rows).encode()
     if form == "json":
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
-        return (json.dumps(numbers.to_dicts(), indent=1, default=str) + "\n").encode()
+        return (json.dumps(numbers.to_dicts(), indent=1, default=_plain) + "\n").encode()
     page = io.StringIO()
     print_rows(Printer(file=page, width=200, highlight=False), rows.columns, rows.rows())
     return page.getvalue().encode()

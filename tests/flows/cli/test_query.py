@@ -121,6 +121,10 @@ def test_lists_are_json_in_csv_and_no_json_has_a_nan(
     assert capsys.readouterr().out == 'a,d,e\n"[1, 2]","{""b"": ""c""}",\n'
     show_query("select 'nan'::double as a", "json", warehouse.path)
     assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [{"a": None}]
+    # DuckDB's sum of integers is a decimal.
+    numbers = "sum(a) as s, sum(a)::decimal(9, 2) / 2 as h, date '2026-01-02' as d"
+    show_query(f"select {numbers} from range(3) as t(a)", "json", warehouse.path)
+    assert json.loads(capsys.readouterr().out) == [{"s": 3, "h": 1.5, "d": "2026-01-02"}]
 
 
 @pytest.mark.parametrize(

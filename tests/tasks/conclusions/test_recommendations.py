@@ -333,6 +333,22 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
     assert decided.mean() == pytest.approx(0.8, abs=0.03)
 
 
+def test_questions_that_do_not_count_are_asked_too() -> None:
+    plain = {"value": 0.0, "tolerance": 0.05, "finding": "inconclusive", "wider": 1.0}
+    null = dict.fromkeys(
+        ("standard_error", "control", "shift_spread", "spread_p", "odds"), pl.lit(None, pl.Float64)
+    )
+    # 25 of 40 questions have a position, 0 in each: +-.0666, half of 3.84 / (25 + 3.84). The end
+    # is .05 for 34.6, ten more; (10 + .84 (10 * .375)^.5) / .625 = 18.6.
+    gap = {"gate": "position", "kind": "position", "low": -0.0666, "high": 0.0666, "clusters": 25}
+    # No judge moved: an interval of +-.1 is half as wide with four times as many questions.
+    shift = {"gate": "bias", "kind": "promote", "low": -0.1, "high": 0.1, "clusters": 40}
+    gates = pl.DataFrame([{**plain, **gap}, {**plain, **shift}]).with_columns(
+        questions=pl.lit(40.0), **null
+    )
+    assert more_questions(gates).to_list() == [19, pytest.approx(120, abs=1)]
+
+
 @pytest.mark.parametrize(
     ("word", "kind", "half"), [("mixed", "promote", 0.05), ("overlooks", "detract", 0.25)]
 )
