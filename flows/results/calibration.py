@@ -153,7 +153,8 @@ def _are_several(labelled: Labelled) -> bool:
 
 def _is_compared(comparison: Comparison) -> bool:
     """Tell whether some item has labels of a judge and of people that can be compared."""
-    return comparison.measures.filter(statistic="agreement")["estimate"].count() > 0
+    compared = pl.col("statistic").is_in(["agreement", "spearman"])
+    return comparison.measures.filter(compared)["estimate"].count() > 0
 
 
 def _together(trials: Sequence[Trial]) -> Trial:

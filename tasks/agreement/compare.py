@@ -40,6 +40,7 @@ from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
 from tasks.inference.power_analysis import samples_needed
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
+from tasks.pointwise.rated import OFF_SCALE, is_on_scale
 from tasks.readers.label_table import SLICE
 
 JUDGE = ("judge", "prompt", "wave", "simulated")
@@ -47,6 +48,9 @@ ADJUSTMENT = "Benjamini-Hochberg, all tests of this calibration"
 MOST_LISTED = 1000
 """Most disagreements listed for each judge and criterion."""
 COUNTED = ("missing", "invalid", "unlabelled", "tied")
+SCALE_FREE = {"spearman", "kendall"}
+"""Measures of grades that are the same on any scale."""
+OTHER_SCALE = "whose grade of people is not on the scale of the judge"
 NOTHING = "no item has a readable label of the judge and a combined label of people"
 
 
@@ -118,7 +122,7 @@ def compare(
                     dataset=pl.lit(each.dataset), criterion=pl.lit(paired.criterion, pl.String)
                 )
                 unreadable.append(rows.filter(status="invalid").select(*CELL[:5], "item", "label"))
-                tables = rows.filter(status="used")
+                tables = _on_one_scale(paired, rows.filter(status="used"))
                 if tables["human_word"].n_unique() <= MOST_GRADES:
                     confusion.append(_confusion(tables))
                 disagreements.append(_disagreements(tables, grades=paired.kind == "grade"))
@@ -141,18 +145,20 @@ def _measures(paired: Paired, options: Options) -> Iterator[Row]:
         used = rows.filter(status="used")
         if used.is_empty():
             continue
-        if paired.kind != "name" and paired.scale is not None:
+        same = _on_one_scale(paired, used)
+        if paired.kind != "name" and paired.scale is not None and not same.is_empty():
+            judged = pl.concat([same, rows.filter(pl.col("status") != "used")])
             corrected = corrected_means(
-                rows, paired.kind, paired.scale, random=options.random_labels
+                judged, paired.kind, paired.scale, random=options.random_labels
             )
             yield from (judge | _counts(rows) | row for row in corrected)
-        whole = Cell.of(paired.kind, used)
+        whole = Cell.of(paired.kind, same)
         for column in columns:
             for value in rows[column].unique().sort():
                 part = rows.filter(pl.col(column) == value)
                 place = {"slice_column": column.removeprefix(SLICE), "slice": value}
                 yield from (judge | place | row for row in _cell(paired, part))
-                inside = (used[column] == value).to_numpy()
+                inside = (same[column] == value).to_numpy()
                 if inside.any():
                     yield judge | place | _counts(part) | compare_with_rest(whole, inside)
     yield from _people(paired)
@@ -170,7 +176,7 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
         }
         return
     cell = Cell.of(paired.kind, used)
-    for row in measure(cell):
+    for row in _measured(paired, used):
         if row["statistic"] == "bias":
             row["least"] = smallest_relevant_bias(cell)
         yield counts | row
@@ -180,9 +186,38 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
             yield from (counts | each for each in _labels_for_bias(row))
 
 
+def _on_one_scale(paired: Paired, used: pl.DataFrame) -> pl.DataFrame:
+    """Return the items whose grade of people is on the scale of the judge, if that is known."""
+    if paired.kind != "grade" or "lowest" not in used.columns:
+        return used
+    return used.filter(is_on_scale("human_value").fill_null(value=True))
+
+
+def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
+    """Yield all measures; those that depend on the scale of grades, of the items on one scale."""
+    found = measure(Cell.of(paired.kind, used))
+    same = _on_one_scale(paired, used)
+    if same.height == used.height:
+        yield from found
+        return
+    left_out = f"without {used.height - same.height} of {used.height} items, {OTHER_SCALE}"
+    inside = (
+        {}
+        if same.is_empty()
+        else {
+            row["statistic"]: row | {"reason": row["reason"] or left_out}
+            for row in measure(Cell.of(paired.kind, same))
+        }
+    )
+    for row in found:
+        name = row["statistic"]
+        nothing = {"statistic": name, "method": "none", "reason": OFF_SCALE, "n": 0, "clusters": 0}
+        yield row if name in SCALE_FREE else inside.get(name, nothing)
+
+
 def _labels_for_bias(row: Row) -> Iterator[Row]:
     """Yield how many labelled items would detect the smallest relevant bias (power .8)."""
-    if row["low"] is None or not row["least"]:
+    if row.get("low") is None or not row["least"]:
         return
     if needed := samples_needed(row["least"], _error(row) * np.sqrt(row["n"])):
         yield _count_of_labels("labels_for_bias", needed, row)

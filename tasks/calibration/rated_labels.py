@@ -27,7 +27,8 @@ class RatedLabels(NamedTuple):
 
     labelled: Labelled
     items: pl.DataFrame
-    """As :class:`tasks.readers.label_table.LabelTable` has them."""
+    """As :class:`tasks.readers.label_table.LabelTable` has them, with the ends of the judges'
+    scale (``lowest``, ``highest``)."""
 
 
 def labels_of_ratings(
@@ -62,7 +63,7 @@ def labels_of_ratings(
             humans = _of_items(people, about["item"].unique(), str(dataset))
         who = about.select("name", *UNIT, "simulated").unique("name").sort("name")
         items = (
-            about.select("item", "criterion", "cluster")
+            about.select("item", "criterion", "cluster", "lowest", "highest")
             .unique(["item", "criterion"])
             .sort("item", "criterion")
         )

@@ -7,6 +7,7 @@ import polars as pl
 
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import why_not_enough
+from tasks.pointwise.rated import OFF_SCALE
 
 START = EMPTY.split(":", maxsplit=1)[0]
 CHANGEABLE = "has verdicts in both arms and a control verdict that the perturbation could change"
@@ -220,7 +221,7 @@ MISSING: Mapping[str, str] = {
     ),
     "flaws_detected": "no sample has a rating above the lowest without the flaw",
     "near_threshold": NO_RATING,
-    "rating_bias": "no answer has a readable rating and a grade of people on the same scale",
+    "rating_bias": OFF_SCALE,
     **dict.fromkeys(
         ("derived_preference", "derived_ties"),
         "no sample has readable ratings of its target and its anchor",

@@ -10,6 +10,8 @@ SCALE = ("dataset", "prompt", "subgroup")
 ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
 CONTROL = pl.col("arm") == "control"
 NOTHING = pl.lit(None, pl.Float64)
+OFF_SCALE = "no answer has a readable rating and a grade of people on the same scale"
+"""Why judge and people are not compared in grades."""
 PAIRS = "pairs"
 """Quantity of verdicts on pairs."""
 
@@ -173,6 +175,11 @@ def control_things(ratings: pl.DataFrame, *, repeats: bool = False) -> pl.DataFr
     if rows.is_empty():
         return rows
     return things(rows.with_columns(arm=pl.lit("control")))
+
+
+def is_on_scale(name: str) -> pl.Expr:
+    """Tell whether a grade of people is on the judge's scale; a grade beyond it is on another."""
+    return pl.col(name).is_between("lowest", "highest")
 
 
 def on_scale(name: str) -> pl.Expr:

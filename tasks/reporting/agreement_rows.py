@@ -205,12 +205,12 @@ def _measure(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> Meas
 
 def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> str:
     """Explain a number by what it is to be compared with."""
-    if name == "agreement" and "agreement_by_chance" in whole:
+    if name == "agreement" and "agreement_by_chance" in whole and row["n"]:
         chance, most = (whole[n]["estimate"] for n in ("agreement_by_chance", "majority_share"))
         return f"by chance {number(chance)}, most frequent label {number(most)}"
     if name in {"tpr", "tnr"}:
         return f"of {count(row['n'], 'item')} that people {'pass' if name == 'tpr' else 'fail'}"
-    if name == "bias":
+    if name == "bias" and row["estimate"] is not None:
         what = "pass rate" if row["kind"] == "pass_fail" else "mean grade"
         judge, people = (number(whole[n]["estimate"]) for n in ("judge_mean", "human_mean"))
         finding = f"; {row['finding']}" if row["finding"] else ""
@@ -238,7 +238,12 @@ def _items(whole: dict[str, Row]) -> str:
         if row[name]
     ]
     apart = f"; left out: {listing(kept_apart)}" if kept_apart else ""
-    return f"{count(row['n'], 'item')} compared{apart}"
+    return f"{count(_size(whole), 'item')} compared{apart}"
+
+
+def _size(found: dict[str, Row]) -> int:
+    """Return how many items are compared; correlations need no common scale."""
+    return max(int(found[name]["n"]) for name in ("agreement", "spearman") if name in found)
 
 
 QUESTIONS = "`voirdire plan` counts the questions that other gates need"
@@ -298,7 +303,7 @@ def _part(name: str, rows: pl.DataFrame) -> Part:
     p = p_value(apart["p_adjusted"]) if apart and apart["p_adjusted"] is not None else ""
     bias = found.get("bias")
     finding = (bias and bias["finding"]) or ""
-    return Part(clip(clean(name), 60), found["agreement"]["n"], texts, p, finding)
+    return Part(clip(clean(name), 60), _size(found), texts, p, finding)
 
 
 def _disagreement(row: Row, *, grades: bool) -> Disagreement:

@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import differences
-from tasks.pointwise.rated import control_things, in_points, in_unit, on_scale
+from tasks.pointwise.rated import control_things, in_points, in_unit, is_on_scale, on_scale
 from tasks.statistics import Rows, statistic
 
 
@@ -49,7 +49,7 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     if found.is_empty():
         return []
     people = pl.col("human_value")
-    inside = people.is_between("lowest", "highest")
+    inside = is_on_scale("human_value")
     # Grades of people are not verdicts, even where they are 1.
     verdicts = people.is_null() | people.is_in([0.0, 1.0])
     same_form = pl.col("graded") | verdicts.all().over("dataset", "judge", "prompt", "subgroup")

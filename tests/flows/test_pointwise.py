@@ -179,3 +179,28 @@ def test_grades_beside_comparisons_and_with_references(
         ("single_reference_v1", "rating_drift", None, "points", 0),
         ("single_reference_v1", "rating_shift_drift", of, "points", 0),
     ]
+
+
+GRADE_TOML = """
+kind = "single"
+source = "mine"
+scale = { low = 1, high = 5 }
+user = "{question} {answer}"
+"""
+
+
+def test_people_who_grade_on_another_scale(voirdire: Voirdire, tmp_path: Path) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "grade.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(GRADE_TOML)
+    rows = [f"Why {n}?,Answer {n} is this one.,{20 + 7 * n}" for n in range(10)]
+    (tmp_path / "mine.csv").write_text("\n".join(["question,answer,human_grade", *rows]))
+    asked = ("--dataset", "mine.csv", "--name", "mine", "--prompt", "grade")
+    judge = ("--judge", "offline/random", "--perturbation", "fake_reference")
+    assert voirdire("audit", *asked, *judge).returncode == 0
+    done = voirdire("calibrate", "mine", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    reason = "no answer has a readable rating and a grade of people on the same scale"
+    assert re.search(rf"^bias +not known +{reason}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^Spearman +-?\.\d+ ", done.stdout, re.MULTILINE)
+    assert "against people: 10 items compared" in done.stdout

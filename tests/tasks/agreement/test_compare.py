@@ -372,3 +372,38 @@ def test_means_of_whole_grades_count_as_the_nearest_grade(
     assert rows["bias"]["estimate"] == pytest.approx(-1 / 12)
     assert rows["mean_error"]["estimate"] == pytest.approx(7 / 12)
     assert found.disagreements["judge_label"].to_list() == ["3", "2.5", "4.5", "2.67"]
+
+
+def on_one_to_five(people: Sequence[float], judge: Sequence[float]) -> Comparison:
+    labelled = labelled_by_files("d", frame({"ann": people}), frame({"j": judge}))
+    ends = {"lowest": pl.lit(1.0), "highest": pl.lit(5.0)}
+    return compare([labelled], [items_of(labelled).with_columns(**ends)], Options())
+
+
+def test_grades_of_people_off_the_scale_are_correlated_alone() -> None:
+    judge = [1, 2, 3, 4, 5, 3]
+    found = on_one_to_five([20, 35, 50, 70, 90, 55], judge)
+    measures = table(found)
+    known = {name for name, row in measures.items() if row["estimate"] is not None}
+    assert known == {"spearman", "kendall"}
+    # Ranks 1, 2, 3.5, 5, 6, 3.5 and 1, 2, 3, 5, 6, 4: r = 17 / sqrt(17 * 17.5).
+    assert measures["spearman"]["estimate"] == pytest.approx(17 / (17 * 17.5) ** 0.5)
+    reasons = {row["reason"] for name, row in measures.items() if name not in known}
+    assert reasons == {"no answer has a readable rating and a grade of people on the same scale"}
+    assert measures["bias"]["finding"] is None
+    assert found.disagreements.is_empty()
+    assert found.confusion.is_empty()
+
+
+def test_some_grades_of_people_off_the_scale_are_left_out() -> None:
+    judge, people = [1, 2, 3, 4, 5, 3], [1, 3, 3, 4, 90, 2]
+    measures = table(on_one_to_five(people, judge))
+    inside = table(on_one_to_five([*people[:4], 2], [*judge[:4], 3]))
+    for name in ("agreement", "kappa_quadratic", "mean_error", "bias"):
+        assert measures[name]["estimate"] == inside[name]["estimate"]
+        assert measures[name]["n"] == 5
+    assert measures["bias"]["estimate"] == pytest.approx(0)
+    assert measures["kendall"]["n"] == measures["spearman"]["n"] == 6
+    assert measures["mean_error"]["reason"] == (
+        "without 1 of 6 items, whose grade of people is not on the scale of the judge"
+    )
