@@ -45,8 +45,9 @@ def show_calibration(
 ) -> None:
     """Print how well judges agree with people, or plan how many instances the test needs."""
     place = Warehouse(warehouse)
-    if source and _is_in_log(source, (humans, judges), mapping, place):
-        humans = judges = Path(source)
+    log = Path(source) if source and _is_in_log(source, (humans, judges), mapping, place) else None
+    if log:
+        humans = judges = log
         source = None
     elif mapping:
         raise ValueError(
@@ -59,7 +60,7 @@ def show_calibration(
         judges=judges and str(judges.resolve()),
         items=items and str(items.resolve()),
         mapping=mapping,
-        **_source(source, (humans, judges), items, options),
+        **_source(source, (humans, judges), items, options, log=log),
     )
     if plan:
         from flows.cli.plan import show_label_plan
@@ -134,6 +135,8 @@ def _source(
     files: tuple[Path | None, Path | None],
     items: Path | None,
     options: dict[str, Any],
+    *,
+    log: Path | None,
 ) -> dict[str, Any]:
     """Return the parameters of a calibration that say where labels are and how they are read."""
     low, high = options.pop("scale") or (None, None)
@@ -150,10 +153,16 @@ def _source(
             "--judges, or leave --items out: FILE and STUDY have texts of their own."
         )
     if source is None or not is_label_table(source):
-        there = OF_ITEMS if items else OF_STUDY if source else ()
+        there = OF_ITEMS if items else OF_STUDY if source or log else ()
         if used := [name for name in TABLE_ONLY if options[name] and name not in there]:
             value = options[used[0]]
             column = value if isinstance(value, str) else value[0]
+            if log:
+                raise ValueError(
+                    f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of a table with a row "
+                    f"per item, and {log.name} is read as a log. --map says which field of a log "
+                    "of your own holds what."
+                )
             raise ValueError(
                 f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, but no FILE is "
                 "given. Give a .csv, .jsonl or .parquet file with one row per item"
@@ -180,7 +189,7 @@ AUDITED = "select run from runs where study = ? and flow <> 'calibrate' limit 1"
 AGREEMENT_IS = "Agreement with people is"
 OF_ITEMS = ("slice_columns", "item_column", "cluster_column")
 OF_STUDY = ("slice_columns",)
-"""Those of them that a file of items, or a study, has too."""
+"""Those of them that a file of items, or a study or log, has too."""
 
 
 def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> list[str]:

@@ -11,6 +11,7 @@ from flows.cli.options import (
     DEFAULT_STUDY,
     MODES,
     PATH,
+    category_option,
     complete_from,
     complete_studies,
     format_option,
@@ -137,6 +138,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     "Default: nothing is saved.",
 )
 @log_options
+@category_option
 @clear_errors
 def measure(votes: Path, **options: Any) -> None:
     """Compute all statistics of a file of votes that were collected elsewhere.

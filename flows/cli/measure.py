@@ -24,10 +24,10 @@ from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.agreement.compare import Comparison, Options, compare
-from tasks.agreement.sources import items_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
+from tasks.logs.items import CATEGORY, categories_of, items_in_log
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
 from tasks.logs.recognised import (
@@ -81,9 +81,16 @@ def show_measures(
     interval: str = "wilson",
     people: str | None = None,
     mapping: Mapping[str, str] | None = None,
+    slices: Sequence[str] = (),
     view: View,
 ) -> None:
     """Print the estimates of a file of votes; with a warehouse, save them there first."""
+    if slices and (only or form != "table"):
+        raise ValueError(
+            f"--slice {slices[0]!r:.60} splits the agreement of judges with people, which the "
+            "tables of all statistics show. Leave out --only and --format, or take them from "
+            f"`voirdire calibrate {votes.name} --slice {slices[0]:.60} --format json`."
+        )
     gates = SCORECARD in only
     if gates and set(only) != {SCORECARD}:
         raise ValueError(
@@ -96,6 +103,7 @@ def show_measures(
     log = other.votes if other else _votes_in(votes, people)
     for line in recognised_lines(other) if other else ():
         current_status().tell(line)
+    categories = _categories(votes.name, log, other, slices, mapping or {}) if slices else None
     if warehouse:
         _require_votes(votes, other)
         require_free(votes, warehouse)
@@ -110,7 +118,9 @@ def show_measures(
             f"`voirdire report {study} --warehouse {warehouse}` writes the report."
         )
     if form == "table" and not only:
-        _show_all(votes.name, log, other, concluded, view, mode=mode, interval=interval)
+        _show_all(
+            votes.name, log, other, concluded, view, mode=mode, interval=interval, slices=categories
+        )
         return
     if gates:
         view.close()
@@ -146,10 +156,11 @@ def _show_all(
     *,
     mode: str,
     interval: str,
+    slices: pl.DataFrame | None,
 ) -> None:
     """Print recommendations, tables and, if there are both, how judges agree with people."""
     bias = _query_temporary(concluded, BIAS)
-    agreement = _agreement(log, other, interval)
+    agreement = _agreement(log, other, interval, slices)
     view.close()
     console = Printer(highlight=False)
     if other:
@@ -256,21 +267,44 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
 
 
 def _agreement(
-    votes: DataFrame[VoteLog], log: Log | None, interval: str
+    votes: DataFrame[VoteLog], log: Log | None, interval: str, slices: pl.DataFrame | None
 ) -> Comparison | Literal[False] | None:
     """Compare judges with people, as ``voirdire calibrate`` does; false if only one kind is there.
 
     Null if there are too many rows.
     """
     ratings = log.ratings if log else Ratings.empty()
-    human = {*votes["human"].fill_null(value=False).unique(), *ratings["human"].unique()}
-    if len(human) < 2:
+    if not _has_both(votes, ratings):
         return False
     if votes.height + ratings.height > MANY:
         return None
     step("comparing judges with people")
     labelled = labels_of_both(votes, ratings, "accuracy")
-    return compare(labelled, [items_of(each) for each in labelled], Options(interval=interval))
+    items = items_in_log(labelled, categories=slices)
+    return compare(labelled, items, Options(interval=interval))
+
+
+def _has_both(votes: pl.DataFrame, ratings: pl.DataFrame) -> bool:
+    """Tell whether there are rows of judges and of people."""
+    human = {*votes["human"].fill_null(value=False).unique(), *ratings["human"].unique()}
+    return len(human) > 1
+
+
+def _categories(
+    file: str,
+    votes: DataFrame[VoteLog],
+    log: Log | None,
+    slices: Sequence[str],
+    mapping: Mapping[str, str],
+) -> pl.DataFrame:
+    """Return the categories by which the agreement of judges with people is split."""
+    ratings = log.ratings if log else Ratings.empty()
+    if not _has_both(votes, ratings):
+        raise ValueError(
+            f"--slice {slices[0]!r:.60} splits the agreement of judges with people, and {file} "
+            "does not have rows of both. Leave it out."
+        )
+    return categories_of(votes, ratings, slices, file, mapping.get(CATEGORY))
 
 
 def _lacking(votes: pl.DataFrame, log: Log | None) -> str:

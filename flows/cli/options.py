@@ -344,6 +344,14 @@ log_options = _all(
     ),
 )
 """Adds the options of commands that read logs of other tools."""
+category_option = click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Also show how judges agree with people for each value of the column category, which "
+    "--map can take from any field. Default: only for all items.",
+)
 
 label_table_options = _all(
     click.option(
@@ -366,7 +374,7 @@ label_table_options = _all(
         multiple=True,
         metavar="COLUMN",
         help="Also show results for each value of this column of FILE or of --items (repeatable). "
-        "A STUDY has the column category. Default: only results of all items.",
+        "A STUDY or log has the column category. Default: only results of all items.",
     ),
     click.option(
         "--criterion",

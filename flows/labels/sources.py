@@ -149,10 +149,13 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
 
 def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
     if calibration.humans and calibration.humans == calibration.judges:
-        found = labels_in_log(Path(calibration.humans), calibration.metric, calibration.mapping)
+        slices = calibration.slice_columns
+        found = labels_in_log(
+            Path(calibration.humans), calibration.metric, calibration.mapping, slices
+        )
         if found is not None:
-            log, texts = found
-            return Sources(log, [described(items_of(each), texts) for each in log], log)
+            log, items = found
+            return Sources(log, items, log)
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():

@@ -1,6 +1,6 @@
 """Labels of judges and people in a log of another tool, for a calibration."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -12,14 +12,18 @@ from tasks.aggregate import count_votes
 from tasks.annotate import annotate
 from tasks.calibration.calibrate import labelled_by_votes
 from tasks.calibration.label_values import Labelled, are_whole
+from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
 from tasks.logs.ratings import annotations_of
 from tasks.logs.reading import Log, read_log
 
 
 def labels_in_log(
-    path: Path, metric: str, mapping: Mapping[str, str] | None = None
-) -> tuple[list[Labelled], pl.DataFrame] | None:
-    """Return the labels of a log and the texts of its items; None if it is no log.
+    path: Path,
+    metric: str,
+    mapping: Mapping[str, str] | None = None,
+    slices: Sequence[str] = (),
+) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
+    """Return the labels of a log and what is known of their items; None if it is no log.
 
     There is an entry per dataset and criterion. A criterion that judges or people did not rate is
     left out.
@@ -27,7 +31,7 @@ def labels_in_log(
     Raises
     ------
     ValueError
-        If no criterion has ratings of both.
+        If no criterion has ratings of both, or the log has no such slice.
     """
     log = read_log(path, mapping=mapping)
     if log is None:
@@ -35,7 +39,11 @@ def labels_in_log(
     labelled = labels_of_both(log.votes, log.ratings, metric)
     if not labelled:
         raise ValueError(_why_not(path.name, log))
-    return labelled, log.texts
+    field = (mapping or {}).get(CATEGORY)
+    categories = (
+        categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
+    )
+    return labelled, items_in_log(labelled, log.texts, categories)
 
 
 def labels_of_both(
@@ -61,8 +69,7 @@ def _whole(ratings: DataFrame[Ratings]) -> set[str]:
     graded = ratings.filter(pl.col("kind") == "number", pl.col("value").is_not_null())
     whole = are_whole(pl.col("value"))
     found = graded.group_by("dataset", "criterion").agg(whole.alias("whole")).filter("whole")
-    name = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
-    return {*found.select(name).to_series()}
+    return {*found.select(NAME).to_series()}
 
 
 def _why_not(name: str, log: Log) -> str:

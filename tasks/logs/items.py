@@ -1,0 +1,75 @@
+"""Items that a log has labels of: their texts and their categories, which can be slices."""
+
+from collections.abc import Sequence
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from schemas.judging import VoteLog
+from tasks.agreement.sources import described, items_of
+from tasks.calibration.label_values import Labelled
+from tasks.readers.label_table import MOST_VALUES, SLICE
+
+CATEGORY = "category"
+NAME = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
+"""Name of the labels of one dataset and criterion."""
+
+
+def categories_of(
+    votes: DataFrame[VoteLog],
+    ratings: DataFrame[Ratings],
+    slices: Sequence[str],
+    source: str,
+    field: str | None = None,
+) -> pl.DataFrame:
+    """Return the category of each item: ``dataset`` (with the criterion), ``item`` and the slices.
+
+    A slice is called ``category``, or like the field of the log that is mapped to it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such slice, or no category, or too many.
+    """
+    if strange := [name for name in slices if name not in {CATEGORY, field}]:
+        raise ValueError(
+            f"--slice {strange[0]!r:.60}: votes and logs have the column {CATEGORY} only. In a "
+            f"table of your own, --map {CATEGORY}={strange[0]:.60} takes it from that field."
+        )
+    rows = pl.concat(
+        [
+            ratings.select(pl.col("item", CATEGORY).cast(pl.String), dataset=NAME),
+            votes.select(pl.col("dataset", CATEGORY).cast(pl.String), item="sample"),
+        ],
+        how="diagonal_relaxed",
+    ).drop_nulls(CATEGORY)
+    if rows.is_empty():
+        raise ValueError(
+            f"--slice {slices[0]!r:.60}: no row of {source} has a category. In a table of your "
+            f"own, --map {CATEGORY}=PATH says which field holds it."
+        )
+    if (values := rows[CATEGORY].n_unique()) > MOST_VALUES:
+        raise ValueError(
+            f"--slice {slices[0]!r:.60}: {source} has {values} different categories; at most "
+            f"{MOST_VALUES} get results of their own. Group them."
+        )
+    named = [pl.col(CATEGORY).alias(f"{SLICE}{name}") for name in dict.fromkeys(slices)]
+    found = rows.unique(["dataset", "item"], keep="first", maintain_order=True)
+    return found.select("dataset", "item", *named)
+
+
+def items_in_log(
+    labelled: Sequence[Labelled],
+    texts: pl.DataFrame | None = None,
+    categories: pl.DataFrame | None = None,
+) -> list[pl.DataFrame]:
+    """Return the items of labels with their texts and slices, as far as they are known."""
+    known = pl.DataFrame(schema={"item": pl.String, "texts": pl.String}) if texts is None else texts
+    if categories is None:
+        return [described(items_of(each), known) for each in labelled]
+    both = [
+        categories.filter(dataset=each.dataset).join(known, on="item", how="full", coalesce=True)
+        for each in labelled
+    ]
+    return [described(items_of(each), some) for each, some in zip(labelled, both, strict=True)]

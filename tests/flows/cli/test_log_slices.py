@@ -1,0 +1,132 @@
+"""Agreement of judges with people by category, from logs of other tools."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+
+SETS = ("koala", "self", "vicuna")
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def annotations(tmp_path: Path) -> Path:
+    """Return AlpacaEval annotations of 30 pairs; the judge is wrong on all of koala, else right."""
+    rows = []
+    for at in range(30):
+        human = 1 + at % 2
+        wrong = SETS[at % 3] == "koala"
+        for who, preference in (("human", human), ("gpt4", 3 - human if wrong else human)):
+            rows.append(
+                {
+                    "instruction": f"Question {at}?",
+                    "output_1": "One.",
+                    "output_2": "Two.",
+                    "generator_1": "a",
+                    "generator_2": "b",
+                    "dataset": SETS[at % 3],
+                    "annotator": who,
+                    "preference": preference,
+                }
+            )
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def agreements(done: Result) -> dict[str | None, tuple[int, int]]:
+    """Return agreeing and compared items of each slice that a calibration prints as JSON."""
+    assert done.exit_code == 0, done.output
+    rows: list[dict[str, Any]] = json.loads(done.stdout)[0]["with_people"]["measures"]
+    return {
+        row["slice"]: (row["hits"], row["n"]) for row in rows if row["statistic"] == "agreement"
+    }
+
+
+def test_calibrate_splits_a_log_by_its_category(annotations: Path) -> None:
+    done = run("calibrate", annotations, "--slice", "category", "--no-save", "--format", "json")
+    assert agreements(done) == {
+        None: (20, 30),
+        "koala": (0, 10),
+        "self": (10, 10),
+        "vicuna": (10, 10),
+    }
+
+
+def test_measure_shows_the_same_slices(annotations: Path) -> None:
+    done = run("measure", annotations, "--slice", "category")
+    assert done.exit_code == 0, done.output
+    table = [line.split()[:3] for line in done.stdout.splitlines()]
+    for row in (["koala", "10", ".00"], ["self", "10", "1.00"], ["vicuna", "10", "1.00"]):
+        assert row in table
+    assert "koala" not in run("measure", annotations).stdout
+
+
+@pytest.mark.parametrize("name", ["category", "topic"])
+def test_a_mapped_column_is_a_slice(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "tickets.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["nr", "model", "person", "topic"])
+        for at in range(20):
+            topic = "bills" if at < 10 else "fares"
+            table.writerow([at, "yes", "yes" if at < 15 else "no", topic])
+    fields = {"item": "nr", "label": "model", "human_label": "person", "category": "topic"}
+    given = [word for column, path in fields.items() for word in ("--map", f"{column}={path}")]
+    done = run("calibrate", path, *given, "--slice", name, "--no-save", "--format", "json")
+    assert agreements(done) == {None: (15, 20), "bills": (10, 10), "fares": (5, 10)}
+    assert "bills" in run("measure", path, *given, "--slice", name).stdout
+
+
+@pytest.mark.parametrize("command", ["calibrate", "measure"])
+def test_a_log_has_no_other_slices(annotations: Path, command: str) -> None:
+    done = run(command, annotations, "--slice", "topic")
+    assert done.exit_code == 2
+    told = " ".join(done.stderr.split())
+    assert "--slice 'topic': votes and logs have the column category only" in told
+    assert "--map category=topic takes it from that field" in told
+
+
+def test_columns_of_a_table_are_none_of_a_log(annotations: Path) -> None:
+    done = run("calibrate", annotations, "--item", "instruction")
+    assert done.exit_code == 2
+    assert "annotations.json is read as a log" in " ".join(done.stderr.split())
+
+
+def without(rows: list[dict[str, Any]], field: str) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != field} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "said"),
+    [
+        (lambda rows: without(rows, "dataset"), (), "no row of annotations.json has a category"),
+        (
+            lambda rows: (
+                [row | {"dataset": row["instruction"]} for row in rows * 2]
+                + [rows[0] | {"instruction": str(at), "dataset": str(at)} for at in range(50)]
+            ),
+            (),
+            "has 80 different categories; at most 50",
+        ),
+        (lambda rows: rows[1::2], (), "does not have rows of both"),
+        (lambda rows: rows, ("--format", "json"), "Leave out --only and --format"),
+        (lambda rows: rows, ("--only", "validity"), "Leave out --only and --format"),
+    ],
+)
+def test_slices_that_cannot_be_shown_are_errors(
+    annotations: Path, change: Any, words: tuple[str, ...], said: str
+) -> None:
+    rows = change(json.loads(annotations.read_text(encoding="utf-8")))
+    annotations.write_text(json.dumps(rows), encoding="utf-8")
+    done = run("measure", annotations, "--slice", "category", *words)
+    assert done.exit_code == 2, done.output
+    assert said in " ".join(done.stderr.split())
