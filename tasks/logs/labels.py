@@ -40,9 +40,7 @@ def labels_in_log(
     if not labelled:
         raise ValueError(_why_not(path.name, log))
     field = (mapping or {}).get(CATEGORY)
-    categories = (
-        categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
-    )
+    categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
     return labelled, items_in_log(labelled, log.texts, categories)
 
 
