@@ -217,7 +217,7 @@ def kept_reader(request: pytest.FixtureRequest) -> Iterator[None]:
     reader, execute = KeptReader(), subprocess.Popen._execute_child  # type: ignore[attr-defined]
 
     def started(process: Any, words: Any, *more: Any) -> Any:
-        if not OPEN_NO_WAREHOUSE & {*words}:
+        if not (isinstance(words, list) and OPEN_NO_WAREHOUSE & {*words}):
             reader.keeps = False
             reader.release()
         return execute(process, words, *more)
