@@ -234,7 +234,11 @@ class VoteLog(
         "repeat",
     ),
 ):
-    """One row per ballot of a study with its vote: all that the statistics read."""
+    """One row per ballot of a study with its vote: all that the statistics of pairs read.
+
+    Of single answers they read ``ratings``, where a study of these alone has all its rows. Both
+    hold the wave measured last; ``votes`` holds all.
+    """
 
     sample: str = name("a question with its anchor and target")
     cluster: str = name("unit of independence: the question")

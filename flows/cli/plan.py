@@ -156,7 +156,8 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
             "Where no number is given, more questions do not decide, or it would be more than "
             f"{MOST_TIMES} times those asked. "
             "`mart.recommendations` has the same numbers of questions. "
-            f"`voirdire calibrate {study.name}` says how many labels of people agreement needs. "
+            f"`voirdire calibrate {study.name}` says how many labels of people would estimate the "
+            "agreement with them, whatever its gate concludes. "
             "The tables below show which shift a new study of this design detects."
         )
 

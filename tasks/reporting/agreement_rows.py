@@ -246,7 +246,7 @@ def _size(found: dict[str, Row]) -> int:
     return max(int(found[name]["n"]) for name in ("agreement", "spearman") if name in found)
 
 
-QUESTIONS = "`voirdire plan` counts the questions that other gates need"
+QUESTIONS = "`voirdire plan` counts the questions that would decide the gates of an audit"
 
 
 def _labels(whole: dict[str, Row]) -> str:
