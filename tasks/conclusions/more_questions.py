@@ -88,7 +88,8 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     first = decided.argmax(axis=1)[:, None]
     more = np.take_along_axis(totals - asked, first, axis=1)
     # Of further questions about the same share will count. People may label those asked already.
-    share = np.where(flag["labelled"], 1.0, np.minimum(asked / _column(gates, "questions"), 1.0))
+    every = np.where(flag["labelled"], asked, np.maximum(_column(gates, "questions"), asked))
+    share = np.divide(asked, every, out=np.ones_like(asked), where=asked > 0)
     spare = normal_quantile(POWER) * np.sqrt(more * (1 - share))
     more = np.ceil((more + spare) / share)[:, 0]
     known = decided.any(axis=1) & ~stays[:, 0]
