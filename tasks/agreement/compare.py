@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.corrected_means import corrected_means
+from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS
 from tasks.agreement.measures import (
     MOST_GRADES,
     Cell,
@@ -67,6 +69,8 @@ class Options(NamedTuple):
     """Grades from this one on pass; null if grades stay grades."""
 
 
+LABEL_WORDS = {PASS: HAS, FAIL: LACKS}
+
 UNREADABLE = pl.DataFrame(schema=dict.fromkeys((*CELL[:5], "item", "label"), pl.String))
 
 
@@ -123,6 +127,8 @@ def compare(
                 )
                 unreadable.append(rows.filter(status="invalid").select(*CELL[:5], "item", "label"))
                 tables = _on_one_scale(paired, rows.filter(status="used"))
+                if paired.of_label:
+                    tables = tables.with_columns(cs.ends_with("_word").replace(LABEL_WORDS))
                 if tables["human_word"].n_unique() <= MOST_GRADES:
                     confusion.append(_confusion(tables))
                 disagreements.append(_disagreements(tables, grades=paired.kind == "grade"))

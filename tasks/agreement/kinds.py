@@ -12,6 +12,8 @@ from tasks.calibration.label_values import as_word, nearest_whole, read_labels
 Kind = Literal["pass_fail", "grade", "name"]
 
 PASS, FAIL = "pass", "fail"
+HAS, LACKS = "has the label", "lacks the label"
+"""What is said of an item where the verdict is whether it has a label."""
 WORDS = {word: PASS if passes else FAIL for word, passes in PASS_WORDS.items()}
 
 

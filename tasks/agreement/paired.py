@@ -25,6 +25,8 @@ class Paired(NamedTuple):
     """One row per person and item with other people: ``agrees``, or ``error`` of grades."""
     scale: tuple[float, float] | None
     """Lowest and highest value: declared, or given by anybody."""
+    of_label: bool = False
+    """Whether a pass means that an item has the label, the last part of ``criterion``."""
 
 
 def pair_labels(
@@ -53,7 +55,8 @@ def pair_labels(
         if 0 < len(names) <= MOST_NAMES:
             for name, (h, j) in names.items():
                 part = ": ".join(filter(None, (criterion, name)))
-                yield _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
+                found = _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
+                yield found._replace(of_label=True)
         else:
             reading = reading_of(humans["label"], positive, scale, threshold)
             reading = reading._replace(whole=criterion in labelled.whole)

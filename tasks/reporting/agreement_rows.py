@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.agreement.compare import MOST_LISTED, Comparison
+from tasks.agreement.kinds import HAS, LACKS
 from tasks.calibration.label_values import NUMBER
 from tasks.counting.annotations import HUMANS
 from tasks.kit.defaults import calibration_limits
@@ -51,6 +52,11 @@ MOST_IN_REPORT = 50
 MOST_UNREADABLE = 3
 """Most unreadable labels that are named."""
 AGAINST = ("the majority of people", "the mean grade of people")
+VERDICT_NOTES = {"tpr": "that people pass", "tnr": "that people fail"}
+LABEL_NOTES = {
+    "tpr": "to which people give the label",
+    "tnr": "to which people do not give the label",
+}
 LONGEST_TEXT = 2000
 WHOLE = ("dataset", "judge", "prompt", "wave", "criterion")
 
@@ -129,7 +135,10 @@ def judge_views(comparison: Comparison) -> list[JudgeView]:
         own = pl.all_horizontal(pl.col(n).eq_missing(pl.lit(v, pl.String)) for n, v in cell.items())
         same = pl.col("criterion").eq_missing(pl.lit(cell["criterion"], pl.String))
         yardstick = people.filter(same, pl.col("dataset") == cell["dataset"]).to_dicts()
-        title = ", ".join(str(cell[name]) for name in shown if cell[name])
+        # Labels under several prompts are those of a dataset each, which has the prompt's name.
+        named = str(cell["dataset"]).endswith(f": {cell['prompt']}") and "dataset" in shown
+        parts = [name for name in shown if cell[name] and not (named and name == "prompt")]
+        title = ", ".join(str(cell[name]) for name in parts)
         of_judge = Comparison(rows, *(frame.filter(own) for frame in comparison[1:4]))  # type: ignore[arg-type]
         views.append(_view(clip(clean(title), 80), of_judge, yardstick, alone=alone))
     return views
@@ -140,9 +149,10 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
     rows, differing = found.measures, found.disagreements
     whole = {row["statistic"]: row for row in rows.filter(pl.col("slice").is_null()).to_dicts()}
     first = next(iter(whole.values()))
+    of_label = found.confusion["human_label"].is_in([HAS, LACKS]).any()
     listed = {**whole, **{row["statistic"]: row for row in people}}
     measures = [
-        _measure(name, listed[name], whole, alone=alone)
+        _measure(name, listed[name], whole, alone=alone, of_label=of_label)
         for name in NAMES
         if name in listed and not (first["kind"] == "grade" and name == "kappa")
     ]
@@ -196,22 +206,24 @@ def columns_of(kind: str) -> list[str]:
     return [NAMES[name] for name in COMPACT[kind]]
 
 
-def _measure(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> Measure:
+def _measure(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) -> Measure:
     ends = interval(row["low"], row["high"]) if row["low"] is not None else ""
     estimate = number(row["estimate"])
-    notes = [_note(name, row, whole, alone=alone), row["reason"] or ""]
+    notes = [_note(name, row, whole, alone=alone, of_label=of_label), row["reason"] or ""]
     return Measure(NAMES[name], estimate, ends, "; ".join(note for note in notes if note))
 
 
-def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool) -> str:
+def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) -> str:
     """Explain a number by what it is to be compared with."""
     if name == "agreement" and "agreement_by_chance" in whole and row["n"]:
         chance, most = (whole[n]["estimate"] for n in ("agreement_by_chance", "majority_share"))
         return f"by chance {number(chance)}, most frequent label {number(most)}"
     if name in {"tpr", "tnr"}:
-        return f"of {count(row['n'], 'item')} that people {'pass' if name == 'tpr' else 'fail'}"
+        words = LABEL_NOTES if of_label else VERDICT_NOTES
+        return f"of {count(row['n'], 'item')} {words[name]}"
     if name == "bias" and row["estimate"] is not None:
-        what = "pass rate" if row["kind"] == "pass_fail" else "mean grade"
+        rate = "share with the label" if of_label else "pass rate"
+        what = rate if row["kind"] == "pass_fail" else "mean grade"
         judge, people = (number(whole[n]["estimate"]) for n in ("judge_mean", "human_mean"))
         finding = f"; {row['finding']}" if row["finding"] else ""
         adjusted = "" if alone else "adjusted "

@@ -79,7 +79,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
 
     # The study's own name finds them, with what the judge replied.
     differing = voirdire("show", "helpdesk", "--disagree", "--most", "2").stdout
-    assert re.search(r": people (pass|fail), judge (pass|fail)$", differing, re.MULTILINE)
+    assert re.search(r": people: (pass|fail), judge: (pass|fail)$", differing, re.MULTILINE)
     assert re.search(r"control: (pass|fail): ", differing)
     disagreeing = voirdire("sql", "--ask", "who_disagrees_with_people")
     assert "all studies" in disagreeing.stderr

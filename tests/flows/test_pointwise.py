@@ -203,4 +203,9 @@ def test_people_who_grade_on_another_scale(voirdire: Voirdire, tmp_path: Path) -
     reason = "no answer has a readable rating and a grade of people on the same scale"
     assert re.search(rf"^bias +not known +{reason}$", done.stdout, re.MULTILINE)
     assert re.search(r"^Spearman +-?\.\d+ ", done.stdout, re.MULTILINE)
-    assert "against people: 10 items compared" in done.stdout
+    assert "offline/random against people: 10 items compared" in done.stdout
+    both = (*asked, "--prompt", "single_v1")
+    assert voirdire("audit", *both, *judge).returncode == 0
+    named = voirdire("calibrate", "mine", COLUMNS="200").stdout
+    assert re.search(r"^mine: grade@\w+, offline/random against people: 10 ", named, re.MULTILINE)
+    assert "mine: single_v1, offline/random against people: 10 " in named

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from flows.cli.printing.terminal import say
 from tasks.kit.home import VARIABLE, home
+from tasks.reporting.wording import count
 
 EXAMPLES = Path(__file__).parent
 
@@ -32,7 +33,14 @@ def write_examples() -> None:
                 f"{copy} cannot be written: {error.strerror or error}. Set {VARIABLE} to a folder "
                 "that you may write."
             ) from error
-    say("\n".join([f"{folder}: {len(written)} files written.", *(f"  {name}" for name in written)]))
+    say(
+        "\n".join(
+            [
+                f"{folder}: {count(len(written), 'file')} written.",
+                *(f"  {name}" for name in written),
+            ]
+        )
+    )
     if kept := len(names) - len(written):
-        say(f"{kept} files were there and are unchanged.")
+        say(f"{count(kept, 'file')} already there, unchanged.")
     say("Next: voirdire list studies, then voirdire audit example (offline, within a minute).")

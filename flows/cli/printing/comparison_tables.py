@@ -132,7 +132,7 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
     rows = [
         (
             each.item,
-            f"people {plain(each.human)}, judge {each.judge}",
+            f"people: {plain(each.human)}, judge: {each.judge}",
             "\n".join(
                 f"{name}: {shorten(clean(text), LONGEST_TEXT)}"
                 for name, text in each.texts[:SHOWN_TEXTS]

@@ -132,7 +132,7 @@ def _sham(row: Mapping[str, Any], replies: pl.DataFrame) -> dict[str, list[str]]
 def _about(what: str, row: Mapping[str, Any]) -> str:
     several = f", {row['criterion']}" if row.get("criterion") else ""
     if what == "disagree":
-        return f"{row['item']}{several}: people {row['human_label']}, judge {row['judge_label']}"
+        return f"{row['item']}{several}: people: {row['human_label']}, judge: {row['judge_label']}"
     if what == "invalid":
         return f"{row['perturbation'] or row['arm']}: {row['choice']}"
     changed = f"{row['control'] or 'no verdict'} -> {row['experimental'] or 'no verdict'}"

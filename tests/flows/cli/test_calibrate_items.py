@@ -37,7 +37,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 def test_texts_and_slices_of_the_items(call: Call) -> None:
     done = call("--items", "items.csv", "--item", "key", "--slice", "topic")
     assert done.exit_code == 0, done.output
-    listed = r"^t00 +people 1 \(mean of 2\), judge 3 +text: Text of t00"
+    listed = r"^t00 +people: 1 \(mean of 2\), judge: 3 +text: Text of t00"
     assert re.search(listed, done.stdout, re.MULTILINE)
     assert re.search(r"^a +20 ", done.stdout, re.MULTILINE)
     assert re.search(r"^b +20 ", done.stdout, re.MULTILINE)

@@ -84,7 +84,7 @@ def test_init_keeps_what_is_there(voirdire: Voirdire, tmp_path: Path) -> None:
     mine.write_text("about = 'mine'")
     made = voirdire("init")
     assert made.returncode == 0
-    assert "1 files were there and are unchanged." in made.stdout
+    assert "1 file already there, unchanged." in made.stdout
     assert mine.read_text() == "about = 'mine'"
 
 

@@ -100,7 +100,7 @@ def test_each_flip_names_its_wave_and_another_wave_can_be_chosen(
 
 def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> None:
     shown = run("mine", "--disagree", "--most", "1").stdout
-    assert "i1: people pass, judge fail" in shown
+    assert "i1: people: pass, judge: fail" in shown
     assert "1 of 2, the worst first" in shown
     assert "random" not in shown
     assert "[bold]So[/bold]." in shown

@@ -12,6 +12,7 @@ import pytest
 from tasks.agreement.compare import ADJUSTMENT, Comparison, Options, compare
 from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
+from tasks.reporting.agreement_rows import judge_views
 
 REFERENCE = Path(__file__).parents[3].parent / "shared" / "reference-data"
 Labels = dict[str, Sequence[Any]]
@@ -407,3 +408,17 @@ def test_some_grades_of_people_off_the_scale_are_left_out() -> None:
     assert measures["mean_error"]["reason"] == (
         "without 1 of 6 items, whose grade of people is not on the scale of the judge"
     )
+
+
+def test_an_item_has_a_label_or_lacks_it() -> None:
+    people, judge = [["rude"], [], ["rude"]], [[], [], ["rude"]]
+    found = run({"ann": people}, {"j": judge})
+    assert table(found)["tpr"]["estimate"] == 0.5
+    [missed] = found.disagreements.to_dicts()
+    assert (missed["human_label"], missed["judge_label"]) == ("has the label", "lacks the label")
+    assert {*found.confusion["human_label"]} == {"has the label", "lacks the label"}
+    [view] = judge_views(found)
+    notes = {each.name: each.note for each in view.measures}
+    assert notes["TPR"].startswith("of 2 items to which people give the label")
+    assert notes["TNR"].startswith("of 1 item to which people do not give the label")
+    assert notes["bias"].startswith("judge minus people: share with the label .33 and .67")
