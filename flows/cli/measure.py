@@ -169,7 +169,8 @@ def _show_all(
             return
     persons = _persons(log, other)
     listed, folded = _without_many_people(concluded.estimates, persons)
-    show_summary(console, f"{file}, mode {mode}", concluded._replace(estimates=listed), bias)
+    shown = concluded._replace(estimates=listed)
+    show_summary(console, f"{file}, mode {mode}", shown, bias, len(persons))
     if folded:
         print_line(console, folded)
     if line := _lacking(log, other):

@@ -63,8 +63,10 @@ def _check(source: Source, mapping: dict[str, str]) -> None:
             source.problems.add("", what, "Correct the name.")
         elif path.split(".")[0] not in source.columns:
             shown = ", ".join(sorted(source.columns))
-            what = f"has no field {path!r:.60} to map; it has {shown:.400}"
-            source.problems.add("", what, "Correct the path.")
+            found = f"it has {shown:.400}" if shown else "its first row is empty or not an object"
+            what = f"has no field {path!r:.60} to map; {found}"
+            todo = "Correct the path." if shown else "Write each row as an object with its fields."
+            source.problems.add("", what, todo)
     votes = {"choice", "shown_first"} & {*mapping}
     if "item" not in mapping:
         source.problems.add("", "--map must name the column item", "Add --map item=PATH.")

@@ -81,6 +81,11 @@ WAYS = {
 }
 """What a judge may not be measured on -> how to measure it."""
 
+OF_A_FILE = (
+    "Agreement as a gate needs labels of two people or more",
+    "; agreement with the one person of this file is shown separately",
+)
+"""The same about a file of votes or ratings, and what is added if it has one person."""
 BOOTH = " (`voirdire booth {0}`). `voirdire calibrate {0}` compares judges with any of them"
 
 
@@ -143,16 +148,19 @@ def without_judges(judges: Iterable[str], persons: Collection[str]) -> str:
     return f"No judge is recommended: {ONLY_PEOPLE}" if only else ""
 
 
-def not_measured(recommendations: pl.DataFrame, study: str = "") -> str:
+def not_measured(recommendations: pl.DataFrame, study: str = "", people: int | None = None) -> str:
     """Say what was not measured for any judge; empty if that differs between judges.
 
     With the name of the study it says by which commands people's labels are collected and compared.
+    ``people`` is the number of people in a file of votes or ratings, which has no study.
     """
     texts = recommendations["not_measured"].unique()
     if len(texts) != 1 or not texts[0]:
         return ""
     booth = BOOTH.format(study) if study else ""
-    ways = [way.format(booth=booth) for what, way in WAYS.items() if what in texts[0]]
+    of_file = "".join(OF_A_FILE if people == 1 else OF_A_FILE[:1])
+    known = WAYS if people is None else WAYS | {ABSENT["agreement"]: of_file}
+    ways = [way.format(booth=booth) for what, way in known.items() if what in texts[0]]
     return f"Gates not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
 
 

@@ -161,7 +161,7 @@ def test_the_report_stands_without_any_nullable_column(
     console = _console()
     concluded = conclusions_of(**changed)
     show_gates(console, concluded.gates)
-    show_summary(console, "votes", concluded, results.bias)
+    show_summary(console, "votes", concluded, results.bias, 0)
     for rows in changed.values():
         assert csv_text(rows).count("\n") > rows.height
 

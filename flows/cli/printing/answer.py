@@ -30,8 +30,12 @@ def show_advice(
     study: str = "",
     *,
     detects_at: float = DETECTS_AT,
+    people: int | None = None,
 ) -> None:
-    """Print whether to use each judge, and the policy; ``study`` is that of a warehouse."""
+    """Print whether to use each judge, and the policy.
+
+    ``study`` is that of a warehouse, ``people`` the number of people in a file.
+    """
     lines = advice(recommended, wave)
     if not lines:
         return
@@ -43,7 +47,7 @@ def show_advice(
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
     rule = policy(thresholds, recommended, detects_at)
-    for sentence in (not_measured(recommended, study), rule):
+    for sentence in (not_measured(recommended, study, people), rule):
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")

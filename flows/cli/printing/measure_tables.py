@@ -62,10 +62,12 @@ TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
 
-def show_summary(console: Console, title: str, concluded: Conclusions, bias: pl.DataFrame) -> None:
+def show_summary(
+    console: Console, title: str, concluded: Conclusions, bias: pl.DataFrame, people: int
+) -> None:
     """Print recommendations, effects (without perturbations: judges), drift and other numbers."""
     effects, estimates = bias.to_dicts(), concluded.estimates
-    show_advice(console, concluded.recommendations, "", DEFAULTS)
+    show_advice(console, concluded.recommendations, "", DEFAULTS, people=people)
     attacked = any(row["perturbation"] is not None for row in effects)
     if attacked:
         console.print(result_table(effects, title, console))

@@ -7,7 +7,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from flows.cli.main import main
 from tasks.logs.ratings import annotations_of, tallies_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.recognised import counts_of, limits_of
@@ -230,3 +232,14 @@ def test_a_gzip_bomb_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert path.stat().st_size < 20_000
     with pytest.raises(ValueError, match="unpacks to more than 1000000 bytes, the maximum"):
         read_log(path)
+
+
+@pytest.mark.parametrize("text", ["[[1, 2]]", "[{}]", '[[{"id": 1}]]'])
+def test_rows_without_fields_are_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(main, ["measure", str(path), "--map", "item=id", "--map", "label=id"])
+    assert done.exit_code == 2
+    told = " ".join(done.stderr.split())
+    assert "has no field 'id' to map; its first row is empty or not an object" in told
+    assert "Write each row as an object with its fields" in told

@@ -1,4 +1,4 @@
-"""Agreement of judges with people by category, from logs of other tools."""
+"""Agreement of judges with people in logs of other tools: by category, and with one person."""
 
 import csv
 import json
@@ -130,3 +130,17 @@ def test_slices_that_cannot_be_shown_are_errors(
     done = run("measure", annotations, "--slice", "category", *words)
     assert done.exit_code == 2, done.output
     assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("people", [0, 1])
+def test_the_gate_of_agreement_needs_two_people(annotations: Path, people: int) -> None:
+    if not people:
+        rows = json.loads(annotations.read_text(encoding="utf-8"))
+        annotations.write_text(json.dumps(rows[1::2]), encoding="utf-8")
+    done = run("measure", annotations)
+    told = " ".join(done.stdout.split())
+    needs = "Agreement as a gate needs labels of two people or more"
+    one = f"{needs}; agreement with the one person of this file is shown separately."
+    assert (one if people else f"{needs}.") in told
+    assert "human_label" not in told
+    assert ("gpt4 against" in told) == bool(people)
