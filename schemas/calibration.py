@@ -154,6 +154,8 @@ class Ratings(
     correct: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
     anchor_author: str = author("anchor")
     target_author: str = author("target")
+    anchor_length: int = size("length of the anchor: characters, or tokens in battles of the arena")
+    target_length: int = size("length of the target: characters, or tokens in battles of the arena")
     anchor_header: int = size("headings of the anchor")
     target_header: int = size("headings of the target")
     anchor_list: int = size("list items of the anchor")

@@ -71,6 +71,7 @@ class Source:
         raw: Mapping[str, str] | None = None,
         digests: Mapping[str, str] | None = None,
         present: Mapping[str, str] | None = None,
+        lengths: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """Return fields of all rows, each as text.
 
@@ -84,13 +85,16 @@ class Source:
             The same for long texts, of which the MD5 digest is returned.
         present
             The same for values of which only whether they are there is returned.
+        lengths
+            The same for texts of which the number of characters is returned.
 
         Raises
         ------
         ValueError
             If the file is damaged or exceeds a limit.
         """
-        asked = {TEXT: {**(text or {}), **(digests or {})}, RAW: raw or {}, TYPE: present or {}}
+        texts = {**(text or {}), **(digests or {}), **(lengths or {})}
+        asked = {TEXT: texts, RAW: raw or {}, TYPE: present or {}}
         named = [(n, path, kind) for kind, paths in asked.items() for n, path in paths.items()]
         tops = {path.split(".")[0] for _, path, _ in named}
         parsed = {path.split(".")[0] for _, path, kind in named if kind == RAW or "." in path}
@@ -99,6 +103,7 @@ class Source:
         inner: dict[tuple[str, str], list[str]] = {}
         found = {n: self._field(path, kind, tops, parsed, inner) for n, path, kind in named}
         found |= {name: f"md5({found[name]})" for name in digests or {}}
+        found |= {name: f"length({found[name]})" for name in lengths or {}}
         shown = [f"{field} as {quoted(name)}" for name, field in found.items()]
         rows = self._rows(tops, parsed)
         if inner:

@@ -14,6 +14,7 @@ NAMES = {
 }
 HUMAN = pl.col("judge").str.starts_with("human")
 TEXTS = {"question": "instruction", "anchor": "output_1", "target": "output_2"}
+LENGTHS = {"anchor_length": "output_1", "target_length": "output_2"}
 
 
 @log_format(
@@ -28,12 +29,12 @@ def alpaca_eval(source: Source) -> Parts:
     win of ``generator_2``. Preferences outside 1 to 2 are invalid.
     """
     found = source.fields(
-        NAMES, {"preference": "preference"}, {"question": "instruction"}
+        NAMES, {"preference": "preference"}, {"question": "instruction"}, lengths=LENGTHS
     ).with_columns(number=as_number("preference"))
     read = pl.col("number").is_between(1, 2)
     score = pl.when(read).then(pl.col("number") - 1)
     ratings = found.select(
-        pl.col("judge", "anchor_author", "target_author", "category"),
+        pl.col("judge", "anchor_author", "target_author", "category", *LENGTHS),
         human=HUMAN,
         kind=pl.lit("verdict"),
         item=pair_item("question"),

@@ -8,6 +8,7 @@ from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format
 
 VISITORS = "arena visitors"
+SIZES = ("length", *FORMATS)
 TIES = ("tie", "both_bad", "tie (bothbad)")
 
 
@@ -20,11 +21,11 @@ def arena_battles(source: Source) -> Parts:
     """One human vote a row; the visitors count as one annotator, as nobody votes twice on a battle.
 
     ``both_bad`` is a tie. Counts of headings, list items and bold words come from
-    ``conv_metadata``.
+    ``conv_metadata``, and so do lengths, in tokens of all answers of a model.
     """
     sizes = {
         f"{kind}_{side}": f"conv_metadata.{kind}_count_{side}" for kind in FORMATS for side in "ab"
-    }
+    } | {f"length_{side}": f"conv_metadata.sum_assistant_{side}_tokens" for side in "ab"}
     names = {n: n for n in ("model_a", "model_b", "winner", "language")}
     ids = {"id": "id", "question_id": "question_id", "category": "category_tag.category"}
     found = source.fields({**names, **ids}, sizes)
@@ -39,12 +40,12 @@ def arena_battles(source: Source) -> Parts:
         .then(f"{kind}_b")
         .otherwise(f"{kind}_a")
         .alias(f"{side}_{kind}")
-        for kind in FORMATS
+        for kind in SIZES
         for side in ("anchor", "target")
     ).with_columns(label=winner_side("winner", "model_a", ("model_a", "model_b"), TIES))
     ratings = paired.select(
         pl.col("id", "item", "label", "anchor_author", "target_author"),
-        pl.col(f"{side}_{kind}" for kind in FORMATS for side in ("anchor", "target")),
+        pl.col(f"{side}_{kind}" for kind in SIZES for side in ("anchor", "target")),
         judge=pl.lit(VISITORS),
         human=pl.lit(value=True),
         kind=pl.lit("verdict"),

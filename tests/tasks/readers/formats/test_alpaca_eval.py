@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from flows.cli.main import main
 from tasks.logs.ratings import contests_of
 from tasks.logs.reading import read_log
 from tasks.readers import formats
@@ -55,6 +58,60 @@ def test_texts_are_those_that_people_compared(read: Any, monkeypatch: pytest.Mon
     assert json.loads(texts) == {"question": "A?", "anchor": "Red.", "target": "Blue."}
     monkeypatch.setattr(formats, "MOST_WITH_TEXTS", 2)
     assert read(rows).texts.is_empty()
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv", "parquet"])
+def test_lengths_are_characters_of_the_outputs(tmp_path: Path, suffix: str) -> None:
+    texts = [("Rød.", "A longer text."), ("", "\N{SNOWMAN}\N{GRINNING FACE}"), (None, "x")]
+    rows = [
+        {
+            "instruction": str(at),
+            "output_1": one,
+            "output_2": two,
+            "generator_1": "base",
+            "generator_2": "mine",
+            "annotator": "gpt",
+            "preference": 1.5,
+        }
+        for at, (one, two) in enumerate(texts)
+    ]
+    path = tmp_path / f"annotations.{suffix}"
+    table = pl.DataFrame(rows)
+    write = {"json": table.write_json, "csv": table.write_csv, "parquet": table.write_parquet}
+    write[suffix](path)
+    log = read_log(path)
+    assert log is not None
+    found = log.ratings.sort("target_length").select("anchor_length", "target_length").rows()
+    # An empty cell of CSV is unknown.
+    assert found == [(None, 1), (None if suffix == "csv" else 0, 2), (4, 14)]
+
+
+def test_length_controlled_win_rates_need_no_other_columns(tmp_path: Path) -> None:
+    """The longer output wins 12 of 16 contests, so at equal lengths the models are alike."""
+    rows = [
+        {
+            "instruction": f"Question {at}?",
+            "output_1": "x" * (200 if at % 2 else 100),
+            "output_2": "x" * (100 if at % 2 else 200),
+            "generator_1": "base",
+            "generator_2": "mine",
+            "annotator": "gpt",
+            "preference": 1 + (at % 2 == at % 8 // 6),
+        }
+        for at in range(16)
+    ]
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    done = CliRunner().invoke(
+        main, ["measure", str(path), "--only", "length_controlled", "--format", "json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = {
+        row["subgroup"]: row["estimate"]
+        for row in json.loads(done.stdout)
+        if row["statistic"] == "length_controlled"
+    }
+    assert found["mine"] == pytest.approx(0.5, abs=1e-6)
 
 
 def test_an_array_is_read_like_lines(tmp_path: Path) -> None:

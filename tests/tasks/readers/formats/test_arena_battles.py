@@ -16,6 +16,8 @@ def test_sizes_follow_the_models(tmp_path: Path, rated: Any) -> None:
         "header_count_b": {"h1": 0, "h2": 0},
         "list_count_b": {"ordered": 1, "unordered": 0},
         "bold_count_b": {"**": 0},
+        "sum_assistant_a_tokens": 300,
+        "sum_assistant_b_tokens": 40,
     }
     battles = pl.DataFrame(
         {
@@ -37,4 +39,6 @@ def test_sizes_follow_the_models(tmp_path: Path, rated: Any) -> None:
         ("y", "tie", "alpha", 3, 0, 1, 5),
         ("z", None, "alpha", 3, 0, 1, 5),
     ]
+    lengths = rated(log, "item", "anchor_length", "target_length")
+    assert lengths == [("x", 40, 300), ("y", 300, 40), ("z", 300, 40)]
     assert log.ratings["human"].all()
