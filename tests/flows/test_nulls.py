@@ -138,7 +138,7 @@ def test_a_row_of_drift_may_lack_its_count_of_dropped_samples(results: SimpleNam
     known = results.numbers.filter(pl.col("statistic") == "verdict_drift")
     assert known["dropped"].null_count() == 0 < known.height
     drifts = known.with_columns(dropped=pl.lit(None, pl.Int64))
-    assert "not known" in [text.text for row in all_rows(drifts) for text in row.texts]
+    assert "not known" in [text.text for row in all_rows(drifts).rows for text in row.texts]
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def _without(rows: pl.DataFrame, model: type[Frame], column: str | None) -> Any:
 @given(data=st.data())
 def test_any_number_of_a_mart_may_be_null(results: SimpleNamespace, data: st.DataObject) -> None:
     numbers, bias = (_pierced(data, frame) for frame in (results.numbers, results.bias))
-    assert len(all_rows(numbers)) == numbers.height
-    assert "None" not in [text.text for row in all_rows(numbers) for text in row.texts]
+    assert len(all_rows(numbers).rows) == numbers.height
+    assert "None" not in [text.text for row in all_rows(numbers).rows for text in row.texts]
     for frame in (numbers, bias):
         assert csv_text(frame).count("\n") > frame.height
         print_rows(_console(), frame.columns, frame.rows())

@@ -91,7 +91,8 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
         or own in listed.output
     )
     explained = CliRunner().invoke(main, ["list", own])
-    assert "Measure how often a pair has more first picks than others." in explained.output
+    said = " ".join(explained.output.split())
+    assert "Measure how often a pair has more first picks than others." in said
     assert f"{own}: family position, unit share, null 0.5, floor: random judge" in explained.output
 
 
