@@ -133,7 +133,7 @@ def test_letters_agree_with_contrasts_and_examples_show_one_repeat(
     drawn = json.loads(voirdire("show", "quick", *words).stdout)
     assert len({row["sample"] for row in drawn}) == 3
     page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
-    shown = re.findall(r"<h3>(.*?)</section>", page, re.DOTALL)
+    shown = re.findall(r'<h3 class="verbatim"[^>]*>(.*?)</section>', page, re.DOTALL)
     assert shown
     for example in shown:
         assert re.search(r"<strong>repeat [12]: (pass|fail) → ", example)
