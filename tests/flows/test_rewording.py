@@ -52,7 +52,7 @@ system = "Assess the answer. Conclude with a grade from 0 to 100 in double squar
 
 
 def test_a_planted_effect_of_the_wording_is_found_and_none_where_there_is_none(
-    voirdire: Voirdire, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     home = tmp_path / "voirdire"
     for name, text in (("providers/planted", JUDGES_TOML), ("prompts/percent", PROMPT_TOML)):
@@ -65,7 +65,6 @@ def test_a_planted_effect_of_the_wording_is_found_and_none_where_there_is_none(
     ]
     data = tmp_path / "mine.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    monkeypatch.setenv("VOIRDIRE_HOME", str(home))
     done = voirdire(
         "audit",
         *("--dataset", str(data), "--perturbation", "fake_reference", "--sham", "none"),
