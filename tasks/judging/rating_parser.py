@@ -202,8 +202,9 @@ class Grading(BaseModel):
             raise ValueError(f"map: {', '.join(wrong)} is not {self._allowed()}")
         if len({*map(folded, self.form.map)}) < len(self.form.map):
             raise ValueError("two texts differ only in case or white space. Keep one of them")
-        if self.form.map and (without := {*self.labels} - {*self.form.map.values()}):
-            raise ValueError(f"map: no text means the label {min(without)!r}. Add one")
+        verdicts = {"pass", "fail"} if self.kind == "binary" else {*self.labels}
+        if self.form.map and (without := verdicts - {*self.form.map.values()}):
+            raise ValueError(f"map: no text means {min(without)!r}. Add one")
         if isinstance(self.form, RatingPattern):
             require_pattern(self.form.pattern)
             for values in self._examples():

@@ -26,9 +26,8 @@ def arena_battles(source: Source) -> Parts:
     sizes = {
         f"{kind}_{side}": f"conv_metadata.{kind}_count_{side}" for kind in FORMATS for side in "ab"
     } | {f"length_{side}": f"conv_metadata.sum_assistant_{side}_tokens" for side in "ab"}
-    names = {n: n for n in ("model_a", "model_b", "winner", "language")}
-    ids = {"id": "id", "question_id": "question_id", "category": "category_tag.category"}
-    found = source.fields({**names, **ids}, sizes)
+    names = {name: name for name in ("id", "question_id", "model_a", "model_b", "winner")}
+    found = source.fields(names, sizes)
     counted = found.with_row_index("row").with_columns(
         *sorted_pair("model_a", "model_b"),
         *(_total(name).alias(name) for name in sizes),

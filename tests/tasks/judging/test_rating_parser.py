@@ -315,11 +315,17 @@ def test_a_reading_that_cannot_work_is_refused(
         TEN.model_copy(update={"form": form}).check_reading()
 
 
+@pytest.mark.parametrize(("verdict", "missing"), [("pass", "fail"), ("fail", "pass")])
+def test_a_map_of_pass_and_fail_has_a_text_for_both(verdict: str, missing: str) -> None:
+    with pytest.raises(ValueError, match=f"map: no text means '{missing}'. Add one"):
+        Grading(kind="binary", form=RatingPointer(pointer="/a", map={"x": verdict})).check_reading()
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [
         (RatingPointer(pointer="/a", map={"R": "bad"}), "'bad' is not one of the labels, or none"),
-        (RatingPointer(pointer="/a", map={"R": "rude"}), "no text means the label 'Wrong'"),
+        (RatingPointer(pointer="/a", map={"R": "rude"}), "no text means 'Wrong'"),
         (
             RatingPattern(pattern="Fault: ([RW3])", example="Fault: {verdict}", map=MAP),
             "does not read clean in the example",
