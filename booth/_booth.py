@@ -273,10 +273,7 @@ def _digest(text: str) -> str:
 def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Iterator[Booth]:
     """Open a study's booth with an exclusive lock; save ``changes`` of its options.
 
-    Raises
-    ------
-    ValueError
-        If voters would see no ballot, or less than one sample: then nothing is saved.
+    Raise ValueError if voters would see no ballot, or less than one sample: then nothing is saved.
     """
     parameters = parameters_of(warehouse, study)
     with open_ledger(warehouse.path, study) as ledger:

@@ -47,10 +47,7 @@ SHOWN = 3
 def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
     """Write the ballots of a voter that have no choice yet, in the voter's order.
 
-    Raises
-    ------
-    ValueError
-        If there is none: no file is written.
+    Raise ValueError if there is none: no file is written.
     """
     suffix = _form(path)
     rows = [
@@ -83,11 +80,8 @@ def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
 def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
     """Save the choices in a file as votes, all of them or none.
 
-    Raises
-    ------
-    ValueError
-        If a row is not a ballot of the voter, its texts differ from the ballot's, its choice cannot
-        be read, or it contradicts a saved vote.
+    Raise ValueError if a row is not a ballot of the voter, its texts differ from the ballot's, its
+    choice cannot be read, or it contradicts a saved vote.
     """
     read = _rows(path)
     filled = [row for row in read if str(row.fields.get("choice") or "").strip()]

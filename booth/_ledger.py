@@ -34,10 +34,7 @@ class Ledger:
     def write(self, line: dict[str, Any]) -> None:
         """Append a line; it is on the disk when this returns.
 
-        Raises
-        ------
-        OSError
-            If the line could not be written: then the event did not happen.
+        Raise OSError if the line could not be written: then the event did not happen.
         """
         try:
             if self._journal is None:
@@ -66,10 +63,7 @@ class Ledger:
 def open_ledger(warehouse: Path, study: str) -> Iterator[Ledger]:
     """Open the ledger of a study beside its warehouse, with an exclusive lock.
 
-    Raises
-    ------
-    ValueError
-        If another booth of the study is open.
+    Raise ValueError if another booth of the study is open.
     """
     folder = warehouse.with_name(f"{warehouse.name}.booth")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

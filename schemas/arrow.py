@@ -40,10 +40,7 @@ def fetch(
 ) -> pl.DataFrame:
     """Run one statement and return its rows; a frame without columns if it returns none.
 
-    Raises
-    ------
-    ValueError
-        If two columns have the same name, which a frame cannot have.
+    Raise ValueError if two columns have the same name, which a frame cannot have.
     """
     relation = connection.sql(sql, params=parameters)
     if relation is None:

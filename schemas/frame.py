@@ -60,10 +60,7 @@ class Frame(pa.DataFrameModel):
 
         Missing nullable columns are filled with null; extra columns are dropped.
 
-        Raises
-        ------
-        FrameError
-            With all failures at once: column, rule, first offending rows.
+        A FrameError gives all failures at once: column, rule, first offending rows.
         """
         wanted, key = cls.dtypes(), cls._place.key
         there = {*frame.columns}

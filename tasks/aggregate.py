@@ -148,10 +148,7 @@ def _engine(*, many: bool) -> duckdb.DuckDBPyConnection:
 def count_votes(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     """Count the votes of each pair (``schemas/tallies.sql``).
 
-    Raises
-    ------
-    ValueError
-        If a repeat is above 126: a set of repeats is an integer, with a bit for each.
+    Raise ValueError if a repeat is above 126: a set of repeats is an integer, with a bit for each.
     """
     return Tallies.of(count_coded(vote_log))
 

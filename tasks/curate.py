@@ -77,10 +77,7 @@ def import_dataset(
 def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None:
     """Reject judge prompts that show what the questions do not have.
 
-    Raises
-    ------
-    ValueError
-        Before anything is asked, with the first questions and the next step.
+    Raise ValueError before anything is asked, with the first questions and the next step.
     """
     questions, answers = found.questions, found.answers
     compared = answers.filter(slot=1)

@@ -163,10 +163,7 @@ class LockRetry:
     def wait(self, error: str) -> None:
         """Wait before the next try.
 
-        Raises
-        ------
-        WarehouseBusyError
-            If the time is up.
+        Raise WarehouseBusyError if the time is up.
         """
         self._notices.met(error, self._seconds)
         if time.monotonic() >= self._until:

@@ -32,11 +32,8 @@ _examined: set[tuple[str, int, int]] = set()
 def is_current(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
     """Tell whether a file has this version's tables and marts.
 
-    Raises
-    ------
-    WarehouseError
-        If it is not a warehouse, was written by a newer version, or has definitions that shadow
-        our tables or DuckDB's own functions.
+    Raise WarehouseError if it is not a warehouse, was written by a newer version, or has
+    definitions that shadow our tables or DuckDB's own functions.
     """
     state = _state(connection, path)
     # An empty file has no definitions to examine.
@@ -97,10 +94,7 @@ def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]
 def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Create the schema in a new file, or migrate an earlier one, in one transaction.
 
-    Raises
-    ------
-    WarehouseError
-        If that cannot be done.
+    Raise WarehouseError if that cannot be done.
     """
     connection.execute("begin transaction")
     try:

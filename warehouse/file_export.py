@@ -70,10 +70,7 @@ def _cell(name: str, kind: str, form: str) -> str:
 def require_target(source: Path, target: Path) -> None:
     """Refuse a target that a copy must not replace.
 
-    Raises
-    ------
-    WarehouseError
-        With the path and the next step.
+    A WarehouseError gives the path and the next step.
     """
     if not target.parent.is_dir():
         raise WarehouseError(

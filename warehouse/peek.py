@@ -31,11 +31,8 @@ def default_path() -> Path:
 def existing_path(given: Path | str | None, study: str = "") -> Path:
     """Return the place of a warehouse that must be there, by default :func:`default_path`.
 
-    Raises
-    ------
-    ValueError
-        If there is no such file: naming the place, and the audit, of ``study`` if given, that
-        makes it.
+    Raise ValueError if there is no such file: naming the place, and the audit, of ``study`` if
+    given, that makes it.
     """
     path = Path(given or default_path()).absolute()
     audit = f"voirdire audit {study}".rstrip()
@@ -46,10 +43,7 @@ def existing_path(given: Path | str | None, study: str = "") -> Path:
 def require_folder(path: Path) -> None:
     """Refuse a place in a folder that is not there: it may be misspelt.
 
-    Raises
-    ------
-    ValueError
-        Naming the folder.
+    A ValueError names the folder.
     """
     if not path.absolute().parent.is_dir():
         raise ValueError(
@@ -61,10 +55,7 @@ def require_folder(path: Path) -> None:
 def require_file(path: Path, step: str) -> None:
     """Reject a path without a file; ``step`` says how to create it.
 
-    Raises
-    ------
-    ValueError
-        Naming the place.
+    A ValueError names the place.
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder. Name a file, such as {DEFAULT}.")

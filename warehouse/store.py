@@ -74,10 +74,8 @@ class Warehouse:
         run's own row in the same transaction, so they always match what is saved. The run gives up
         its claims on the ballots of ``release``.
 
-        Raises
-        ------
-        WarehouseError
-            If a fact would change, or a row refers to a missing row. Nothing is saved.
+        Raise WarehouseError if a fact would change, or a row refers to a missing row. Nothing is
+        saved.
         """
         # Validate before opening the file, because readers wait while it is open.
         savings = [typed(saving) for saving in savings]
@@ -160,10 +158,7 @@ class Warehouse:
     def snapshot(self, target: Path) -> None:
         """Copy the file between two writes; an existing copy is replaced.
 
-        Raises
-        ------
-        WarehouseError
-            If ``target`` is the warehouse itself, or no place for a copy.
+        Raise WarehouseError if ``target`` is the warehouse itself, or no place for a copy.
         """
         require_target(self.path, target)
         while True:

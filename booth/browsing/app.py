@@ -73,10 +73,7 @@ def make_app(warehouse: Warehouse, token: str, port: int) -> FastAPI:
 def check_view(warehouse: Warehouse, view: str) -> None:
     """Reject a view of a study that is not there, or of names that it does not have.
 
-    Raises
-    ------
-    ValueError
-        Naming what there is.
+    A ValueError names what there is.
     """
     path = urlsplit(view)
     if not path.path.startswith("/study/"):

@@ -12,10 +12,7 @@ from typing import Any
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens.
 
-    Raises
-    ------
-    ValueError
-        If that is not possible, such as where another process listens.
+    Raise ValueError if that is not possible, such as where another process listens.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)

@@ -105,10 +105,7 @@ def _saved(name: str, path: Path) -> Study | None:
 def _askable(study: Study, path: Path) -> list[str]:
     """Return the judges that can be asked; print which cannot, and why.
 
-    Raises
-    ------
-    ValueError
-        If no judge can be asked, and the warehouse has no votes of them.
+    Raise ValueError if no judge can be asked, and the warehouse has no votes of them.
     """
     unavailable = not_ready(study)
     if not unavailable:
@@ -392,11 +389,8 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
 async def _state_in_time(running: "asyncio.Future[Any]", ended: Callable[[], bool]) -> Any:
     """Return a flow's state.
 
-    Raises
-    ------
-    TimeoutError
-        If the run has ended and the Prefect server does not record it in time. The flow is not
-        cancelled, because that would send the server another message.
+    Raise TimeoutError if the run has ended and the Prefect server does not record it in time. The
+    flow is not cancelled, because that would send the server another message.
     """
     try:
         while not running.done():

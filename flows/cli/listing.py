@@ -186,10 +186,7 @@ def known_names() -> set[str]:
 def explain(name: str) -> None:
     """Print every meaning of a name, wrapped to the terminal.
 
-    Raises
-    ------
-    UnknownNameError
-        If the name is unknown.
+    Raise UnknownNameError if the name is unknown.
     """
     listings = _listings()
     title = FOLDERS.get(name, name)

@@ -227,10 +227,7 @@ def confirm_spending(
     While it waits for the answer, it is in the context ``asking``. Return whether it read the data,
     and so has said what cannot be computed from them.
 
-    Raises
-    ------
-    ValueError
-        If standard input is no terminal, or the answer is no.
+    Raise ValueError if standard input is no terminal, or the answer is no.
     """
     if study.budget_usd is not None or all(provider_of(j).simulated for j in study.judges):
         return False

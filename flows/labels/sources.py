@@ -83,10 +83,7 @@ def label_source(calibration: Calibration) -> str:
 def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
     """Return the labels to compare, from a table, from files or from votes in the warehouse.
 
-    Raises
-    ------
-    ValueError
-        If there are none, or a named column is missing; with the next step.
+    Raise ValueError if there are none, or a named column is missing; with the next step.
     """
     if calibration.study:
         require_file(
@@ -199,10 +196,7 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
 def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     """Return the labels of people and judges, from files or from votes in the warehouse.
 
-    Raises
-    ------
-    ValueError
-        If there is neither, or nobody is in it; with the next step.
+    Raise ValueError if there is neither, or nobody is in it; with the next step.
     """
     files = [
         read_labels(Path(file)) if file else None

@@ -43,10 +43,7 @@ TRANSIENT = "claims"
 def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -> None:
     """Write all tables and marts, or those of one study, into a new folder.
 
-    Raises
-    ------
-    ValueError
-        If the folder is not empty, or the warehouse has nothing of the study.
+    Raise ValueError if the folder is not empty, or the warehouse has nothing of the study.
     """
     path = existing_path(warehouse)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -138,11 +138,8 @@ def gate_of(
 ) -> Gated:
     """Return the gates of a study, of one wave: the one named, or the last that was measured.
 
-    Raises
-    ------
-    ValueError
-        If the study has no results, or none of this wave or of one of these judges; or if no wave
-        is named and the last run failed, because its judges may have changed.
+    Raise ValueError if the study has no results, or none of this wave or of one of these judges; or
+    if no wave is named and the last run failed, because its judges may have changed.
     """
     run = study_of(run_of_results(warehouse, study))
     found, recommended, last, waves, people = warehouse.query_all(

@@ -162,10 +162,7 @@ def saved_study(name: str, path: Path) -> Study | None:
 def require_data(study: Study, saved: Study | None, warehouse: Path, command: str) -> None:
     """Require the data file of a saved study, whose path may be relative to another folder.
 
-    Raises
-    ------
-    ValueError
-        If the path of the audit leads to no file from here.
+    Raise ValueError if the path of the audit leads to no file from here.
     """
     file = Path(study.dataset)
     is_own = saved is not None and is_data_file(study.dataset) and study.dataset == saved.dataset
@@ -185,10 +182,7 @@ def require_data(study: Study, saved: Study | None, warehouse: Path, command: st
 def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:
     """Return the row of the run that made a study's results.
 
-    Raises
-    ------
-    ValueError
-        If no run of the study has left results.
+    Raise ValueError if no run of the study has left results.
     """
     made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
     every = warehouse.read(Runs, among=pl.DataFrame({"study": [study]}))
@@ -212,10 +206,7 @@ class Stored(NamedTuple):
 def stored_page(warehouse: Warehouse, study: str) -> Stored:
     """Write the report of a study from the run that made its results.
 
-    Raises
-    ------
-    ValueError
-        If no run of the study has left results.
+    Raise ValueError if no run of the study has left results.
     """
     run = run_of_results(warehouse, study)
     frames: list[Any] = warehouse.read_all(

@@ -97,10 +97,7 @@ def calibrate_labels(
 ) -> Calibrated:
     """Read the labels, test the judges against people, and measure agreement.
 
-    Raises
-    ------
-    ValueError
-        If no item has a label of a judge that can be compared with one of a person.
+    Raise ValueError if no item has a label of a judge that can be compared with one of a person.
     """
     with calibrated_by(calibration.thresholds):
         return _calibrate(calibration, warehouse, steps or Steps())

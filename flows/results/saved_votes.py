@@ -28,10 +28,7 @@ AUDITED = """
 def require_free(votes: Path, warehouse: Path) -> None:
     """Refuse a file whose name is not a valid study name, or is that of an audit.
 
-    Raises
-    ------
-    ValueError
-        Before anything is saved.
+    Raise ValueError before anything is saved.
     """
     require_folder(warehouse)
     try:

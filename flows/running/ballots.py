@@ -42,10 +42,7 @@ class Made(NamedTuple):
 def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
     """Read the dataset of a study.
 
-    Raises
-    ------
-    ValueError
-        If the file cannot be used.
+    Raise ValueError if the file cannot be used.
     """
     found: Imported = steps.import_dataset(
         study.dataset,
@@ -61,10 +58,7 @@ def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
 def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
     """Read the dataset of a study, perturb its answers and pair them.
 
-    Raises
-    ------
-    ValueError
-        If the file cannot be used, or lacks what a judge prompt of the study shows.
+    Raise ValueError if the file cannot be used, or lacks what a judge prompt of the study shows.
     """
     dataset = read_dataset(study, steps)
     require_shown(study.dataset, dataset, study.prompts)

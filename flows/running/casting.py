@@ -138,10 +138,8 @@ class VoteBuffer:
     async def flush(self, patience_seconds: float | None = None) -> None:
         """Save the votes; what cannot be saved stays in the buffer.
 
-        Raises
-        ------
-        WarehouseBusyError
-            If another process has the file open for longer than ``patience_seconds``.
+        Raise WarehouseBusyError if another process has the file open for longer than
+        ``patience_seconds``.
         """
         async with self._flushing:
             self._pack()

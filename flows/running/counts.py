@@ -109,10 +109,7 @@ class Counts:
     ) -> DataFrame[Ballots]:
         """Count the waiting ballots of judges that cannot be asked; return the others.
 
-        Raises
-        ------
-        ValueError
-            If no ballot of the study has a vote or can get one.
+        Raise ValueError if no ballot of the study has a vote or can get one.
         """
         cannot = pl.col("judge").is_in(sorted(hindered))
         rest = Ballots.of(waiting.filter(~cannot))

@@ -41,10 +41,8 @@ def admit(study: Study, warehouse: str | None, run: str) -> tuple[Study, str | N
     A refused run is recorded in the warehouse that the form names, or, if that is refused, in the
     served one.
 
-    Raises
-    ------
-    ValueError
-        If a file is outside the served folders. The error does not tell whether it exists.
+    Raise ValueError if a file is outside the served folders. The error does not tell whether it
+    exists.
     """
     began, place = datetime.now(UTC), None
     try:
@@ -61,10 +59,7 @@ def admit(study: Study, warehouse: str | None, run: str) -> tuple[Study, str | N
 def allowed_warehouse(given: str | None) -> str | None:
     """Return the warehouse of a run; a form may name one in the folder of the served warehouse.
 
-    Raises
-    ------
-    ValueError
-        If it is elsewhere. The error does not tell whether it exists.
+    Raise ValueError if it is elsewhere. The error does not tell whether it exists.
     """
     return served_warehouse(given) if is_from_form() else given
 
@@ -72,10 +67,7 @@ def allowed_warehouse(given: str | None) -> str | None:
 def served_warehouse(given: str | None) -> str | None:
     """Return the warehouse that a form names; null means the served one.
 
-    Raises
-    ------
-    ValueError
-        If it is outside the folder of the served one.
+    Raise ValueError if it is outside the folder of the served one.
     """
     if given is None:
         return None
@@ -94,10 +86,7 @@ def served_warehouse(given: str | None) -> str | None:
 def allowed_study(study: Study) -> Study:
     """Return a study with checked paths: a bundled dataset, or files in the user's own folder.
 
-    Raises
-    ------
-    ValueError
-        If a file or folder is elsewhere. The error does not tell whether it exists.
+    Raise ValueError if a file or folder is elsewhere. The error does not tell whether it exists.
     """
     if not is_from_form():
         return study
@@ -113,10 +102,7 @@ def allowed_study(study: Study) -> Study:
 def allowed_calibration(calibration: "Calibration") -> "Calibration":
     """Return a calibration with checked paths of its label files.
 
-    Raises
-    ------
-    ValueError
-        If one is elsewhere. The error does not tell whether it exists.
+    Raise ValueError if one is elsewhere. The error does not tell whether it exists.
     """
     if not is_from_form():
         return calibration

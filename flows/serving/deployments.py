@@ -224,10 +224,7 @@ def merge(base: Json, now: Json, ours: Json, place: str = "") -> tuple[Json, lis
 async def read(client: PrefectClient, full_name: str) -> Registered:
     """Return a deployment from the server.
 
-    Raises
-    ------
-    NotServedError
-        If there is none with this name.
+    Raise NotServedError if there is none with this name.
     """
     found = await _find(client, full_name)
     if found is None:
@@ -256,10 +253,7 @@ async def served_studies(client: PrefectClient) -> list[str]:
 async def switch(client: PrefectClient, full_name: str, *, on: bool) -> Registered:
     """Switch the schedules of a deployment on or off.
 
-    Raises
-    ------
-    ValueError
-        If it has no schedule.
+    Raise ValueError if it has no schedule.
     """
     found = await read(client, full_name)
     if not found.schedules:

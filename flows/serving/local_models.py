@@ -38,10 +38,7 @@ def model_file() -> Path:
     Its package is not imported: it is a plug-in of another program and requires a library that
     takes minutes to compile.
 
-    Raises
-    ------
-    LookupError
-        If one of the two packages is not installed.
+    Raise LookupError if one of the two packages is not installed.
     """
     places = {name: find_spec(name) for name in (SERVER, MODEL)}
     missing = [name.replace("_", "-") for name, place in places.items() if place is None]
@@ -119,10 +116,8 @@ class ModelServer:
     def state(self) -> Literal["absent", "starting", "ready"]:
         """Return the state of the server.
 
-        Raises
-        ------
-        RuntimeError
-            If the address belongs to another program, whose replies must not count as votes.
+        Raise RuntimeError if the address belongs to another program, whose replies must not count
+        as votes.
         """
         connection = HTTPConnection(self._host, self._port, timeout=REQUEST_SECONDS)
         try:
@@ -225,10 +220,7 @@ def start_servers(judges: Iterable[str]) -> None:
 async def model_servers(judges: Iterable[str]) -> AsyncIterator[None]:
     """Keep the servers of ``judges`` running during the block.
 
-    Raises
-    ------
-    RuntimeError
-        If one cannot be started, or another program has its address.
+    Raise RuntimeError if one cannot be started, or another program has its address.
     """
     servers = _servers_of(judges)
     try:

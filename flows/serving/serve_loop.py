@@ -113,10 +113,7 @@ async def _settle_runs() -> None:
 async def show_schedules(on: tuple[str, ...], off: tuple[str, ...]) -> None:
     """Switch schedules on and off, and show all of them, also those of other folders.
 
-    Raises
-    ------
-    LookupError
-        If a name is neither served nor a study of this folder.
+    Raise LookupError if a name is neither served nor a study of this folder.
     """
     async with get_client() as client:
         served = await served_studies(client)

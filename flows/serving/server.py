@@ -66,10 +66,7 @@ def find_server(named: str | None = None) -> Access | None:
 def require_answer(access: Access, seconds: float | None = None) -> None:
     """Wait until a given server answers and accepts our authentication.
 
-    Raises
-    ------
-    ValueError
-        With the reason, after ``seconds`` (default: ANSWER_SECONDS).
+    A ValueError gives the reason, after ``seconds`` (default: ANSWER_SECONDS).
     """
     until = time.monotonic() + (ANSWER_SECONDS if seconds is None else seconds)
     # Half of the time left, because connecting and reading may each take so long.

@@ -129,10 +129,7 @@ class Calibration(Parameters):
     def terms(self) -> Terms:
         """Return the terms of the test.
 
-        Raises
-        ------
-        ValueError, LookupError
-            For an epsilon outside its range or an unknown metric.
+        Raise ValueError or LookupError for an epsilon outside its range or an unknown metric.
         """
         check_epsilon(self.epsilon, self.epsilon_kind)
         find_metric(self.metric)
@@ -151,10 +148,7 @@ class Calibration(Parameters):
     def options(self) -> Options:
         """Return how labels are read and compared.
 
-        Raises
-        ------
-        ValueError
-            For a scale with one end, or whose ends are not in order.
+        Raise ValueError for a scale with one end, or whose ends are not in order.
         """
         ends = (self.scale_low, self.scale_high)
         scale = None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
@@ -184,10 +178,7 @@ class Calibration(Parameters):
 def make_calibration(**given: Any) -> Calibration:
     """Return a calibration, named after its study or file if no name is given.
 
-    Raises
-    ------
-    ValueError
-        For a value that is not allowed, in one line per problem.
+    Raise ValueError for a value that is not allowed, in one line per problem.
     """
     source = ""
     if not given.get("name"):

@@ -41,10 +41,7 @@ class Parameters(BaseModel):
 
         A field that this version does not know is left out, and one that it added has its default.
 
-        Raises
-        ------
-        ValueError
-            If a field has a value that this version does not take.
+        Raise ValueError if a field has a value that this version does not take.
         """
         return cls.model_validate(_known_fields(cls, with_prompts(json.loads(text))))
 
@@ -54,10 +51,7 @@ def with_prompts(given: dict[str, Any]) -> dict[str, Any]:
 
     Files may name one prompt, and parameters that were stored before a study took several do.
 
-    Raises
-    ------
-    ValueError
-        If both are given.
+    Raise ValueError if both are given.
     """
     if "prompt" not in given:
         return given

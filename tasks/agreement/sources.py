@@ -28,10 +28,7 @@ def labelled_by_table(name: str, table: LabelTable) -> Labelled:
 def require_positive(labelled: Sequence[Labelled], positive: str | None, source: str) -> None:
     """Refuse a label for a pass that nobody gave: everything would be read as a fail.
 
-    Raises
-    ------
-    ValueError
-        With the labels that there are.
+    A ValueError gives the labels that there are.
     """
     if positive is None or any(are_sets(each.humans["label"]) for each in labelled):
         return
@@ -50,10 +47,7 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
 def require_grades(labelled: Sequence[Labelled], threshold: float | None, source: str) -> None:
     """Refuse a threshold if people gave no grades, or none that it could tell apart.
 
-    Raises
-    ------
-    ValueError
-        With what the labels are.
+    A ValueError gives what the labels are.
     """
     if threshold is None:
         return
@@ -83,10 +77,7 @@ def require_grades(labelled: Sequence[Labelled], threshold: float | None, source
 def require_same_form(labelled: Labelled, options: Options, study: str) -> None:
     """Refuse to compare verdicts of judges with grades of people, unless a threshold is declared.
 
-    Raises
-    ------
-    ValueError
-        With the grades, and what to give.
+    A ValueError gives the grades, and what to give.
     """
     people, judges = labelled.humans["label"], labelled.judges["label"]
     read = (options.positive, options.scale, options.threshold)

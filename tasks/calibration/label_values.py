@@ -101,10 +101,7 @@ def _flags(labels: Sequence[Any]) -> int:
     all lists are [0, 1] or [1, 0], they are flags too, as they would all be the same set. Other
     lists among flags are unreadable.
 
-    Raises
-    ------
-    ValueError
-        If flags differ in length, or if most lists are something else.
+    Raise ValueError if flags differ in length, or if most lists are something else.
     """
     lists = [[_text(each) for each in label] for label in labels if isinstance(label, list)]
     bits = [each for each in lists if BITS.issuperset(each)]

@@ -166,10 +166,7 @@ def item_names(items: Iterable[str], dataset: str) -> dict[str, str]:
 def _of_items(people: pl.DataFrame, items: pl.Series, dataset: str) -> pl.DataFrame:
     """Return people's labels of these items.
 
-    Raises
-    ------
-    ValueError
-        If none of the labels is of one of the items.
+    Raise ValueError if none of the labels is of one of the items.
     """
     names = item_names(items, dataset)
     named = people.drop_nulls("item").with_columns(

@@ -83,10 +83,7 @@ class RequestPreview(RequestSlot):
 async def preview_body(request: dict[str, Any], judge: Judge) -> dict[str, Any]:
     """Return the body that a request would send; nothing is sent.
 
-    Raises
-    ------
-    Exception
-        If litellm refuses it.
+    Raise Exception if litellm refuses it.
     """
     preview = RequestPreview()
     try:
@@ -103,10 +100,7 @@ async def request_body(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the body that a single call would send, and the parameters that are left out.
 
-    Raises
-    ------
-    CallError
-        If litellm refuses the request, or it needs headers or a query besides its body.
+    Raise CallError if litellm refuses the request, or it needs headers or a query besides its body.
     """
     request, dropped = request_of(provider, judge, messages, params)
     if beyond := sorted({"extra_headers", "extra_query"} & set(request)):
@@ -231,10 +225,7 @@ def replies(
 def read_reply(body: dict[str, Any], provider: Provider, judge: Judge, seconds: float) -> Reply:
     """Read a response body of a batch as the response of a single call is read.
 
-    Raises
-    ------
-    CallError
-        If it is not a completion.
+    Raise CallError if it is not a completion.
     """
     try:
         litellm = load_litellm()

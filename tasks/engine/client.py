@@ -64,10 +64,8 @@ async def call(
 ) -> Reply:
     """Send one request when its slot allows. litellm and the libraries under it do not retry.
 
-    Raises
-    ------
-    CallError
-        If there is no reply; its text is redacted. An exception of the slot is passed on.
+    Raise CallError if there is no reply; its text is redacted. An exception of the slot is passed
+    on.
     """
     slot.max_bytes = provider.max_reply_bytes
     dropped: list[str] = []
@@ -151,10 +149,8 @@ def _route(model: str) -> str:
 async def litellm_call(verb: str, provider: Provider, timeout: float, **arguments: Any) -> Any:
     """Call another function of litellm, such as ``acreate_batch``.
 
-    Raises
-    ------
-    CallError
-        If there is no complete response within ``timeout`` seconds; its text is redacted.
+    Raise CallError if there is no complete response within ``timeout`` seconds; its text is
+    redacted.
     """
     litellm = load_litellm()
     # litellm may keep the client that it makes here and use it for single calls.
@@ -260,10 +256,8 @@ def _redirect_text(response: Any) -> str:
 async def read_bounded(response: Any, max_bytes: int) -> bytes:
     """Read and decompress the body of an httpx response.
 
-    Raises
-    ------
-    CallError
-        If it is too large, cannot be decompressed, or has an encoding that was not requested.
+    Raise CallError if it is too large, cannot be decompressed, or has an encoding that was not
+    requested.
     """
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in WINDOWS:

@@ -125,10 +125,7 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
 def exclusive_lock(path: Path) -> Iterator[bool]:
     """Lock a journal against writers; yield false if one has it open.
 
-    Raises
-    ------
-    FileNotFoundError
-        If another process has just saved and removed it.
+    Raise FileNotFoundError if another process has just saved and removed it.
     """
     with path.open("rb+") as file:
         try:

@@ -136,10 +136,8 @@ class CircuitBreaker:
     async def wait(self) -> bool:
         """Wait until calls are allowed; return whether the caller makes the trial call.
 
-        Raises
-        ------
-        GivenUpError
-            If the provider failed again after its last pause, or asks to wait for too long.
+        Raise GivenUpError if the provider failed again after its last pause, or asks to wait for
+        too long.
         """
         while not self.given_up:
             if self._must_wait():
@@ -301,10 +299,7 @@ class Budget:
     async def reserve(self, worst: float) -> None:
         """Reserve the highest cost of a call; wait while calls in flight may free enough.
 
-        Raises
-        ------
-        BudgetError
-            If the amount spent leaves too little for this call.
+        Raise BudgetError if the amount spent leaves too little for this call.
         """
         while self._cap is not None and self.spent + self._reserved + worst > self._cap:
             if self.spent + worst > self._cap:
@@ -315,10 +310,7 @@ class Budget:
     def reserve_now(self, worst: float) -> None:
         """Reserve a highest cost without waiting, for batches, which may take hours.
 
-        Raises
-        ------
-        BudgetError
-            If the amounts spent and reserved leave too little.
+        Raise BudgetError if the amounts spent and reserved leave too little.
         """
         if self._cap is not None and self.spent + self._reserved + worst > self._cap:
             raise self._used_up()

@@ -114,10 +114,7 @@ def worker_environment() -> dict[str, str]:
 def reply_of(response: Any, seconds: float, judge: Judge) -> Reply:
     """Return the reply in litellm's response.
 
-    Raises
-    ------
-    ValueError
-        If the response has no choices.
+    Raise ValueError if the response has no choices.
     """
     if not response.choices:
         raise ValueError("the provider's reply holds no choices")
@@ -254,10 +251,7 @@ def refused_params(asked: Sequence[tuple[str, dict[str, Any]]]) -> list[list[str
 
     Another process finds them, so that this one need not import litellm.
 
-    Raises
-    ------
-    RuntimeError
-        If that process fails.
+    Raise RuntimeError if that process fails.
     """
     return _refused_in_process(json.dumps(asked, sort_keys=True)) if asked else []
 

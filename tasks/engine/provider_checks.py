@@ -51,10 +51,7 @@ SECRET = re.compile(
 def refuse_params(params: dict[str, Any]) -> None:
     """Check that a judge's parameters are parameters of the model and hold no secret.
 
-    Raises
-    ------
-    ValueError
-        With the name of the parameter, not its value, and what to do instead.
+    A ValueError gives the name of the parameter, not its value, and what to do instead.
     """
     for name in params:
         if name in INSTEAD:

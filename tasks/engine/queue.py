@@ -86,10 +86,8 @@ class RequestSlot:
     async def acquire(self) -> None:
         """Wait until the request may be sent.
 
-        Raises
-        ------
-        CallError
-            If it was sent before: the queue counts all attempts, so a library may not repeat one.
+        Raise CallError if it was sent before: the queue counts all attempts, so a library may not
+        repeat one.
         """
         if self._sent_at is not None:
             error = sys.exception()

@@ -175,10 +175,8 @@ class BatchSteps:
     ) -> Json:
         """Return the replies of a batch that has ended.
 
-        Raises
-        ------
-        CallError
-            If the provider refused the whole batch, and the judge is to ``stop`` in that case.
+        Raise CallError if the provider refused the whole batch, and the judge is to ``stop`` in
+        that case.
         """
         provider = PROVIDERS[judge.provider].provider
         ended = batches.BatchStatus(**status)

@@ -92,10 +92,7 @@ class Session:
     ) -> Answer:
         """Send one request and wait for its reply; ``params`` are added to those of the judge.
 
-        Raises
-        ------
-        WorkerError
-            If the worker dies again and again.
+        Raise WorkerError if the worker dies again and again.
         """
         request = {
             "do": "ask",
@@ -263,10 +260,7 @@ class Worker:
     async def request(self, request: Json, ballot_id: str) -> Answer:
         """Send a request and wait for its answer.
 
-        Raises
-        ------
-        WorkerEndedError
-            If the process ends before it has answered.
+        Raise WorkerEndedError if the process ends before it has answered.
         """
         # A ballot may be asked by two runs of this process, and again after a restart.
         number = f"{ballot_id}/{next(_numbers)}"

@@ -291,10 +291,7 @@ _chosen = ContextVar("_chosen", default="wilson")
 def share_interval(name: str) -> Iterator[None]:
     """Use the named interval for proportions, at the same effective sample size.
 
-    Raises
-    ------
-    ValueError
-        If no interval has that name.
+    Raise ValueError if no interval has that name.
     """
     if name not in LABELS:
         raise ValueError(f"no interval {name!r} of a share. Known: {', '.join(LABELS)}.")

@@ -146,10 +146,7 @@ def draw_for(
 def require_shown(pairs: DataFrame[Pairs], programme: Programme) -> None:
     """Refuse to show nothing, or less than a sample.
 
-    Raises
-    ------
-    ValueError
-        Naming the option, and what it may be.
+    A ValueError names the option, and what it may be.
     """
     known = pairs["perturbation"].drop_nulls().unique().sort().to_list()
     for name in programme.perturbations:

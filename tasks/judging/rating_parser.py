@@ -190,10 +190,7 @@ class Grading(BaseModel):
     def check_reading(self) -> None:
         """Reject a map to values that are not the prompt's, and a pattern that misses its example.
 
-        Raises
-        ------
-        ValueError
-            With the value, and what is allowed.
+        A ValueError gives the value, and what is allowed.
         """
         if isinstance(self.form, str):
             return

@@ -207,10 +207,7 @@ class _Uncached(SourceFileLoader):
 def _import_file(module: str, file: Path) -> ModuleType:
     """Import a file of the user's own folder under a name that no other module has.
 
-    Raises
-    ------
-    ValueError
-        For whatever its code raises, with the line.
+    Raise ValueError for whatever its code raises, with the line.
     """
     loader = _Uncached(module, str(file))
     spec = importlib.util.spec_from_file_location(module, file, loader=loader)
@@ -290,10 +287,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _files(folder: Path | None, *suffixes: str) -> dict[str, Path]:
     """Return the entries' files by name; a leading underscore marks a file that is no entry.
 
-    Raises
-    ------
-    ValueError
-        If two files have the same name but for their suffix.
+    Raise ValueError if two files have the same name but for their suffix.
     """
     files: dict[str, Path] = {}
     for file in sorted(folder.iterdir()) if folder else ():
@@ -320,10 +314,8 @@ def entry(
 ) -> Model:
     """Validate a TOML table as a ``model``; ``given`` are fields that come from elsewhere.
 
-    Raises
-    ------
-    ValueError
-        With all problems of the table. Values may be secrets, so only ``show_values`` repeats them.
+    A ValueError gives all problems of the table. Values may be secrets, so only ``show_values``
+    repeats them.
     """
     if not isinstance(table, dict):
         raise ValueError(f"{place} must be a table.")  # noqa: TRY004 - read like any other error

@@ -83,10 +83,7 @@ def results_folder() -> Path:
 def oldest_kept() -> float:
     """Return the time before which what can be made again is deleted: VOIRDIRE_RESULT_DAYS ago.
 
-    Raises
-    ------
-    ValueError
-        If the variable (default 30) is not a number of days.
+    Raise ValueError if the variable (default 30) is not a number of days.
     """
     given = os.environ.get(DAYS_VARIABLE, "30")
     try:

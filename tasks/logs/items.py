@@ -27,10 +27,7 @@ def categories_of(
 
     A slice is called ``category``, or like the field of the log that is mapped to it.
 
-    Raises
-    ------
-    ValueError
-        If there is no such slice, or no category, or too many.
+    Raise ValueError if there is no such slice, or no category, or too many.
     """
     if strange := [name for name in slices if name not in {CATEGORY, field}]:
         raise ValueError(

@@ -28,10 +28,7 @@ def labels_in_log(
     There is an entry per dataset and criterion. A criterion that judges or people did not rate is
     left out.
 
-    Raises
-    ------
-    ValueError
-        If no criterion has ratings of both, or the log has no such slice.
+    Raise ValueError if no criterion has ratings of both, or the log has no such slice.
     """
     log = read_log(path, mapping=mapping)
     if log is None:

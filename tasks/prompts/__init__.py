@@ -292,10 +292,7 @@ class Prompt(BaseModel):
 def require_tables(prompt: Prompt) -> None:
     """Reject a prompt without what its kind needs, or with what another kind needs.
 
-    Raises
-    ------
-    ValueError
-        With the key and the kind that it belongs to.
+    A ValueError gives the key and the kind that it belongs to.
     """
     kinds = {"scale": "single", "criteria": "rubric", "labels": "labels"}
     wanted = {key for key, kind in kinds.items() if prompt.kind == kind}
@@ -355,10 +352,7 @@ def label_of(name: str) -> str:
     A bundled prompt never changes its wording; one of the user's own may, so its digest is a part
     of its name, and votes under another wording stay apart.
 
-    Raises
-    ------
-    LookupError
-        If there is no such prompt, or the name has the digest of another wording.
+    Raise LookupError if there is no such prompt, or the name has the digest of another wording.
     """
     known = name.rpartition(AT)[0] or name
     PROMPTS.require(known)

@@ -90,10 +90,8 @@ def _unformatted(template: str) -> str:
 
     One that FastChat could not format is left as it is.
 
-    Raises
-    ------
-    ValueError
-        If a place stands between braces, which would be an escaped word in a judge prompt.
+    Raise ValueError if a place stands between braces, which would be an escaped word in a judge
+    prompt.
     """
     try:
         parts = [*Formatter().parse(template)]

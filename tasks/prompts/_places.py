@@ -37,10 +37,7 @@ def places_in(*texts: str) -> set[str]:
 def require_places(kind: str, texts: Mapping[str, str]) -> None:
     """Reject texts with an unknown placeholder, or of which none has one that the kind needs.
 
-    Raises
-    ------
-    ValueError
-        With the key of the text, all problems, and what is allowed.
+    A ValueError gives the key of the text, all problems, and what is allowed.
     """
     allowed = places_of(kind)
     strange = [

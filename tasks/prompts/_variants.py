@@ -23,10 +23,7 @@ class Variant(BaseModel):
 def require_rewording(prompt: "Prompt") -> None:
     """Reject variants that are not the same prompt in other words.
 
-    Raises
-    ------
-    ValueError
-        With the name of the variant.
+    A ValueError gives the name of the variant.
     """
     wordings = {(prompt.system, prompt.user): "the prompt itself"}
     for name in prompt.variants:

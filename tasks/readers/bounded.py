@@ -108,10 +108,7 @@ class Problems:
     def check(self) -> None:
         """Raise an error if there are problems.
 
-        Raises
-        ------
-        ValueError
-            With the first problems; a problem that several lines share is listed once.
+        A ValueError gives the first problems; a problem that several lines share is listed once.
         """
         if not self._count:
             return
@@ -167,10 +164,7 @@ Reader = Callable[[Path, Problems], Table]
 def open_table(path: Path, problems: Problems, readers: Mapping[str, Reader]) -> Table:
     """Open a file with the reader of its suffix.
 
-    Raises
-    ------
-    ValueError
-        If it is no file, of an unknown kind, empty or too large.
+    Raise ValueError if it is no file, of an unknown kind, empty or too large.
     """
     return readers[known_suffix(path, problems, readers)](path, problems)
 

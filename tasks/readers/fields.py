@@ -125,10 +125,7 @@ class Source:
     def object(self) -> dict[str, Any]:
         """Return the one JSON object of the file; ``NaN`` is allowed, as in Python's JSON.
 
-        Raises
-        ------
-        ValueError
-            If it is damaged or larger than 256 MB.
+        Raise ValueError if it is damaged or larger than 256 MB.
         """
         if (size := self.path.stat().st_size) > MAX_FILE:
             self.problems.add("", f"has {size} bytes; at most {MAX_FILE} are allowed", "Split it.")
@@ -204,10 +201,7 @@ class Source:
 def opened(path: Path) -> Iterator[Source | None]:
     """Open a file as a source; None if it is neither JSON, CSV, Parquet nor ZIP.
 
-    Raises
-    ------
-    ValueError
-        If there is no such file, or it is empty or too large.
+    Raise ValueError if there is no such file, or it is empty or too large.
     """
     problems = Problems(path.name, limits=LIMITS)
     existing_file(path, problems)

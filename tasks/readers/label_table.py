@@ -76,10 +76,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
     Rows with the same item and criterion are an error, unless a column of clusters says that rows
     belong together: then each is an item of its own.
 
-    Raises
-    ------
-    ValueError
-        With the file, what is wrong with it, and what is allowed.
+    A ValueError gives the file, what is wrong with it, and what is allowed.
     """
     table, places = _opened(path, LIKE)
     named = _resolved(path.name, table.columns, columns)
@@ -105,10 +102,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
 def read_items(path: Path, columns: LabelColumns) -> pl.DataFrame:
     """Read what a table without labels says about items, see :class:`LabelTable`.
 
-    Raises
-    ------
-    ValueError
-        With the file, what is wrong with it, and what is allowed.
+    A ValueError gives the file, what is wrong with it, and what is allowed.
     """
     table, places = _opened(path, ITEMS_LIKE)
     item = columns.item or next((name for name in IDS if name in table.columns), None)

@@ -35,10 +35,7 @@ def read_labels(path: Path) -> pl.DataFrame:
     A label is null if it is null, NaN, empty text, or a list that contains one of these. An
     annotator without labels has one row without an item.
 
-    Raises
-    ------
-    ValueError
-        With the file, what is wrong with it, and what is allowed.
+    A ValueError gives the file, what is wrong with it, and what is allowed.
     """
     readers = {".json": _from_json, ".csv": _from_csv, ".parquet": _from_parquet}
     size = LARGEST.get(path.suffix.lower(), 0)

@@ -83,10 +83,7 @@ def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = No
     DuckDB reads it: a broken file ends in its errors, where Polars' reader panics. A column that
     was written without a type has the type Null.
 
-    Raises
-    ------
-    ValueError
-        If the file cannot be read: the first line of the error.
+    Raise ValueError if the file cannot be read: the first line of the error.
     """
     import duckdb
 

@@ -93,10 +93,7 @@ def load_own(
     ``columns`` maps columns to the names that they have in the file, in JSON also to dotted paths;
     then other columns of the file are left out.
 
-    Raises
-    ------
-    ValueError
-        With the first problems, each naming file, line, field, value and next step.
+    A ValueError gives the first problems, each naming file, line, field, value and next step.
     """
     problems = Problems(path.name)
     names = _Names(columns or {}, category_column)

@@ -107,10 +107,7 @@ Place = Callable[[int], str]
 def read_votes(path: Path) -> DataFrame[VoteLog]:
     """Read a .jsonl, .csv or .parquet file with one vote per row, without converting values.
 
-    Raises
-    ------
-    ValueError
-        With the file, the place, the value, what is allowed and the next step.
+    A ValueError gives the file, the place, the value, what is allowed and the next step.
     """
     raw, place = _read(path)
     defaults = {"dataset": path.stem, **DEFAULTS}

@@ -205,10 +205,7 @@ def read_prompt(user: str) -> PairText:
     an answer may repeat the markers: the outermost count, and the last of several borders between
     the answers.
 
-    Raises
-    ------
-    ValueError
-        If the message has neither frame.
+    Raise ValueError if the message has neither frame.
     """
     if marked := MARKED.match(user):
         return _read_marked(user, marked)

@@ -87,10 +87,7 @@ WHERE = "See docs/reference/providers.md for the meaning of each trait."
 def read_traits(place: str, table: object) -> Traits:
     """Validate the traits in a provider file.
 
-    Raises
-    ------
-    ValueError
-        With all problems: the place, the trait, its value and what is allowed.
+    A ValueError gives all problems: the place, the trait, its value and what is allowed.
     """
     try:
         return entry(Traits, place, table, show_values=True)

@@ -31,10 +31,7 @@ class People(NamedTuple):
 def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
     """Return the parameters of a study's last audit.
 
-    Raises
-    ------
-    WarehouseError
-        If it was never audited here: there are no texts to show.
+    Raise WarehouseError if it was never audited here: there are no texts to show.
     """
     found = warehouse.query(LAST, [study])["parameters"]
     if found.is_empty():
@@ -50,10 +47,7 @@ def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
 def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
     """Return the pairs of a study's results.
 
-    Raises
-    ------
-    WarehouseError
-        If the study was never audited here, or has no results.
+    Raise WarehouseError if the study was never audited here, or has no results.
     """
     parameters_of(warehouse, study)
     found = Pairs.of(warehouse.query(PAIRS, [study]))

@@ -12,10 +12,7 @@ EXAMPLES = Path(__file__).parent
 def write_examples() -> None:
     """Write the examples into the user's own folder; files that exist are kept.
 
-    Raises
-    ------
-    ValueError
-        If the folder cannot be written.
+    Raise ValueError if the folder cannot be written.
     """
     folder = home()
     files = (file.relative_to(EXAMPLES) for file in sorted(EXAMPLES.rglob("*.*")))

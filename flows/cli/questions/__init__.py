@@ -44,10 +44,7 @@ def about(name: str) -> str:
 def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
     """Return the query of a question and its parameters, from texts such as ``study=nightly``.
 
-    Raises
-    ------
-    ValueError
-        Naming the question, or the parameter, that does not exist.
+    A ValueError names the question, or the parameter, that does not exist.
     """
     known = {each.name: each for each in questions()}
     if name not in known:

@@ -42,10 +42,7 @@ BLOCK = 128 << 10
 def members(path: Path, problems: Problems) -> dict[str, zipfile.ZipInfo]:
     """Return the members of an archive by name.
 
-    Raises
-    ------
-    ValueError
-        If it is damaged, or a member exceeds a limit or is packed in an unknown way.
+    Raise ValueError if it is damaged, or a member exceeds a limit or is packed in an unknown way.
     """
     found: list[zipfile.ZipInfo] = []
     try:
@@ -77,10 +74,7 @@ def _refuse_bombs(path: Path, found: Sequence[zipfile.ZipInfo], problems: Proble
 
     Members that share their bytes, many members, or much too well packed ones.
 
-    Raises
-    ------
-    ValueError
-        With the sizes.
+    A ValueError gives the sizes.
     """
     if not found:
         return
@@ -105,10 +99,7 @@ def read_members(
 ) -> pl.DataFrame:
     """Return the fields of the JSON object in each member, as JSON.
 
-    Raises
-    ------
-    ValueError
-        If a member is damaged, exceeds a limit, or is not one JSON object.
+    Raise ValueError if a member is damaged, exceeds a limit, or is not one JSON object.
     """
     types = ", ".join(f"{quoted(field)}: 'JSON'" for field in fields)
     tables = []
