@@ -5,9 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Annotations
+from tasks.counting.positions import BY_PLACE, ORDERS, VERDICTS, VOTES
 
-LABELS = {-1: "anchor", 0: "tie", 1: "target"}
-ORDERS = ("12", "21")
 ANNOTATED = ("dataset", "sample", "judge", "prompt", "wave")
 
 
@@ -20,8 +19,7 @@ def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
     only one order was asked, as often for people, it counts alone. A person's votes are pooled over
     prompts and waves.
     """
-    counts = [f"{side}_{order}" for order in ORDERS for side in LABELS.values()]
-    votes = pl.col(*counts, "matched").cast(pl.Int64)
+    votes = pl.col(*VOTES, "matched").cast(pl.Int64)
     control = (
         tallies.lazy()
         .filter(pl.col("arm") == "control")
@@ -37,7 +35,7 @@ def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
     )
     judged = pl.concat([models, people])
     for order in ORDERS:
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in LABELS.values())
+        anchor, tie, target = (pl.col(f"{side}_{order}") for side in VERDICTS)
         judged = judged.with_columns(
             pl.when(anchor + tie + target > 0).then((target - anchor).sign()).alias(f"x_{order}")
         )
@@ -49,11 +47,11 @@ def annotate(tallies: DataFrame[Tallies]) -> DataFrame[Annotations]:
         judged.with_columns(
             x=pl.when(both).then(agreed).otherwise(alone),
             inconsistent=(both & (straight != turned)).fill_null(value=False),
-            votes=pl.sum_horizontal(counts),
+            votes=pl.sum_horizontal(VOTES),
         )
         .filter(pl.col("x").is_not_null())
         .with_columns(
-            label=pl.col("x").replace_strict(LABELS, return_dtype=pl.String),
+            label=pl.col("x").replace_strict(BY_PLACE, return_dtype=pl.String),
             value=pl.col("x").cast(pl.Float64),
         )
         .rename({"sample": "item", "judge": "annotator"})

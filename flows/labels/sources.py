@@ -18,10 +18,11 @@ from tasks.agreement.sources import (
     readable_labels,
     require_same_form,
 )
-from tasks.annotate import LABELS, annotate
+from tasks.annotate import annotate
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
+from tasks.counting.positions import PLACES
 from tasks.logs.labels import labels_in_log
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
@@ -36,7 +37,6 @@ GIVEN = """
     select dataset, sample as item, any_value(cluster) as cluster, any_value(label) as label
     from vote_log where study = ? and arm = 'control' and label is not null group by all
 """
-PLACES = {label: place for place, label in LABELS.items()}
 KNOWN = """
     select distinct
         p.sample as item, p.question, p.anchor, p.target,

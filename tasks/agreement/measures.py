@@ -22,6 +22,7 @@ from tasks.inference.intervals import (
     LEVEL,
     SINGLE,
     Sums,
+    arrays,
     newcombe,
     proportions,
     ratios,
@@ -158,9 +159,8 @@ def _newcombe(tables: list[pl.DataFrame]) -> Row:
     """Return a difference of shares; its p-value is that at which the interval would reach 0."""
 
     def ends(level: float) -> tuple[float, float]:
-        found = (proportions(table, level).select("estimate", "low", "high") for table in tables)
-        one, other = (frame.cast(pl.Float64).to_numpy().T for frame in found)
-        low, high = newcombe(one, other)
+        found = (proportions(table, level) for table in tables)
+        low, high = newcombe(*(np.stack(arrays(f, "estimate", "low", "high")) for f in found))
         return float(low[0]), float(high[0])
 
     sides = [proportions(table).row(0, named=True) for table in tables]

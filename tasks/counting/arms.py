@@ -7,7 +7,7 @@ from schemas.keys import SAMPLE
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, stopped_early
 from tasks.counting.order_halves import by_order
-from tasks.counting.positions import ORDERS, VOTES
+from tasks.counting.positions import ORDERS, VERDICTS, VOTES
 from tasks.inference.cluster_sums import Groups
 
 CELL = ("perturbation", "kind", "cluster", "simulated")
@@ -81,9 +81,7 @@ def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFr
 
 
 def _order_score(order: str, *, stopped: bool) -> pl.Expr:
-    anchor, tie, target = (
-        pl.col(f"{side}_{order}").cast(pl.Float64) for side in ("anchor", "tie", "target")
-    )
+    anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Float64) for side in VERDICTS)
     valid = anchor + tie + target
     mean = (pl.when(valid > 0).then((target - anchor) / valid) + 1) / 2
     once = (pl.col(f"once_{order}") + 1) / 2

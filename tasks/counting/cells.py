@@ -12,7 +12,7 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.inference import intervals
 from tasks.inference.bootstrap import boot_ends, bounds
-from tasks.inference.cluster_sums import PART, Groups, grouped, most_common
+from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells, most_common
 from tasks.inference.intervals import LEVEL, PARTS, moments
 
 Solve = Callable[[pl.DataFrame], pl.DataFrame]
@@ -201,13 +201,7 @@ def even(
     if rows.is_empty() or cells is None:
         return rows
     uneven = pl.any_horizontal(pl.col(f"of_{arm}") != pl.col("of_all") for arm in arms)
-    marked = rows.join(
-        cells.select(*PART, uneven=uneven),
-        on=PART,
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    )
+    marked = join_cells(rows, cells.select(*PART, uneven=uneven))
     return Estimates.draft(
         marked.with_columns(
             pl.when(~pl.col("uneven")).then(pl.col(NUMBERS)),
@@ -227,7 +221,7 @@ def with_votes_of(
     cells = _votes_per_pair(items, groups, [arm])
     if rows.is_empty() or cells is None:
         return rows
-    marked = rows.join(cells, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    marked = join_cells(rows, cells)
     differs = pl.col("estimate").is_not_null() & (pl.col(f"of_{arm}") != pl.col("of_all"))
     noted = pl.format("{}; {} votes per pair in {}", "method", f"of_{arm}", pl.lit(arm))
     return Estimates.draft(

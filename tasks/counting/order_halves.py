@@ -17,7 +17,7 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import NUMBERS
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
-from tasks.inference.cluster_sums import PART, Groups, grouped
+from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY, LEVEL
 from tasks.inference.linearised_errors import Sums, correction, over
@@ -252,7 +252,7 @@ def without_biased_orders(rows: DataFrame[Estimates], pairs: pl.DataFrame) -> Da
     judges = orders_not_random(pairs).with_columns(pl.col(JUDGE).cast(pl.String))
     if judges.is_empty() or rows.is_empty():
         return rows
-    marked = rows.join(judges, on=JUDGE, how="left", nulls_equal=True, maintain_order="left")
+    marked = join_cells(rows, judges, on=JUDGE)
     kept = pl.col("biased_order").is_null()
     return Estimates.draft(
         marked.with_columns(

@@ -8,7 +8,10 @@ from tasks.inference.cluster_sums import Groups, grouped
 from tasks.kit.memo import memoised
 
 ORDERS = ("12", "21")
-VERDICTS = ("anchor", "tie", "target")
+PLACES = {"anchor": -1, "tie": 0, "target": 1}
+"""Verdict -> its code in counts of votes."""
+BY_PLACE = {place: verdict for verdict, place in PLACES.items()}
+VERDICTS = tuple(PLACES)
 ONE_BY_ONE = "later votes depended on earlier votes: repeats are not a random sample"
 ITEM = (*JUDGE, "perturbation", "kind", "cluster", "simulated", "planned", "stopped")
 VOTES = tuple(f"{verdict}_{order}" for order in ORDERS for verdict in VERDICTS)
@@ -54,7 +57,7 @@ def votes_by_order(tallies: pl.DataFrame) -> pl.DataFrame:
     once = {
         f"{verdict}_{order}": (pl.col(f"once_{order}") == value).fill_null(value=False)
         for order in ORDERS
-        for verdict, value in zip(VERDICTS, (-1, 0, 1), strict=True)
+        for verdict, value in PLACES.items()
     }
     stopped = (tallies["stopped"] > 0).any()
     items = arms(tallies, *VOTES, *(ONCE if stopped else ()))

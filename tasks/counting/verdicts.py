@@ -11,10 +11,9 @@ from schemas.keys import SAMPLE
 from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
-from tasks.counting.positions import ORDERS
+from tasks.counting.positions import BY_PLACE, ORDERS, PLACES
 
 BESIDE = ("control", "sham", "replicate")
-VALUES = {"anchor": -1, "target": 1}
 ENDS = {"least": "anchor", "most": "target"}
 """End of the bounds -> the answer that gets the unreadable votes."""
 
@@ -33,8 +32,8 @@ def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
     if mode not in {"paper", "balanced"}:
         raise ValueError(f"mode {mode!r} must be 'paper' or 'balanced'.")
     n, d = {}, {}
-    for order in ("12", "21"):
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in ("anchor", "tie", "target"))
+    for order in ORDERS:
+        anchor, tie, target = (pl.col(f"{side}_{order}") for side in VERDICTS)
         n[order] = (anchor + tie + target).cast(pl.Int64)
         d[order] = (target - anchor).cast(pl.Int64)
     sum_sign = d["12"] + d["21"]
@@ -67,6 +66,15 @@ def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
         shown_first=shown_first,
     )
     return cast("DataFrame[Verdicts]", query.collect())
+
+
+def verdict_of_mean(score: pl.Expr) -> pl.Expr:
+    """Return the verdict of a mean of several judges' scores.
+
+    Means that amount to a tie may differ from 1/2 in their last digits.
+    """
+    lean = (score - 0.5).round(9).sign()
+    return lean.replace_strict(BY_PLACE, default=None, return_dtype=pl.Enum(VERDICTS))
 
 
 def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
@@ -178,9 +186,9 @@ def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
     """Count every vote that was cast but is unreadable as a vote for ``side``."""
     changes = []
     for order in ORDERS:
-        valid = pl.sum_horizontal(f"{name}_{order}" for name in ("anchor", "tie", "target"))
+        valid = pl.sum_horizontal(f"{name}_{order}" for name in VERDICTS)
         lost = pl.col(f"voted_{order}") - valid
-        once = pl.when(lost > 0).then(VALUES[side]).cast(pl.Int64)
+        once = pl.when(lost > 0).then(PLACES[side]).cast(pl.Int64)
         changes += [
             (pl.col(f"{side}_{order}") + lost).alias(f"{side}_{order}"),
             # Repeat 0 is cast before the others.

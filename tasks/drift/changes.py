@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from schemas.keys import CELL, JUDGE
 from tasks.counting.cells import UNEQUAL, planned
+from tasks.counting.positions import ORDERS, PLACES, VOTES
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.question_order import LARGEST, evidence, places
 from tasks.counting.reasons import explained
@@ -13,7 +14,16 @@ from tasks.counting.verdicts import may_win, wins
 from tasks.drift.canary import canary
 from tasks.inference.bootstrap import boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.inference.intervals import EMPTY, LEVEL, ROUNDING, SINGLE, moments, ratios, t_interval
+from tasks.inference.intervals import (
+    EMPTY,
+    LEVEL,
+    ROUNDING,
+    SINGLE,
+    arrays,
+    moments,
+    ratios,
+    t_interval,
+)
 from tasks.inference.linearised_errors import over, ratio_difference
 from tasks.inference.permutation import sign_test
 from tasks.kit.defaults import PERMUTATIONS
@@ -27,9 +37,7 @@ TWICE = (
     "answers)"
 )
 CACHED = "not measured: every vote is from a cache"
-VOTES = ("anchor_12", "tie_12", "target_12", "anchor_21", "tie_21", "target_21")
 SUMS = ("num_base", "den_base", "num_new", "den_new")
-PLACES = {"anchor": -1, "tie": 0, "target": 1}
 
 
 def changes(
@@ -125,7 +133,7 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
 def _correct_verdicts(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the labelled control pairs; ``num`` is 1 if the balanced verdict equals the label."""
     orders = {}
-    for order in ("12", "21"):
+    for order in ORDERS:
         anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in PLACES)
         orders[order] = (target - anchor, anchor + tie + target)
     (lead, votes), (other_lead, other_votes) = orders.values()
@@ -144,7 +152,7 @@ def _correct_verdicts(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def by_mcnemar(cells: pl.DataFrame) -> pl.DataFrame:
     """Use the exact McNemar test where each question is one item, as it takes items as units."""
-    exact = sign_test(*(cells[side].cast(pl.Float64).to_numpy() for side in ("rose", "fell")))
+    exact = sign_test(*arrays(cells, "rose", "fell"))
     single = pl.col("p_value").is_not_null() & (pl.col("clusters") == pl.col("n"))
     return cells.with_columns(
         p_value=pl.when(single).then(pl.Series(exact)).otherwise("p_value"),
@@ -296,7 +304,7 @@ def _equal_changes(
     scaled = {name: np.nan_to_num(values * size) for name, values in columns.items()}
     cells = moments(scaled | {"counted": sums["counted"]}, groups.starts)
     found = ratios(cells.with_columns(squares=pl.lit(0.0)))
-    low, high, p_value = (found[c].cast(pl.Float64).to_numpy() for c in ("low", "high", "p_value"))
+    low, high, p_value = arrays(found, "low", "high", "p_value")
     return low * widest, high * widest, p_value
 
 

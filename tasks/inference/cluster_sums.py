@@ -1,6 +1,6 @@
 """Integer codes of cells and clusters, so that sums by group are bincounts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -123,6 +123,11 @@ def totals(sums: Sums, starts: Numbers) -> Sums:
     if len(starts) == 1:
         return np.zeros(0)
     return np.add.reduceat(sums, starts[:-1]).astype(np.float64, copy=False)
+
+
+def join_cells(rows: pl.DataFrame, cells: pl.DataFrame, on: Sequence[str] = PART) -> pl.DataFrame:
+    """Add columns of cells to rows, whose order stays; keys that are null are equal."""
+    return rows.join(cells, on=on, how="left", nulls_equal=True, maintain_order="left")
 
 
 @memoised

@@ -1,6 +1,6 @@
 """Delta method for functions of several cluster sums per cell (methods, section 3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.inference.bootstrap import BOOT, Value, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, grouped
-from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, t_interval
+from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, arrays, t_interval
 from tasks.inference.linearised_errors import ROUNDING, Sums, correction, over
 
 METHOD = "cluster linearisation, t"
@@ -117,8 +117,8 @@ def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estima
     Estimates
         One row per cell, without p-value and interval where the clusters do not vary.
     """
-    sums = [c for c in cells.columns if f"{c} x {c}" in cells.columns]
-    linear = solve({c: cells[c].cast(pl.Float64).to_numpy() for c in (*sums, "n")})
+    names = [*(c for c in cells.columns if f"{c} x {c}" in cells.columns), "n"]
+    linear = solve(dict(zip(names, arrays(cells, *names), strict=True)))
     rows = cells.with_columns(*_intervals(cells, linear), statistic=pl.lit(name))
     ends = [pl.when(pl.col("low").is_not_null()).then(end).alias(end) for end in BOOT]
     return Estimates.draft(rows.with_columns(ends) if BOOT[0] in cells.columns else rows)
@@ -167,7 +167,7 @@ def _float(name: str, known: NDArray[np.bool_], values: Sums) -> pl.Series:
     return pl.Series(name, np.where(known, values, np.nan), nan_to_null=True)
 
 
-def ratio_limits(top: tuple[Sums, Sums, Sums], below: tuple[Sums, Sums, Sums]) -> tuple[Sums, Sums]:
+def ratio_limits(top: Sequence[Sums], below: Sequence[Sums]) -> tuple[Sums, Sums]:
     """Return the interval of ``a / b`` from the intervals of a and b, each (estimate, low, high).
 
     The limits are the values t for which the MOVER interval of ``a - t b`` ends at 0:

@@ -97,7 +97,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     methods.md, section 3. Korn and Graubard (1998), Surv. Methodol. 24, 193-201 (effective size by
     degrees of freedom).
     """
-    num, den, clusters, df = _columns(moments, "num", "den", "clusters", "freedom")
+    num, den, clusters, df = arrays(moments, "num", "den", "clusters", "freedom")
     known = (den > 0) & (clusters > 1)
     hits, size = _effective(moments, "num", "squares", level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
@@ -130,7 +130,7 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     DataFrame
         Columns ``FOUND``, one row per cell.
     """
-    num, den, clusters, squares, freedom = _columns(
+    num, den, clusters, squares, freedom = arrays(
         moments, "num", "den", "clusters", "squares", "freedom"
     )
     ratio = over(num, den)
@@ -178,6 +178,27 @@ def t_interval(
     """
     wide = np.where(error > 0, t_quantile(df, (1 + level) / 2) * error, np.nan)
     return estimate - wide, estimate + wide, np.minimum(1.0, t_tail(df, over(estimate, error)))
+
+
+def with_interval_at(
+    rows: pl.DataFrame, middle: pl.Expr, error: pl.Expr, name: str
+) -> pl.DataFrame:
+    """Replace the t intervals of differences by those with another middle and standard error.
+
+    They lie in [-1, 1]; ``name`` is added to their method. Rows without an interval stay.
+    """
+    known = pl.col("standard_error").is_not_null() & pl.col("df").is_not_null()
+    half = pl.Series(t_quantile(rows["df"].fill_null(1.0).to_numpy(), (1 + LEVEL) / 2)) * error
+    changed = {
+        "low": (middle - half).clip(-1.0, 1.0),
+        "high": (middle + half).clip(-1.0, 1.0),
+        "standard_error": error,
+        "method": pl.format("{}; {}", "method", pl.lit(name)),
+    }
+    return rows.with_columns(
+        pl.when(known).then(new).otherwise(pl.col(column)).alias(column)
+        for column, new in changed.items()
+    )
 
 
 def newcombe(one: Sums, other: Sums) -> tuple[Sums, Sums]:
@@ -243,7 +264,7 @@ def _moments(
 
 def _part(moments: pl.DataFrame, part: str, level: float) -> Sums:
     """Return the proportion of a part of a difference and its Wilson interval, (3, cells)."""
-    num, den = _columns(moments, part, "den")
+    num, den = arrays(moments, part, "den")
     hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
     return np.stack([over(num, den), *wilson(hits, size, level)])
 
@@ -252,8 +273,8 @@ def _effective(
     moments: pl.DataFrame, part: str, squares: str, level: float, least: float
 ) -> tuple[Sums, Sums]:
     """Return the hits of ``part`` at the effective sample size, and that size."""
-    num, residual = _columns(moments, part, squares)
-    den, df, den_squares = _columns(moments, "den", "freedom", "den_squares")
+    num, residual = arrays(moments, part, squares)
+    den, df, den_squares = arrays(moments, "den", "freedom", "den_squares")
     rate = np.clip(over(num, den), 0.0, 1.0)
     variance = residual * over(np.ones_like(den), den) ** 2
     spread = np.maximum(least, over(variance * den, rate * (1 - rate)))
@@ -268,7 +289,8 @@ def _effective(
     return np.where(np.isfinite(rate), rate, 0.0) * n, n
 
 
-def _columns(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:
+def arrays(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:
+    """Return columns of numbers as arrays, with NaN for null."""
     return tuple(frame[name].cast(pl.Float64).to_numpy() for name in names)
 
 

@@ -5,8 +5,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations
-from tasks.annotate import LABELS
 from tasks.calibration.label_values import are_whole, nearest_whole
+from tasks.counting.positions import BY_PLACE
 
 PAIR = ("dataset", "judge", "prompt", "item")
 RATED = ("dataset", "criterion", "judge", "prompt", "item")
@@ -58,7 +58,7 @@ def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[A
             **common,
         )
         .with_columns(
-            label=pl.col("value").cast(pl.Int64).replace_strict(LABELS, return_dtype=pl.String),
+            label=pl.col("value").cast(pl.Int64).replace_strict(BY_PLACE, return_dtype=pl.String),
             inconsistent=pl.col("inconsistent") & (pl.col("value") == 0),
         )
     )

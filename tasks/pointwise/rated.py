@@ -3,6 +3,7 @@
 import polars as pl
 
 from schemas.keys import JUDGE
+from tasks.inference.cluster_sums import join_cells
 
 BALLOT = (*JUDGE, "item", "sample", "side", "arm", "perturbation", "repeat")
 THING = (*JUDGE, "subgroup", "item", "sample", "side", "arm", "perturbation")
@@ -197,9 +198,7 @@ def in_points(estimates: pl.DataFrame, items: pl.DataFrame, *, shift: bool) -> p
     scales = items.group_by(key).agg(
         _lowest=pl.col("lowest").first(), _span=(pl.col("highest") - pl.col("lowest")).first()
     )
-    found = estimates.join(
-        scales, on=list(key), how="left", nulls_equal=True, maintain_order="left"
-    )
+    found = join_cells(estimates, scales, on=key)
     start = pl.lit(0.0) if shift else pl.col("_lowest")
     ends = ("low", "high", "boot_low", "boot_high")
     known = pl.col("_span") > 0
@@ -222,6 +221,6 @@ def in_unit(estimates: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     """Set the unit ``share`` where estimates are of pass and fail."""
     key = ["dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup"]
     graded = items.group_by(key).agg(_graded=pl.col("graded").any())
-    found = estimates.join(graded, on=key, how="left", nulls_equal=True, maintain_order="left")
+    found = join_cells(estimates, graded, on=key)
     share = pl.when(~pl.col("_graded")).then(pl.lit("share"))
     return found.with_columns(unit=share).select(estimates.columns)

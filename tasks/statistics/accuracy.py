@@ -8,10 +8,10 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.keys import SAMPLE
 from tasks.counting.cells import portions, stopped_early
+from tasks.counting.positions import ORDERS, PLACES
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import Rows, statistic
 
-PLACES = {"anchor": -1, "tie": 0, "target": 1}
 SHARES = {
     "accuracy_12": ("right_12", "voted_12", "none"),
     "accuracy_21": ("right_21", "voted_21", "none"),
@@ -100,7 +100,7 @@ def right_votes(tallies: pl.DataFrame) -> pl.DataFrame:
     if once:
         labelled = labelled.with_columns(once=stopped_early())
     columns = {}
-    for order in ("12", "21"):
+    for order in ORDERS:
         first, sides = pl.col(f"once_{order}"), [f"{side}_{order}" for side in PLACES]
         right = pl.coalesce(pl.when(label == side).then(f"{side}_{order}") for side in PLACES)
         columns[f"right_{order}"] = first == place, right

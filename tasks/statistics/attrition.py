@@ -8,7 +8,7 @@ from schemas.keys import SAMPLE
 from tasks.counting.arms import unreadable
 from tasks.counting.cells import differences, portions, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
-from tasks.inference.cluster_sums import PART, Groups, grouped
+from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
 from tasks.statistics import Rows, statistic
 
 ARMS = ("control", "experimental", "sham")
@@ -130,7 +130,7 @@ def _bounds(tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups) -> pl.D
     # If every sample may leave the denominator, only one bound exists, and it serves as both.
     estimated = pl.col("known") > 0
     return (
-        rows.join(counts, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        join_cells(rows, counts)
         .with_columns(low=pl.coalesce(low, high), high=pl.coalesce(high, low))
         .with_columns(
             estimate=(pl.col("hits") / pl.col("known")).clip(pl.col("low"), pl.col("high")),

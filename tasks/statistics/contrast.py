@@ -242,4 +242,4 @@ def _difference(
 def _wilson(hits: Floats, counted: Floats) -> Floats:
     """Return the rates of cells with their intervals, shape (3, cells)."""
     found = intervals.proportions(intervals.table_moments(hits, counted))
-    return found.select("estimate", "low", "high").to_numpy().T
+    return np.stack(intervals.arrays(found, "estimate", "low", "high"))

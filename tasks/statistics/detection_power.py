@@ -14,7 +14,7 @@ from tasks.counting.primary_endpoint import base_value
 from tasks.counting.verdicts import PROMOTE, symmetric
 from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
-from tasks.inference.intervals import EMPTY, LEVEL
+from tasks.inference.intervals import EMPTY, LEVEL, arrays
 from tasks.inference.linearised_errors import Sums, over
 from tasks.statistics import Rows, statistic
 
@@ -139,7 +139,8 @@ def _completed(
         part = weighted_shares(name, items.with_columns(num=pl.col(name)))
         ends = [pl.col(c).alias(f"{name}_{c}") for c in ENDS]
         rows = rows.join(part.select(*PART, *ends), on=PART, how="left")
-    low, high = ratio_limits(_ends(rows, "attacked"), _ends(rows, "unattacked"))
+    limits = ([f"{name}_{end}" for end in ENDS] for name in SUMS)
+    low, high = ratio_limits(*(arrays(rows, *ends) for ends in limits))
     filled: dict[str, Any] = {
         "low": pl.Series(1 - high),
         "high": pl.Series(1 - low),
@@ -153,8 +154,3 @@ def _completed(
             for name, value in filled.items()
         )
     )
-
-
-def _ends(rows: pl.DataFrame, name: str) -> tuple[Sums, Sums, Sums]:
-    estimate, low, high = (rows[f"{name}_{c}"].cast(pl.Float64).to_numpy() for c in ENDS)
-    return estimate, low, high

@@ -12,8 +12,8 @@ from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
-from tasks.inference.cluster_sums import Groups
-from tasks.inference.intervals import LEVEL, SINGLE, clopper_pearson
+from tasks.inference.cluster_sums import Groups, join_cells
+from tasks.inference.intervals import LEVEL, SINGLE, arrays, clopper_pearson
 from tasks.inference.permutation import sign_test
 from tasks.inference.quantiles import normal_quantile
 from tasks.statistics import Rows, statistic
@@ -122,10 +122,13 @@ def _both_orders(items: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
 
 
 def _with_reason(rows: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
-    rows = rows.join(silent, on=CELL, how="left", nulls_equal=True, maintain_order="left")
-    return rows.with_columns(
-        pl.when("one_order").then(pl.lit(ONE_ORDER)).otherwise(pl.col("reason")).alias("reason")
-    ).drop("one_order")
+    return (
+        join_cells(rows, silent, on=CELL)
+        .with_columns(
+            pl.when("one_order").then(pl.lit(ONE_ORDER)).otherwise(pl.col("reason")).alias("reason")
+        )
+        .drop("one_order")
+    )
 
 
 def _halved(gap: pl.DataFrame) -> pl.DataFrame:
@@ -158,7 +161,7 @@ def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:
     cells = groups.cells.with_columns(
         pl.Series(name, values.astype(np.int64)) for name, values in counts.items()
     )
-    hits, n = (cells[c].cast(pl.Float64).to_numpy() for c in ("hits", "n"))
+    hits, n = arrays(cells, "hits", "n")
     voted = n > 0
     k, of = np.where(voted, hits, 1.0), np.where(voted, n, 2.0)
     low, high = clopper_pearson(k, of, LEVEL)

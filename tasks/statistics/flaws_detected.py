@@ -8,8 +8,7 @@ from schemas.results import Estimates
 from tasks.counting.cells import ratios
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
-from tasks.inference.intervals import LEVEL
-from tasks.inference.quantiles import t_quantile
+from tasks.inference.intervals import with_interval_at
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
 
@@ -92,16 +91,9 @@ def _away_from_one(rows: pl.DataFrame, could: pl.Series) -> pl.DataFrame:
     Near 1 flaws that are not detected are too rare to tell the variance: without them the interval
     held the truth in .915 of simulated studies. Only shares above one half are drawn downwards.
     """
-    known = pl.col("standard_error").is_not_null() & pl.col("df").is_not_null()
     share, more = pl.col("estimate"), could + 4
     inside = share.clip(0.0, 1.0)
     squares = (pl.col("standard_error") * could) ** 2 + 2 * (inside**2 + (1 - inside) ** 2)
     error = squares.sqrt() / more
     middle = pl.min_horizontal(share, (share * could + 2) / more)
-    half = pl.Series(t_quantile(rows["df"].fill_null(1.0).to_numpy(), (1 + LEVEL) / 2)) * error
-    return rows.with_columns(
-        low=pl.when(known).then((middle - half).clip(-1.0, 1.0)).otherwise("low"),
-        high=pl.when(known).then((middle + half).clip(-1.0, 1.0)).otherwise("high"),
-        standard_error=pl.when(known).then(error).otherwise("standard_error"),
-        method=pl.when(known).then(pl.format("{}; Agresti-Coull", "method")).otherwise("method"),
-    )
+    return with_interval_at(rows, middle, error, "Agresti-Coull")

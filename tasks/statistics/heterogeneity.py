@@ -13,9 +13,9 @@ from tasks.counting.arms import order_scores
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import BOOT, by_chance
-from tasks.inference.cluster_sums import PART, Groups, grouped
+from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, mean_of, ratio_limits, summed
-from tasks.inference.intervals import LEVEL
+from tasks.inference.intervals import LEVEL, arrays
 from tasks.inference.linearised_errors import Sums, over
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import Rows, statistic
@@ -189,9 +189,12 @@ def _standardised(mean: DataFrame[Estimates], variance: DataFrame[Estimates]) ->
     rows = mean.join(variance.select(*PART, *ends), on=PART, how="left", maintain_order="left")
     differ = pl.col("var_estimate") > ROUNDING
     bounded = differ & pl.col("low").is_not_null() & (pl.col("var_low") > 0).fill_null(value=False)
-    deviation = np.sqrt(np.fmax(_three(rows, "var_"), 0.0))
-    shift = _three(rows, "")
-    low, high = ratio_limits((shift[0], shift[1], shift[2]), tuple(deviation))
+    shift, variances = (
+        arrays(rows, *(f"{prefix}{c}" for c in ("estimate", "low", "high")))
+        for prefix in ("", "var_")
+    )
+    deviation = [np.sqrt(np.fmax(each, 0.0)) for each in variances]
+    low, high = ratio_limits(shift, deviation)
     one = pl.col("estimate").is_not_null() & differ
     found = {
         "estimate": pl.when(one).then(pl.Series(over(shift[0], deviation[0]))),
@@ -211,15 +214,10 @@ def _standardised(mean: DataFrame[Estimates], variance: DataFrame[Estimates]) ->
     return effects.select(mean.columns)
 
 
-def _three(rows: pl.DataFrame, prefix: str) -> Sums:
-    names = [f"{prefix}{c}" for c in ("estimate", "low", "high")]
-    return rows.select(pl.col(names).cast(pl.Float64)).to_numpy().T
-
-
 def _over_which(rows: pl.DataFrame, groups: Groups, shammed: pl.Series) -> pl.DataFrame:
     """Note in the method which cells are measured over the sham."""
     cells = groups.cells.select(*PART, over=shammed)
-    marked = rows.join(cells, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    marked = join_cells(rows, cells)
     named = pl.when(pl.col("over") & (pl.col("method") != "none"))
     return marked.with_columns(
         method=named.then(pl.format("{}, over the sham", "method")).otherwise("method"),

@@ -1,6 +1,6 @@
 """Jury: the mean of several judges' scores, evaluated like a judge."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from schemas.frame import ranked
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.counting.cells import planned
+from tasks.counting.verdicts import verdict_of_mean
 from tasks.panels.error_correlation import correlation, missing, products, size_rows
-from tasks.panels.panels import Panel, of_models, panels
+from tasks.panels.panels import ALL, Panel, of_models, panels
 from tasks.statistics import statistic
 from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
@@ -23,16 +24,12 @@ from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.net_flips import net_flips
 from tasks.statistics.sham_shift import sham_shift
 
-ALL = "jury/all"
 ARMS = ("control", "experimental", "sham")
 BESIDE = ("control", "sham")
 EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
 NO_ERRORS = "a good judge reacts to the flaw, so shifts are not errors"
-VERDICTS = {-1: "anchor", 0: "tie", 1: "target"}
-"""Sign of a mean score less 1/2 -> the jury's verdict."""
-
 Floats = NDArray[np.float64]
 
 
@@ -121,43 +118,37 @@ def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Es
     return jury_of(of_models(shifts, tallies))
 
 
-def jury_of(
-    shifts: DataFrame[Shifts], members: Sequence[str] | None = None, name: str = ALL
-) -> DataFrame[Estimates]:
-    """Return the estimates of the jury of ``members``, by default of all, see :func:`jury`."""
+def jury_of(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+    """Return the estimates of the jury of all judges in ``shifts``, see :func:`jury`."""
     values = {
         **{arm: pl.col(f"{arm}_score") for arm in ARMS},
         "shammed": pl.col("has_sham").cast(pl.Float64),
         **{f"{arm}_votes": planned(arm) for arm in BESIDE},
     }
     juries = [
-        (panel, chosen)
-        for panel in panels(shifts, values)
-        if len(chosen := _members(panel, members)) > 1
+        (panel, members) for panel in panels(shifts, values) if len(members := _members(panel)) > 1
     ]
     if not juries:
         return Estimates.empty()
-    derived = ranked(pl.concat(_derived(panel, chosen, name) for panel, chosen in juries))
+    derived = ranked(pl.concat(_derived(*each) for each in juries))
     whole = derived.filter(subgroup="")
     evaluated = (*((each, derived) for each in EVALUATED), (net_flips, whole))
     found = [
         evaluate.draft(shifts=some).with_columns(statistic=pl.format("jury_{}", "statistic"))
         for evaluate, some in evaluated
     ]
-    sizes = [row for panel, chosen in juries for row in _sizes(panel, chosen, name)]
+    sizes = [row for each in juries for row in _sizes(*each)]
     return Estimates.draft(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
 
 
-def _members(panel: Panel, names: Sequence[str] | None) -> list[int]:
+def _members(panel: Panel) -> list[int]:
     speaking = np.asarray((~np.isnan(panel.values["experimental"])).any(axis=0))
     speakers = [j for j, judge in enumerate(panel.judges) if speaking[j]]
-    if names is not None:
-        return [j for j in speakers if panel.judges[j] in names]
     real = [j for j in speakers if not panel.simulated[j]]
     return real or speakers
 
 
-def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
+def _derived(panel: Panel, members: list[int]) -> pl.DataFrame:
     """Return the shifts of the jury and, if it has three or more, without each of its members."""
     many = len(members)
     juries = [members]
@@ -177,24 +168,19 @@ def _derived(panel: Panel, members: list[int], name: str) -> pl.DataFrame:
             **{f"{arm}_score": pl.Series(score[arm]).fill_nan(None) for arm in ARMS},
         }
     )
-    # Rounding: means of scores that amount to a tie may differ from 1/2 in the last digits.
-    lean = {arm: (pl.col(f"{arm}_score") - 0.5).round(9).sign() for arm in ARMS}
     clusters = pl.Series([f"{n:09}" for n in range(panel.clusters)], dtype=pl.String)
     places = np.tile(np.repeat(np.arange(panel.clusters), size), len(juries))
     return frame.with_columns(
         **{key: pl.lit(value, dtype=pl.String) for key, value in panel.cell.items()},
         cluster=clusters.gather(places),
-        judge=pl.lit(name),
+        judge=pl.lit(ALL),
         subgroup=pl.Series(left_out, dtype=pl.String).gather(each),
         simulated=simulated.gather(each),
         **{
             name: pl.Series([int(of[jury].sum()) for jury in juries]).gather(each)
             for name, of in votes.items()
         },
-        **{
-            arm: sign.replace_strict(VERDICTS, return_dtype=pl.Enum([*VERDICTS.values()]))
-            for arm, sign in lean.items()
-        },
+        **{arm: verdict_of_mean(pl.col(f"{arm}_score")) for arm in ARMS},
     )
 
 
@@ -205,7 +191,7 @@ def _means(scores: Floats, juries: int) -> Floats:
     return means
 
 
-def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, Any]]:
+def _sizes(panel: Panel, members: list[int]) -> Iterator[dict[str, Any]]:
     """Yield the rows of the members' correlation and of the effective size."""
     base = "sham" if panel.over_sham else "control"
     shift = (panel.values["experimental"] - panel.values[base])[:, members]
@@ -213,7 +199,7 @@ def _sizes(panel: Panel, members: list[int], name: str) -> Iterator[dict[str, An
     clusters = int((panel.sums(whole) > 0).sum())
     row = {
         **panel.cell,
-        "judge": name,
+        "judge": ALL,
         "subgroup": "",
         "simulated": panel.simulated_of(members),
         "dropped": int((~whole).sum()),

@@ -6,10 +6,9 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from tasks.counting.cells import shares
 from tasks.counting.positions import ORDERS
+from tasks.counting.verdicts import verdict_of_mean
 from tasks.panels.panels import ALL, ITEM, jurors
 from tasks.statistics import Rows, statistic
-
-WORDS = {-1.0: "anchor", 0.0: "tie", 1.0: "target"}
 
 
 @statistic(
@@ -73,8 +72,10 @@ def _items(tallies: pl.DataFrame) -> pl.DataFrame:
         .group_by(ITEM, maintain_order=True)
         .agg(
             *(
-                pl.when(whole).then(_verdict(name)).alias(name.replace("score", "verdict"))
-                for name in scores
+                pl.when(whole)
+                .then(verdict_of_mean(pl.col(score).mean()))
+                .alias(score.replace("score", "verdict"))
+                for score in scores
             ),
             pl.col("label").first(),
             simulated=pl.col("simulated").any(),
@@ -88,9 +89,3 @@ def _items(tallies: pl.DataFrame) -> pl.DataFrame:
             kind=pl.lit(None, pl.String),
         )
     )
-
-
-def _verdict(name: str) -> pl.Expr:
-    # Rounding: means of scores that amount to a tie may differ from 1/2 in the last digits.
-    lean = (pl.col(name).mean() - 0.5).round(9).sign()
-    return lean.replace_strict(WORDS, default=None, return_dtype=pl.String)

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from tasks.counting.arms import beside_control, beside_sham
+from tasks.counting.positions import ORDERS, VERDICTS
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
@@ -78,10 +79,9 @@ def products(tallies: pl.DataFrame) -> pl.DataFrame:
 
 
 def _products(sides: pl.DataFrame, base: str) -> pl.DataFrame:
-    orders = ("12", "21")
-    in_both = [pl.all_horizontal(_valid(arm, order) > 0 for arm in (base, "")) for order in orders]
+    in_both = [pl.all_horizontal(_valid(arm, order) > 0 for arm in (base, "")) for order in ORDERS]
     a, b = (
-        pl.sum_horizontal(_product(base + one, other, order) for order in orders)
+        pl.sum_horizontal(_product(base + one, other, order) for order in ORDERS)
         for one, other in (("anchor", "target"), ("target", "anchor"))
     )
     counted = pl.any_horizontal(in_both).fill_null(value=False)
@@ -89,7 +89,7 @@ def _products(sides: pl.DataFrame, base: str) -> pl.DataFrame:
 
 
 def _valid(arm: str, order: str) -> pl.Expr:
-    return pl.sum_horizontal(f"{arm}{side}_{order}" for side in ("anchor", "tie", "target"))
+    return pl.sum_horizontal(f"{arm}{side}_{order}" for side in VERDICTS)
 
 
 def _product(base: str, experimental: str, order: str) -> pl.Expr:

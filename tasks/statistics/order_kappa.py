@@ -22,12 +22,11 @@ from tasks.counting.annotations import (
     estimates,
     sums_of,
 )
+from tasks.counting.positions import VERDICTS
 from tasks.inference.intervals import Sums
 from tasks.statistics import statistic
 
 ORDERS = ("once_12", "once_21")
-LABELS = ["anchor", "tie", "target"]
-"""Labels of the votes -1, 0 and 1."""
 
 
 @statistic(
@@ -87,7 +86,7 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
         dataset,
         None,
         pl.DataFrame(),
-        LABELS,
+        [*VERDICTS],
         None,
         voted.select(ORDERS).to_numpy() + 1,
         np.flatnonzero(np.diff(changes, prepend=-1)).astype(np.int64),
@@ -105,7 +104,7 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
         schema_overrides={"simulated": pl.Boolean},
     )
     pair = Pairs(cell, np.array([0]), np.array([1]))
-    features, solve = partial(sums_of, block, pair), partial(_solve, len(LABELS))
+    features, solve = partial(sums_of, block, pair), partial(_solve, len(VERDICTS))
     return estimates(block, cell, features, solve, {"order_kappa": Row(N, undefined=ONE_LABEL)})
 
 

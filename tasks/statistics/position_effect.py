@@ -11,7 +11,7 @@ from tasks.counting.order_halves import one_order_effect, only_order, without_bi
 from tasks.counting.positions import arm_groups, first_matches, matches
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups
-from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
+from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, arrays
 from tasks.inference.linearised_errors import Sums, correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 from tasks.statistics import Rows, statistic
@@ -182,10 +182,6 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
 
 def _difference(found: pl.DataFrame) -> Sums:
     """Return the t of FF - SS over clusters; NaN where all clusters have the same difference."""
-    gap, squares = (
-        found.select((2 * pl.col("hits") - pl.col("n")).alias("gap"), "gaps")
-        .cast(pl.Float64)
-        .to_numpy()
-        .T
-    )
+    hits, n, squares = arrays(found, "hits", "n", "gaps")
+    gap = 2 * hits - n
     return over(gap, np.sqrt(np.where(squares > ROUNDING * gap**2, squares, 0.0)))

@@ -8,7 +8,7 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import differences, of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, by_chance, redrawn
-from tasks.inference.cluster_sums import PART, totals
+from tasks.inference.cluster_sums import PART, join_cells, totals
 from tasks.inference.intervals import ALIKE, LEVEL, t_interval
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import normal_quantile
@@ -134,7 +134,7 @@ def _with_boot(found: pl.DataFrame, rows: pl.DataFrame, *, use_judge: bool = Tru
         return found.with_columns(pl.lit(None, pl.Float64).alias(end) for end in BOOT)
     drawn = redrawn(rows, use_judge=use_judge)
     texts = found.with_columns(pl.col(PART).cast(pl.String))
-    return texts.join(drawn, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    return join_cells(texts, drawn)
 
 
 def _prepared(rows: pl.DataFrame) -> pl.DataFrame:
@@ -192,7 +192,7 @@ def _rectified(rows: pl.DataFrame, *, use_judge: bool = True) -> pl.DataFrame:
         .otherwise(0.0),
     )
     means = means.with_columns(fitted=pl.col("lam").is_between(0, 1, closed="none"))
-    return means.join(spread, on=PART, how="left", nulls_equal=True, maintain_order="left")
+    return join_cells(means, spread)
 
 
 def _spread(clusters: pl.DataFrame) -> pl.DataFrame:

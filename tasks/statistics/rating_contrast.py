@@ -9,14 +9,14 @@ from schemas.keys import BETWEEN
 from tasks.counting.cells import differences
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.cluster_sums import PART, grouped
+from tasks.inference.cluster_sums import PART, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.linearised_errors import Sums as Totals
 from tasks.inference.permutation import Pairs, Sums, swap_sums
 from tasks.panels.judge_pairs import BARE, swapped
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
-from tasks.statistics.rating_shift import ENDS, SUMS, UNMOVED, in_deviations, linearised_shift
+from tasks.statistics.rating_shift import SUMS, in_deviations, linearised_shift, without_unmoved
 
 PERTURBED = ("dataset", "wave", "mode", "perturbation")
 OTHER = "_other"
@@ -178,7 +178,7 @@ def _with_swaps(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("_p_value").is_not_null() & (pl.col("clusters") > 1)
     method = pl.format("{}; {}", pl.col("method").replace("none", BARE), "_test")
     return (
-        rows.join(tests, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        join_cells(rows, tests)
         .with_columns(
             p_value=pl.when(known).then("_p_value").otherwise("p_value"),
             method=pl.when(known).then(method).otherwise("method"),
@@ -212,15 +212,6 @@ def _of_passes(name: str, pairs: pl.DataFrame) -> pl.DataFrame:
     """Return differences of shifts of pass rates, which lie between -2 and 2."""
     one, other = ((pl.col(f"d{end}") + 1) / 2 for end in ("", OTHER))
     rows = differences(name, pairs, one, other)
-    alike = pairs.group_by(PART).agg(_alike=pl.col("alike").any())
-    some = ~pl.col("_alike")
+    alike = pairs.group_by(PART).agg(unmoved=pl.col("alike").any())
     doubled = ("estimate", "low", "high", "standard_error", "boot_low", "boot_high")
-    return (
-        rows.with_columns(pl.col(doubled) * 2)
-        .join(alike, on=PART, how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(
-            *(pl.when(some).then(each).alias(each) for each in (*ENDS, "standard_error")),
-            reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
-        )
-        .select(rows.columns)
-    )
+    return without_unmoved(rows.with_columns(pl.col(doubled) * 2), alike)

@@ -10,11 +10,10 @@ from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import means
-from tasks.inference.cluster_sums import PART
+from tasks.inference.cluster_sums import PART, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.intervals import LEVEL
+from tasks.inference.intervals import with_interval_at
 from tasks.inference.linearised_errors import Sums, over
-from tasks.inference.quantiles import t_quantile
 from tasks.pointwise.rated import in_points
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
@@ -134,13 +133,20 @@ def _passes(name: str, passed: pl.DataFrame, arm: str, base: str) -> pl.DataFram
     scores = (f"{arm}_score", f"{base}_score")
     rows = _with_more_flips(mean_shift(name, passed, scores[1], arm=scores[0]))
     constant = pl.max_horizontal(scores).max() == pl.min_horizontal(scores).min()
-    flags = passed.group_by(PART).agg(_constant=constant)
-    found = rows.join(flags, on=PART, how="left", nulls_equal=True, maintain_order="left")
-    some = ~pl.col("_constant").fill_null(value=False)
-    return found.with_columns(
-        *(pl.when(some).then(each).alias(each) for each in (*ENDS, "standard_error")),
-        reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
-    ).select(rows.columns)
+    return without_unmoved(rows, passed.group_by(PART).agg(unmoved=constant))
+
+
+def without_unmoved(rows: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+    """Remove intervals and tests of the ``cells`` that are ``unmoved``: nothing could move them."""
+    some = ~pl.col("unmoved").fill_null(value=False)
+    return (
+        join_cells(rows, cells)
+        .with_columns(
+            pl.when(some).then(pl.col(*ENDS, "standard_error")),
+            reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
+        )
+        .select(rows.columns)
+    )
 
 
 def _with_more_flips(rows: pl.DataFrame) -> pl.DataFrame:
@@ -149,20 +155,11 @@ def _with_more_flips(rows: pl.DataFrame) -> pl.DataFrame:
     Passes flip so rarely near 0 and 1 that the interval without them held the truth in 90 % of
     simulated studies. The p-value, whose level is right, stays.
     """
-    widened = pl.col("standard_error").is_not_null() & pl.col("df").is_not_null()
-    some = rows["df"].fill_null(1.0).to_numpy()
     more = pl.col("n") + 2
     # One of several repeats that flips moves a sample's share by as much less.
     added = 2 / pl.col("votes_per_pair") ** 2
     error = (((pl.col("standard_error") * pl.col("n")) ** 2 + added) / more**2).sqrt()
-    middle = pl.col("estimate") * pl.col("n") / more
-    half = pl.Series(t_quantile(some, (1 + LEVEL) / 2)) * error
-    return rows.with_columns(
-        low=pl.when(widened).then((middle - half).clip(-1.0, 1.0)).otherwise("low"),
-        high=pl.when(widened).then((middle + half).clip(-1.0, 1.0)).otherwise("high"),
-        standard_error=pl.when(widened).then(error).otherwise("standard_error"),
-        method=pl.when(widened).then(pl.format("{}; Bonett-Price", "method")).otherwise("method"),
-    )
+    return with_interval_at(rows, pl.col("estimate") * pl.col("n") / more, error, "Bonett-Price")
 
 
 def _in_points(name: str, shifts: pl.DataFrame, arm: str, base: str) -> pl.DataFrame:
@@ -184,9 +181,7 @@ def _in_deviations(
         .agg(_sd=(pl.col("q").mean() - pl.col("y").mean() ** 2).clip(lower_bound=0.0).sqrt())
     )
     beside = points.select(*PART, *(pl.col(end).alias(f"_{end}") for end in ENDS), _method="method")
-    joined = found.join(whole, on=PART, how="left", nulls_equal=True, maintain_order="left").join(
-        beside, on=PART, how="left", nulls_equal=True, maintain_order="left"
-    )
+    joined = join_cells(join_cells(found, whole), beside)
     alike = (
         pl.col("estimate").is_not_null() & pl.col("low").is_null() & pl.col("_low").is_not_null()
     )

@@ -9,7 +9,7 @@ from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import even, weighted_shares
 from tasks.counting.verdicts import symmetric, with_sham
-from tasks.inference.cluster_sums import grouped
+from tasks.inference.cluster_sums import grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import Sums, over
@@ -73,7 +73,7 @@ def replicate_floor(shifts: DataFrame[Shifts]) -> Rows:
     floor = weighted_shares("replicate_floor", items.with_columns(num=pl.col("unattacked")), groups)
     varied = items.select((pl.col("replicate") != pl.col("control")).alias("varied"))["varied"]
     fixed = groups.cells.select(*CELL, fixed=pl.Series(groups.by_cell(varied) == 0))
-    rows = floor.join(fixed, on=CELL, how="left", nulls_equal=True, maintain_order="left")
+    rows = join_cells(floor, fixed, on=CELL)
     flag = pl.when("fixed", pl.col("n") > 0).then(pl.lit(FIXED)).otherwise(pl.lit(""))
     flagged = rows.with_columns(method=pl.col("method") + flag)
     return [even(flagged, items, groups, ("control", "replicate")), _sensitivity(with_sham(asked))]

@@ -9,8 +9,8 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
-from tasks.inference.cluster_sums import PART, grouped
-from tasks.inference.intervals import LEVEL, moments
+from tasks.inference.cluster_sums import PART, grouped, join_cells
+from tasks.inference.intervals import LEVEL, arrays, moments
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
@@ -115,7 +115,7 @@ def corrected_by_error_rates(contests: pl.DataFrame) -> DataFrame[Estimates]:
     for part in (*parts, _bounds(labelled)):
         # The warehouse returns names as enumerations.
         texts = part.with_columns(pl.col(PART).cast(pl.String))
-        cells = cells.join(texts, on=PART, how="left", nulls_equal=True, maintain_order="left")
+        cells = join_cells(cells, texts)
     return Estimates.draft(_solved(cells).with_columns(statistic=pl.lit("rogan_gladen")))
 
 
@@ -212,10 +212,8 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
 
 def _fieller_interval(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Floats]:
     """Return the ends, within [0, 1], of all theta that the rates do not reject (Fieller)."""
-    p, se, sp, var_p, var_se, var_sp = (
-        cells[name].cast(pl.Float64).to_numpy()
-        for name in ("p", "se", "sp", "var_p", "var_se", "var_sp")
-    )
+    names = ("p", "se", "sp", "var_p", "var_se", "var_sp", "theta")
+    p, se, sp, var_p, var_se, var_sp, theta = arrays(cells, *names)
     above, informedness, square = p + sp - 1, se + sp - 1, quantile**2
     # (above - theta informedness)^2 <= t^2 var(theta): a theta^2 - 2 b theta + c <= 0.
     a = informedness**2 - square * (var_se + var_sp)
@@ -229,5 +227,5 @@ def _fieller_interval(cells: pl.DataFrame, quantile: Floats) -> tuple[Floats, Fl
     low = np.where(a > 0, first, np.where(outside & (first == 0), last, 0.0))
     high = np.where(a > 0, last, np.where(outside & (last == 1), first, 1.0))
     # If no value within [0, 1] is left, use the end nearest to theta.
-    theta = cells["theta"].cast(pl.Float64).to_numpy().clip(0, 1)
-    return np.minimum(low, theta), np.maximum(high, theta)
+    nearest = theta.clip(0, 1)
+    return np.minimum(low, nearest), np.maximum(high, nearest)

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.cells import portions
-from tasks.inference.cluster_sums import PART
+from tasks.inference.cluster_sums import PART, join_cells
 from tasks.pointwise.rated import CONTROL, rated
 from tasks.statistics import Rows, statistic
 
@@ -64,7 +64,7 @@ def scale_use(ratings: DataFrame[Ratings]) -> Rows:
         .agg(modal=pl.col("value").first())
     )
     items = (
-        graded.join(most, on=key, how="left", nulls_equal=True, maintain_order="left")
+        join_cells(graded, most, on=key)
         .join(declared, on=["dataset", "prompt", "subgroup"], how="left", maintain_order="left")
         .with_columns(den=pl.col("value").is_not_null().cast(pl.Int64))
         .with_columns(dropped=1 - pl.col("den"))

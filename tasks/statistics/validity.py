@@ -65,7 +65,7 @@ def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> Rows:
 
 def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
     """Measure the share of one outcome among all needed ballots of each judge."""
-    return _rate(name, *_of_judges(tallies))
+    return _rate(name, *_whole(_ballots(tallies)))
 
 
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
@@ -96,24 +96,16 @@ def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
         "cached": pl.col("cached").fill_null(value=False),
         "known": pl.col("cached").is_not_null(),
     }
-    return (
-        ratings.filter(pl.col("kind") != "verdict")
-        .select(
-            *JUDGE,
-            "perturbation",
-            "cluster",
-            "simulated",
-            kind="perturbation_kind",
-            **{name: count.cast(pl.Int64) for name, count in counts.items()},
-            mode=pl.lit("any"),
-            votes=pl.lit(1, pl.Int64),
-        )
-        .select(*JUDGE, "perturbation", "kind", "cluster", "simulated", *COUNTS, "mode", "votes")
+    return ratings.filter(pl.col("kind") != "verdict").select(
+        *JUDGE,
+        "perturbation",
+        pl.col("perturbation_kind").alias("kind"),
+        "cluster",
+        "simulated",
+        *(count.cast(pl.Int64).alias(name) for name, count in counts.items()),
+        mode=pl.lit("any"),
+        votes=pl.lit(1, pl.Int64),
     )
-
-
-def _of_judges(tallies: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:
-    return _whole(_ballots(tallies))
 
 
 def _whole(asked: pl.DataFrame) -> tuple[pl.DataFrame, Groups]:

@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from flows.cli.printing.terminal import plain, plain_table, print_line, print_rows
 from tasks.agreement.compare import Comparison
-from tasks.annotate import LABELS
 from tasks.counting.annotations import HUMANS
+from tasks.counting.positions import VERDICTS
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
@@ -99,7 +99,7 @@ def _two_names(comparison: Comparison) -> list[str]:
         "--pass LABEL` says which of the two is a pass, and adds TPR, TNR and the bias of the pass "
         "rate"
         for pair in sorted(pairs)
-        if not {*pair} <= {*LABELS.values()}
+        if not {*pair} <= {*VERDICTS}
     ]
 
 
