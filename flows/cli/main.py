@@ -12,6 +12,7 @@ from flows.cli.options import (
     MODES,
     PATH,
     category_option,
+    choice_option,
     complete_from,
     complete_studies,
     format_option,
@@ -116,15 +117,13 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
     ),
 )
 @click.argument("votes", type=PATH)
-@click.option(
+@choice_option(
     "--mode",
-    type=MODES,
-    default="balanced",
-    show_default=True,
-    help="Say how pairs were shown. balanced: each in both orders equally often. paper: in an "
+    among=MODES,
+    text="Say how pairs were shown. balanced: each in both orders equally often. paper: in an "
     "order drawn at random.",
 )
-@format_option
+@format_option("table", "json", "csv")
 @click.option(
     "--only",
     multiple=True,
@@ -224,21 +223,17 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     show_default=True,
     help="Allow a judge to be worse than a person by this margin (0 to below 1).",
 )
-@click.option(
+@choice_option(
     "--epsilon-kind",
     "kind",
-    type=click.Choice(["additive", "multiplicative"]),
-    default="additive",
-    show_default=True,
-    help="Subtract the margin from a person's advantage probability (additive), or the margin "
+    among=("additive", "multiplicative"),
+    text="Subtract the margin from a person's advantage probability (additive), or the margin "
     "times that probability (multiplicative).",
 )
-@click.option(
+@choice_option(
     "--test",
-    type=click.Choice(["auto", "score", "t"]),
-    default="auto",
-    show_default=True,
-    help="Use this test. auto: the score test for few instances, else the t test.",
+    among=("auto", "score", "t"),
+    text="Use this test. auto: the score test for few instances, else the t test.",
 )
 @click.option(
     "--min-instances",
@@ -248,7 +243,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     show_default=True,
     help="Test only annotators with at least this many instances.",
 )
-@format_option
+@format_option("table", "json", "csv")
 @click.option(
     "--curve", is_flag=True, help="Also show the winning rate for each epsilon from 0 to .3."
 )

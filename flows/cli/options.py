@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +10,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 
 from tasks.kit.command_line import Finite, Place
 
-MODES = click.Choice(["balanced", "paper"])
+MODES = ("balanced", "paper")
 PATH = Place()
 FILE = Place(dir_okay=False)
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
@@ -184,7 +184,7 @@ OPTIONS = (
     ),
     click.option(
         "--mode",
-        type=MODES,
+        type=click.Choice(MODES),
         help="Choose orders. balanced: show each pair equally often in both. paper: draw them at "
         "random, as in arXiv 2402.10669. Default: balanced.",
     ),
@@ -273,20 +273,23 @@ pictures_option = click.option(
     type=Place(file_okay=False),
     help="Also write the charts to this folder, as SVG and PNG files. Default: no pictures.",
 )
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="Print in this format.",
-)
-interval_option = click.option(
+
+
+def choice_option(*names: str, among: Sequence[str], text: str) -> Decorator:
+    """Return an option that takes one of some values, by default the first."""
+    kind = click.Choice(among)
+    return click.option(*names, type=kind, default=among[0], show_default=True, help=text)
+
+
+def format_option(*forms: str, text: str = "Print in this format.") -> Decorator:
+    """Return the option ``--format``, whose default is the first of these formats."""
+    return choice_option("--format", "form", among=forms, text=text)
+
+
+interval_option = choice_option(
     "--interval",
-    type=click.Choice(["wilson", "clopper_pearson", "jeffreys"]),
-    default="wilson",
-    show_default=True,
-    help="Compute this confidence interval for proportions (cluster-adjusted).",
+    among=("wilson", "clopper_pearson", "jeffreys"),
+    text="Compute this confidence interval for proportions (cluster-adjusted).",
 )
 judge_option = name_option("--judge", text="Show only this judge. Default: all judges.")
 perturbation_option = name_option(

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +16,7 @@ from flows.cli.options import (
     complete_studies,
     complete_values,
     complete_waves,
+    format_option,
     judge_option,
     name_option,
     perturbation_option,
@@ -25,14 +27,14 @@ from schemas.keys import Gate
 from tasks.evidence.browse_address import PORT, view_of
 from tasks.kit.command_line import Command, port_option, warehouse_option
 
+result_command = partial(click.command, cls=Command, section="Results")
 
-@click.command(
-    cls=Command,
-    section="Results",
+
+@result_command(
     examples=(
         "voirdire show quick --judge offline/dazzled",
         "voirdire show quick --invalid --most 3",
-    ),
+    )
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @judge_option
@@ -68,14 +70,7 @@ from tasks.kit.command_line import Command, port_option, warehouse_option
     show_default=True,
     help="Show at most this many.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Print in this format.",
-)
+@format_option("text", "json")
 @warehouse_option
 @clear_errors
 def show(study: str, warehouse: Path | None, **options: Any) -> None:
@@ -89,13 +84,11 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     show_evidence(study, whats[0] if whats else "flipped", warehouse, **options)
 
 
-@click.command(
-    cls=Command,
-    section="Results",
+@result_command(
     examples=(
         'voirdire sql "select judge, shift, finding from bias"',
         "voirdire sql --ask which_judge --set study=quick",
-    ),
+    )
 )
 @click.argument("query", required=False)
 @click.option(
@@ -132,13 +125,11 @@ def sql(**options: Any) -> None:
     show_query(**options)
 
 
-@click.command(
-    cls=Command,
-    section="Results",
+@result_command(
     examples=(
         "voirdire browse",
         "voirdire browse quick --judge offline/dazzled --perturbation fake_reference",
-    ),
+    )
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @judge_option
@@ -170,24 +161,15 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
     )
 
 
-@click.command(
-    cls=Command,
-    section="Results",
+@result_command(
     examples=(
         "voirdire export quick --output results",
         "voirdire export --output everything --format csv",
-    ),
+    )
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @click.option("--output", type=PATH, required=True, help="Write the files to this new folder.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["parquet", "csv"]),
-    default="parquet",
-    show_default=True,
-    help="Write files of this format.",
-)
+@format_option("parquet", "csv", text="Write files of this format.")
 @warehouse_option
 @clear_errors
 def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
@@ -197,11 +179,7 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
     write_files(study, output, form, warehouse)
 
 
-@click.command(
-    cls=Command,
-    section="Results",
-    examples=("voirdire snapshot", "voirdire snapshot --output bi.duckdb"),
-)
+@result_command(examples=("voirdire snapshot", "voirdire snapshot --output bi.duckdb"))
 @click.option(
     "--output",
     type=FILE,
@@ -217,10 +195,8 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     write_snapshot(output, warehouse)
 
 
-@click.command(
-    cls=Command,
-    section="Results",
-    examples=("voirdire report quick", "voirdire report quick --pictures charts --number"),
+@result_command(
+    examples=("voirdire report quick", "voirdire report quick --pictures charts --number")
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
@@ -239,13 +215,11 @@ def report(**options: Any) -> None:
     rewrite_report(**options)
 
 
-@click.command(
-    cls=Command,
-    section="Results",
+@result_command(
     examples=(
         "voirdire gate quick",
         "voirdire gate nightly --judge openai/gpt-5.4-mini --junit gate.xml",
-    ),
+    )
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(

@@ -182,7 +182,8 @@ def statistic(
 
     ``gives`` names the rows that it returns (default: one of its own name). Their ``family``,
     ``unit``, ``null`` (the value that means no effect) and ``floor`` become columns of the
-    estimates; ``rows`` says where a row differs. Rows of attack success have ``marks_excluded``.
+    estimates; ``rows`` says where a row differs, and may name further ones. Rows of attack success
+    have ``marks_excluded``.
     ``needs`` are optional columns of the vote log without which there are no rows.
     """
 

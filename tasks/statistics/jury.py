@@ -35,20 +35,7 @@ Floats = NDArray[np.float64]
 
 @statistic(
     source="arXiv:2404.18796; methods.md, section 11",
-    gives=(
-        "jury_mps",
-        "jury_mps_sham",
-        "jury_asr",
-        "jury_dasr",
-        "jury_sham_floor",
-        "jury_detection_gain",
-        "jury_detection_power",
-        "jury_detection_share",
-        "jury_sham_shift",
-        "jury_correlation",
-        "jury_size",
-        *FLIPS,
-    ),
+    gives=FLIPS,
     family="jury",
     rows={
         "jury_mps": {"unit": "score", "null": 0.0},

@@ -29,14 +29,7 @@ LABELLED = pl.col("human").is_not_null()
 
 @statistic(
     source="arXiv:2311.01453; methods.md, section 12",
-    gives=(
-        "human_win_rate",
-        "ppi_win_rate",
-        "ppi_difference",
-        "label_correlation",
-        "effective_labels",
-        "labels_needed",
-    ),
+    gives=("human_win_rate", "ppi_win_rate"),
     family="correction",
     null=0.5,
     rows={

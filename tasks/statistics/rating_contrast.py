@@ -28,12 +28,6 @@ NAMES = {
 
 @statistic(
     source="methods.md, sections 5 and 16 (pairs of judges; pointwise endpoint)",
-    gives=(
-        "rating_contrast",
-        "rating_sham_contrast",
-        "pass_rate_contrast",
-        "pass_rate_sham_contrast",
-    ),
     family="comparison",
     unit="sd",
     null=0.0,

@@ -34,24 +34,12 @@ ENDS = ("low", "high", "p_value", "level")
 
 @statistic(
     source="methods.md, sections 6 and 16 (pointwise endpoint)",
-    gives=(
-        "rating_shift",
-        "rating_shift_sham",
-        "rating_sham_shift",
-        "rating_shift_sd",
-        "rating_shift_sham_sd",
-        "rating_sham_shift_sd",
-        "pass_rate_shift",
-        "pass_rate_shift_sham",
-        "pass_rate_sham_shift",
-        "pass_flips",
-        "pass_flips_sham",
-    ),
     family="pointwise",
     unit="points",
     null=0.0,
     rows={
         "rating_shift_sham": {"floor": "sham"},
+        "rating_sham_shift": {},
         "rating_shift_sd": {"unit": "sd"},
         "rating_shift_sham_sd": {"unit": "sd", "floor": "sham"},
         "rating_sham_shift_sd": {"unit": "sd"},

@@ -21,7 +21,6 @@ FIXED = "; replies never vary, so this floor means nothing"
 
 @statistic(
     source="methods.md, section 2",
-    gives=("replicate_floor", "prompt_sensitivity"),
     family="floor",
     rows={
         "replicate_floor": {"floor": "replicate"},
