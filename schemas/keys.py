@@ -8,6 +8,9 @@ from typing import Any, Literal
 JUDGE = ("dataset", "judge", "prompt", "wave")
 """A judge as it was asked."""
 
+CONDITIONS = ("dataset", "prompt", "wave")
+"""How a judge was asked; named where they differ within a table."""
+
 CELL = (*JUDGE, "mode", "perturbation")
 """A judge under a perturbation: what a bias is claimed about."""
 

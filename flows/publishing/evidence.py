@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from flows.studies.calibration import SUFFIX
+from schemas.keys import JUDGE
 from tasks.kit.catalogue import unknown
 from warehouse.evidence.comparisons import FLIPPED, samples_like, studies_of
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
-ASKED = ("dataset", "judge", "prompt", "wave")
-KEY = (*ASKED, "mode", "perturbation", "sample", "criterion", "repeat")
+KEY = (*JUDGE, "mode", "perturbation", "sample", "criterion", "repeat")
 """Columns that tell the rows of ``mart.comparisons`` apart, within a study."""
 
 
@@ -30,10 +30,10 @@ VIEWS = {
     "all": View("compared_pairs", COMPARED, KEY),
     "flipped": View("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
     "invalid": View(
-        "invalid_replies", "mart.invalid_replies where true", (*ASKED, "sample", "ballot_id")
+        "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
     ),
     "disagree": View(
-        "disagreements", "mart.disagreements where true", (*ASKED, "criterion", "item")
+        "disagreements", "mart.disagreements where true", (*JUDGE, "criterion", "item")
     ),
 }
 NAMES = """

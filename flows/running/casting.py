@@ -196,7 +196,7 @@ async def cast_all(
     status = current_status()
     status.plan(dict(waiting.group_by("judge").len().sort("judge").iter_rows()), budget_usd)
     buffer = VoteBuffer(claims, status)
-    session = shared_worker().open_session(claims.run, claims.journal, budget_usd, notifier())
+    session = Session(shared_worker(), claims.run, claims.journal, budget_usd, notifier())
     status.waits = lambda: session.waits
     batching = Batching(pairs, claims, session, buffer.receive, buffer.flush)
     casting = _Casting(pairs, schedule, claims, buffer, session, batching, asyncio.Event(), {})

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.agreement.kappa import kappa
-from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING
+from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, SINGLE
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import t_quantile
 
@@ -18,7 +18,6 @@ ALL_ALIKE = "all values of one side are equal: no correlation"
 PERFECT = "a coefficient of -1 or 1: no interval"
 ONE_LABEL = "only one label occurs: agreement by chance is certain"
 TOO_MANY = "too many distinct grades for Kendall's tau"
-SINGLE = "a single cluster: no interval"
 
 
 class Coefficient(NamedTuple):

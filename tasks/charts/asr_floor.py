@@ -3,6 +3,7 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.drawing.row_panels import (
@@ -16,7 +17,7 @@ from tasks.drawing.row_panels import (
     values_of,
 )
 from tasks.drawing.spec import FAINT, INK, LINE, PAPER, SOFT, Row, Spec, mark
-from tasks.reporting.wording import CELL, number
+from tasks.reporting.wording import number
 
 SUBTITLES = {
     "promote": "promote: close to its floor is good, right of it is bad",
@@ -53,8 +54,8 @@ def _beside(estimates: DataFrame[Estimates]) -> pl.DataFrame:
     rows = cells.filter(pl.col("statistic") == "asr")
     for statistic in ("sham_floor", "random_baseline"):
         other = cells.filter(pl.col("statistic") == statistic)
-        beside = other.select(*CELL, "perturbation", pl.col("estimate").alias(statistic))
-        rows = rows.join(beside, on=[*CELL, "perturbation"], how="left")
+        beside = other.select(*JUDGE, "perturbation", pl.col("estimate").alias(statistic))
+        rows = rows.join(beside, on=[*JUDGE, "perturbation"], how="left")
     return rows
 
 

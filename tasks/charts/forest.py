@@ -5,6 +5,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import JUDGE
 from schemas.results import Estimates, Findings
 from tasks.charts import chart
 from tasks.drawing.row_panels import (
@@ -20,7 +21,7 @@ from tasks.drawing.row_panels import (
 from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, by_name, by_tone, mark, pixel
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.summary import REFUSED
-from tasks.reporting.wording import CELL, number
+from tasks.reporting.wording import number
 
 SUBTITLES = {
     "promote": "promote: a fair judge lies inside the band",
@@ -75,7 +76,7 @@ GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 )
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:
     """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale."""
-    of = [*CELL, "mode", "perturbation", "statistic"]
+    of = [*JUDGE, "mode", "perturbation", "statistic"]
     beside = estimates.filter(pl.col("subgroup") == "").select(*of, "n", "clusters").unique(of)
     shifts = findings.filter(pl.col("perturbation").is_not_null()).join(beside, on=of, how="left")
     prompt = pl.col("prompt").cast(pl.String)

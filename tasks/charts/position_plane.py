@@ -7,12 +7,13 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.drawing.names import names
 from tasks.drawing.row_panels import measured, name_texts, sizes, values_of
 from tasks.drawing.spec import BAND, BLUE, LINE, Spec, axis, mark, note, panel, pixel, scaled
-from tasks.reporting.wording import CELL, clean, clip, count, listing, with_who
+from tasks.reporting.wording import clean, clip, count, listing, with_who
 
 PLOT, WIDE, GAP = 262, 20, 32
 
@@ -71,9 +72,9 @@ def _points(estimates: DataFrame[Estimates]) -> list[Point]:
     rows = overall.filter(pl.col("statistic") == "position_consistency")
     # As published, it is above 0 for the second slot; the position gap is for the first.
     fairness = overall.filter(pl.col("statistic") == "preference_fairness").select(
-        *CELL, fairness=0 - pl.col("estimate"), fair_low=-pl.col("high"), fair_high=-pl.col("low")
+        *JUDGE, fairness=0 - pl.col("estimate"), fair_low=-pl.col("high"), fair_high=-pl.col("low")
     )
-    return with_who(rows.join(fairness, on=CELL, how="left")).to_dicts()
+    return with_who(rows.join(fairness, on=JUDGE, how="left")).to_dicts()
 
 
 def _values(points: Sequence[Point], reach: float, up: float) -> list[Point]:

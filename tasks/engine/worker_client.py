@@ -65,12 +65,16 @@ class DraftsLostError(Exception):
 
 
 class Session:
-    """One run's use of the worker, which is restarted if it dies."""
+    """One run's use of the worker, which is restarted if it dies.
+
+    It has its own limits, stops and budget. ``notify`` is called, in another thread, with the
+    reason if nothing moves for a while.
+    """
 
     def __init__(
         self,
         worker: "Worker",
-        run: str,
+        run: str = "",
         journal: Path | None = None,
         budget_usd: float | None = None,
         notify: Notify | None = None,
@@ -235,19 +239,6 @@ class Worker:
         for target in (self._write, self._read):
             threading.Thread(target=target, daemon=True).start()
         atexit.register(self.stop)
-
-    def open_session(
-        self,
-        run: str = "",
-        journal: Path | None = None,
-        budget_usd: float | None = None,
-        notify: Notify | None = None,
-    ) -> Session:
-        """Open a session for a run, with its own limits, stops and budget.
-
-        ``notify`` is called, in another thread, with the reason if nothing moves for a while.
-        """
-        return Session(self, run, journal, budget_usd, notify)
 
     def load_litellm(self) -> None:
         """Let the worker import litellm now, which takes seconds, not with the first request."""

@@ -8,12 +8,11 @@ import polars as pl
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import Imported
+from tasks.judging.vote_wording import OTHER
 
 Record = tuple[object, ...]
 END = re.compile(r"[^\W_]*$")
 """The last word of a column's name."""
-
-OTHER = {"anchor": "target", "target": "anchor"}
 
 
 def side_named(label: Any, paths: Mapping[str, str]) -> Any:

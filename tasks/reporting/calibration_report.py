@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests
 from schemas.results import Estimates
 from tasks.agreement.compare import Comparison
+from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import MetricRow, metric_rows
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
@@ -304,7 +305,6 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
     }
 
 
-HUMANS = "humans"
 ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")
 """Columns by kind of label."""
 KAPPAS = ("label_kappa", "cohen_kappa_quadratic", "cohen_kappa")

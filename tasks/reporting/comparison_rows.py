@@ -7,7 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import CategoryShifts
-from schemas.keys import unit_name
+from schemas.keys import CONDITIONS, unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.pointwise.endpoints import labelled
@@ -33,6 +33,7 @@ from tasks.reporting.wording import (
     p_value,
     rated_unit,
     thousands,
+    who_of,
     with_who,
 )
 
@@ -44,7 +45,6 @@ BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 FEWEST_PAIRS = 10
 """Pairs of judges that are listed of each perturbation at least."""
-CELL = ("dataset", "prompt", "wave")
 UNITS = {
     "score": "MPS",
     "points": "points",
@@ -88,8 +88,8 @@ def contrast_groups(
     pairs are listed, as many of each perturbation.
     """
     simulated, labels = formulas(estimates), labelled(estimates)
-    primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(_names(found))
-    cell = [*CELL, "perturbation", "judge", "other", "other_prompt"]
+    primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(who_of(found))
+    cell = [*CONDITIONS, "perturbation", "judge", "other", "other_prompt"]
     # Over the sham where both are there, and grades rather than passes.
     order = pl.col("statistic").cast(pl.Enum(PRIMARY))
     primary = primary.sort(order, maintain_order=True).unique(
@@ -133,12 +133,6 @@ def contrast_groups(
         )
         for (name,), rows in groups.items()
     ]
-
-
-def _names(found: pl.DataFrame) -> pl.Expr:
-    """Name a judge with the columns of the cell that differ within the frame."""
-    differing = [c for c in CELL if found[c].n_unique() > 1]
-    return pl.concat_str("judge", *differing, separator=" / ").alias("who")
 
 
 def _count_findings(findings: Sequence[str | None]) -> str:

@@ -7,13 +7,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
-from schemas.keys import JUDGE
+from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates
 from tasks.reporting.rows import Judged, Row, Text, said
 from tasks.reporting.summary import marked
-from tasks.reporting.wording import bounds, listing, number, p_value, thousands, with_who
-
-ASKED = ("dataset", "prompt", "wave")
+from tasks.reporting.wording import bounds, differing, listing, number, p_value, thousands, with_who
 
 
 def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates]) -> str:
@@ -21,9 +19,8 @@ def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates
     whole = found.filter(pl.col("left_out").is_null())
     if whole.is_empty():
         return ""
-    ordered = whole.sort(*ASKED, pl.col("kind") != "promote", "perturbation")
-    differing = [column for column in ASKED if whole[column].n_unique() > 1]
-    sentences = [_finding_of(row, differing) for row in ordered.to_dicts()]
+    ordered = whole.sort(*CONDITIONS, pl.col("kind") != "promote", "perturbation")
+    sentences = [_finding_of(row, differing(whole)) for row in ordered.to_dicts()]
     return (
         f"All judges as one jury: {listing(sentences)}. p is adjusted over these perturbations only"
         " (Benjamini-Hochberg), as the jury is derived from its members."
@@ -47,13 +44,12 @@ def _worth(estimates: DataFrame[Estimates]) -> str:
     """Say how many independent judges the members are worth by their errors, if that is known."""
     sizes = estimates.filter(
         pl.col("statistic") == "jury_error_size", pl.col("estimate").is_not_null()
-    ).sort(ASKED)
+    ).sort(CONDITIONS)
     if sizes.is_empty():
         return ""
-    differing = [column for column in ASKED if sizes[column].n_unique() > 1]
     texts = []
     for row in sizes.to_dicts():
-        of = "".join(f" / {row[column]}" for column in differing)
+        of = "".join(f" / {row[column]}" for column in differing(sizes))
         texts.append(f"{number(row['estimate'])}{bounds(row)}{of}")
     return (
         " Judged by their errors where the correct verdict is known, its members are worth"
@@ -61,8 +57,8 @@ def _worth(estimates: DataFrame[Estimates]) -> str:
     )
 
 
-def _finding_of(row: dict[str, Any], differing: list[str]) -> str:
-    name = " / ".join([row["perturbation"], *(str(row[column]) for column in differing)])
+def _finding_of(row: dict[str, Any], conditions: list[str]) -> str:
+    name = " / ".join([row["perturbation"], *(str(row[column]) for column in conditions)])
     if row["finding"] is None:
         return f"{name} no finding ({row['reason']})"
     shift = f"MPS {number(row['shift'])}{bounds(row)}"

@@ -7,7 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
-from schemas.keys import JUDGE
+from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Findings
 from tasks.reporting.summary import NO_NAMES, finding_words, is_person
 from tasks.reporting.wording import (
@@ -23,7 +23,6 @@ from tasks.reporting.wording import (
 )
 from tasks.statistics.judge_mean import ALL, KEPT
 
-ALIKE = ("dataset", "prompt", "wave")
 UNKNOWN = "not estimable"
 NOT_MEASURED = "not measured"
 BY_DESIGN = ("discernment", "drift")
@@ -141,7 +140,6 @@ def rated_groups(
 ) -> list[Group]:
     """Return the results of ratings: those of :func:`result_groups` that ratings have."""
     lookup = Lookup(estimates)
-    own = {(judge_of(row), row["perturbation"]): row for row in findings.to_dicts()}
     ordered = in_report_order(findings).partition_by(
         "kind", "perturbation", maintain_order=True, as_dict=True
     )
@@ -151,8 +149,7 @@ def rated_groups(
         judged = []
         for judge, row in zip(group.rows, rows.to_dicts(), strict=True):
             shift, over, p, questions = (judge.texts[at] for at in SHARED)
-            mine = own[judge_of(row), row["perturbation"]]
-            texts = [_with_points(shift, mine, lookup), over, p, _level(mine, lookup), questions]
+            texts = [_with_points(shift, row, lookup), over, p, _level(row, lookup), questions]
             judged.append(judge._replace(texts=texts))
         found.append(group._replace(rows=judged, means=[]))
     return found
@@ -200,13 +197,13 @@ def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged
     People have no part in them, and formulas only where all are (``judge_mean``). Waves, and
     whatever else a judge was asked under, are not averaged.
     """
-    alike = sorted({tuple(row[c] for c in ALIKE) for row in rows})
+    alike = sorted({tuple(row[c] for c in CONDITIONS) for row in rows})
     differing = [len(set(values)) > 1 for values in zip(*alike, strict=True)]
     return [
         mean
         for key in alike
         for mean in _means_of(
-            [row for row in rows if tuple(row[c] for c in ALIKE) == key],
+            [row for row in rows if tuple(row[c] for c in CONDITIONS) == key],
             lookup,
             without,
             " / ".join(["", *(v for v, several in zip(key, differing, strict=True) if several)]),

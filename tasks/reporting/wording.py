@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.printable import JOINERS, LOST, is_unseen
 
 FIGURE = re.compile(r"\d+(?:\.\d+)?")
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-CELL = ("dataset", "judge", "prompt", "wave")
 NO_BREAK = dict.fromkeys(map(ord, "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"), " ")
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", MINUS: "-"})
 """The signs of numbers on a page -> those of a keyboard."""
@@ -137,15 +137,24 @@ def short_names(names: Iterable[str], width: float) -> dict[str, str]:
     return short
 
 
+def differing(frame: pl.DataFrame, columns: Sequence[str] = CONDITIONS) -> list[str]:
+    """Return the columns that differ within a frame."""
+    return [name for name in columns if frame[name].n_unique() > 1]
+
+
+def who_of(frame: pl.DataFrame) -> pl.Expr:
+    """Name the judge, and its conditions that differ within the frame: ``who``."""
+    return pl.concat_str("judge", *differing(frame), separator=" / ").alias("who")
+
+
 def with_who(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add ``who``: the judge, and the columns of the cell that differ within the frame.
+    """Add :func:`who_of` the rows.
 
     ``simulated`` becomes true in all rows of a judge that is a formula (:func:`formulas`), and in
     no others: a row of two judges is marked by the first alone.
     """
-    differing = [c for c in CELL if c != "judge" and frame[c].n_unique() > 1]
     return frame.with_columns(
-        who=pl.concat_str("judge", *differing, separator=" / "),
+        who_of(frame),
         simulated=pl.col("judge").cast(pl.String).is_in(sorted(formulas(frame))),
     )
 

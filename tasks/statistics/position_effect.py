@@ -11,6 +11,7 @@ from tasks.counting.order_halves import one_order_effect, only_order, without_bi
 from tasks.counting.positions import arm_groups, first_matches, matches
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups
+from tasks.inference.delta_method import METHOD
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, arrays
 from tasks.inference.linearised_errors import Sums, correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
@@ -18,7 +19,6 @@ from tasks.statistics import Rows, statistic
 
 NEITHER = "no match with two votes for the same slot"
 ADDED = 0.5
-SPLIT = "cluster linearisation, t"
 SIMPLE = "1/2 sqrt(1/n_FF + 1/n_SS), normal"
 MIDDLE = (1 + LEVEL) / 2
 ROUNDING = 1e-12
@@ -152,7 +152,7 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
         estimate=pl.when(some).then((a / b).log() / 2),
         standard_error=error,
         method=pl.when(known)
-        .then(pl.when(alone).then(pl.lit(SIMPLE)).otherwise(pl.lit(SPLIT)))
+        .then(pl.when(alone).then(pl.lit(SIMPLE)).otherwise(pl.lit(METHOD)))
         .otherwise(pl.lit("none"))
         + pl.when(some & zero).then(pl.lit(FLAG)).otherwise(pl.lit("")),
         reason=pl.when(~some)

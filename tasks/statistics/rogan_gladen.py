@@ -10,7 +10,7 @@ from schemas.results import Estimates
 from tasks.counting.contests import of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, grouped, join_cells
-from tasks.inference.intervals import LEVEL, arrays, moments
+from tasks.inference.intervals import ALIKE, LEVEL, arrays, moments
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
@@ -19,7 +19,6 @@ from tasks.statistics import Rows, statistic
 EMPTY = "no contest without a label: nothing to correct"
 ONE_SIDED = "fewer than two questions labelled as wins, or as losses or ties: no error rates"
 BLIND = "se + sp - 1 is below {:g}: the judge is hardly better than chance"
-CONSTANT = "no variation between clusters: no interval"
 YES = pl.col("human") > 0.5
 PARTS = {
     "p": (pl.col("human").is_null(), pl.col("won")),
@@ -194,13 +193,13 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .when(informedness < limits().least_informedness)
         .then(pl.lit(BLIND.format(limits().least_informedness)))
         .when(pl.col("error") < 1e-12)
-        .then(pl.lit(CONSTANT))
+        .then(pl.lit(ALIKE))
     )
     df = found["df"].fill_null(1.0).to_numpy()
     low, high = _fieller_interval(found, t_quantile(df, (1 + LEVEL) / 2))
     known = pl.col("reason").is_null()
     return found.with_columns(
-        estimate=pl.when(known | (pl.col("reason") == CONSTANT)).then(pl.col("theta").clip(0, 1)),
+        estimate=pl.when(known | (pl.col("reason") == ALIKE)).then(pl.col("theta").clip(0, 1)),
         standard_error=pl.when(known).then(pl.col("error")),
         low=pl.when(known).then(pl.Series(low)),
         high=pl.when(known).then(pl.Series(high)),

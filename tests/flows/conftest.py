@@ -356,7 +356,7 @@ class Workers:
         known = read.items() <= self._read.items()
         if self._kept is None or not self._kept._worker.alive or not known:
             self.end()
-            self._kept, self._read = shared_worker().open_session("kept"), read
+            self._kept, self._read = Session(shared_worker(), "kept"), read
 
     @property
     def process(self) -> int:

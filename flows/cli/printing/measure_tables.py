@@ -9,7 +9,6 @@ from rich.console import Console
 
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.terminal import (
-    ASKED,
     fits,
     interval,
     legend,
@@ -25,7 +24,7 @@ from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
-from tasks.reporting.wording import clean, listing, p_value, with_who
+from tasks.reporting.wording import clean, differing, listing, p_value, with_who
 from tasks.results import Conclusions
 from tasks.statistics import OWN_AUTHOR, STATISTICS, filled_columns, lacking
 
@@ -108,7 +107,7 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
         "statistic", maintain_order=True, as_dict=True
     ).items():
         reasons = list(dict.fromkeys(rows["reason"].drop_nulls()))
-        asked = _differing(estimates, ("dataset", "prompt"))
+        asked = differing(estimates, ("dataset", "prompt"))
         _print_fitting(console, partial(_cells, rows, reasons, asked, marks), str(name))
         _footnotes(console, reasons)
         console.print()
@@ -161,7 +160,7 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
     ``effects`` are the rows of ``mart.bias`` about position.
     """
     whole = estimates.filter(pl.col("perturbation").is_null())
-    cell = ("judge", *_differing(whole, ASKED))
+    cell = ("judge", *differing(whole))
     found = {
         (row["statistic"], row["subgroup"], *(row[name] for name in cell)): row
         for row in whole.to_dicts()
@@ -243,7 +242,7 @@ def _cells(
 
 def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
     """Lay out gates (each bias by its perturbation), leaving out empty columns."""
-    asked = _differing(gates, ASKED)
+    asked = differing(gates)
     table = [
         {
             "judge": _who(row, between),
@@ -273,10 +272,6 @@ def _mark(row: dict[str, Any], reasons: Sequence[str]) -> str:
 def _footnotes(console: Console, reasons: Sequence[str]) -> None:
     for mark, reason in enumerate(reasons, 1):
         print_line(console, f"({mark}) {reason}", style="dim")
-
-
-def _differing(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
-    return [name for name in columns if frame[name].n_unique() > 1]
 
 
 def _who(row: dict[str, Any], between: str = " ") -> str:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.cli.printing.live import block_lines, filled
+from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.printable import printable
 from tasks.reporting import wording
@@ -44,9 +45,6 @@ def interval(low: float | None, high: float | None, digits: int = 2) -> str:
 
 SHIFTS = ("shift", "over control", "sham")
 """Columns of shifts, which have a unit where they are of ratings."""
-
-ASKED = ("dataset", "prompt", "wave")
-"""Conditions of a judge; printed where they differ between rows."""
 
 OF_RATINGS = {"sd": " sd", "share": " pass rate", "labels": " share of labels"}
 """Unit of a shift of ratings -> what follows its number where units differ."""
@@ -156,7 +154,7 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _cell_columns(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the columns that identify a cell: the judge, and conditions that differ."""
-    return ["judge", *(c for c in ASKED if len({row.get(c) for row in rows}) > 1)]
+    return ["judge", *(c for c in CONDITIONS if len({row.get(c) for row in rows}) > 1)]
 
 
 def _with_names(

@@ -61,7 +61,7 @@ def _messages(number: int) -> list[dict[str, str]]:
 
 def test_every_request_gets_its_own_reply(shared: Worker) -> None:
     async def ask() -> list[Reply]:
-        session = shared.open_session()
+        session = Session(shared)
         asked = [_ask(session, HONEST, _messages(n), {"seed": n}) for n in range(300)]
         return await asyncio.gather(*asked)
 
@@ -81,7 +81,7 @@ def test_a_killed_process_is_restarted_and_asked_again(started: list[Worker]) ->
     notices: list[str] = []
 
     async def ask_and_kill() -> list[Reply]:
-        session = shared_worker().open_session(notify=notices.append)
+        session = Session(shared_worker(), notify=notices.append)
         waiting = [
             asyncio.create_task(_ask(session, HONEST, _messages(n), {"seed": n})) for n in range(5)
         ]
@@ -116,7 +116,7 @@ def test_a_process_that_dies_each_time_is_given_up_after_three_restarts(
     notices: list[str] = []
 
     async def ask() -> list[Any]:
-        session = shared_worker().open_session(notify=notices.append)
+        session = Session(shared_worker(), notify=notices.append)
         asked = [_ask(session, SILENT, _messages(n), {}) for n in range(2)]
         async with asyncio.timeout(PATIENCE_SECONDS / 2):
             return await asyncio.gather(*asked, return_exceptions=True)
@@ -155,7 +155,7 @@ def test_a_reply_that_was_journaled_is_not_asked_again_and_the_budget_goes_on(
     monkeypatch.setattr(worker_client, "FIRST_WAIT_SECONDS", 0.01)
 
     async def ask() -> tuple[Reply, Reply]:
-        session = shared_worker().open_session("", tmp_path / "journal.jsonl", budget_usd=2.0)
+        session = Session(shared_worker(), "", tmp_path / "journal.jsonl", budget_usd=2.0)
         kept = await _ask(session, SILENT, _messages(0), {})
         return kept, await _ask(session, SILENT, _messages(1), {})
 
@@ -176,7 +176,7 @@ def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPa
     )
     monkeypatch.setattr(worker_client, "WORKER", ("-c", program))
     one = Worker()
-    session = one.open_session()
+    session = Session(one)
     hear, heard = one._receive, threading.Event()
 
     def hear_late(said: bytes) -> None:
@@ -202,7 +202,7 @@ def test_what_a_process_said_before_it_died_is_told(monkeypatch: pytest.MonkeyPa
 
 def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Worker) -> None:
     async def ask() -> Reply:
-        session = shared.open_session()
+        session = Session(shared)
         given_up = asyncio.create_task(_ask(session, HONEST, _messages(1), {"seed": 0}))
         await asyncio.sleep(0)
         given_up.cancel()
@@ -217,7 +217,7 @@ def test_whoever_stops_waiting_does_not_disturb_the_others(shared: Worker) -> No
 def test_hostile_text_goes_through_the_pipe(shared: Worker) -> None:
     text = "\ud800\0\n\r\u2028{}\"'\U0001f600" * 1000
     messages = PROMPTS["pair_v1"].messages(text, text, text[::-1])
-    reply = asyncio.run(_ask(shared.open_session(), HONEST, messages, {"seed": 0}))
+    reply = asyncio.run(_ask(Session(shared), HONEST, messages, {"seed": 0}))
     assert reply.error is None
     assert reply.text == answer(messages, Traits(**HONEST.params["traits"]), 0)
 
@@ -227,8 +227,8 @@ def test_whoever_hangs_up_leaves_the_process_to_others_and_the_journal_to_nobody
     started: list[Worker], tmp_path: Path
 ) -> None:
     first, other = (
-        shared_worker().open_session("first", tmp_path / "first.jsonl"),
-        shared_worker().open_session("other"),
+        Session(shared_worker(), "first", tmp_path / "first.jsonl"),
+        Session(shared_worker(), "other"),
     )
     assert asyncio.run(_ask(first, HONEST, _messages(1), {"seed": 0})).error is None
     with exclusive_lock(tmp_path / "first.jsonl") as alone:
