@@ -3,7 +3,7 @@
 import polars as pl
 
 from schemas.keys import JUDGE
-from tasks.inference.cluster_sums import join_cells
+from tasks.inference.cluster_sums import PART, join_cells
 
 BALLOT = (*JUDGE, "item", "sample", "side", "arm", "perturbation", "repeat")
 THING = (*JUDGE, "subgroup", "item", "sample", "side", "arm", "perturbation")
@@ -194,11 +194,10 @@ def in_points(estimates: pl.DataFrame, items: pl.DataFrame, *, shift: bool) -> p
 
     A scale of one grade, which is declared nowhere, leaves no interval.
     """
-    key = ("dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup")
-    scales = items.group_by(key).agg(
+    scales = items.group_by(PART).agg(
         _lowest=pl.col("lowest").first(), _span=(pl.col("highest") - pl.col("lowest")).first()
     )
-    found = join_cells(estimates, scales, on=key)
+    found = join_cells(estimates, scales)
     start = pl.lit(0.0) if shift else pl.col("_lowest")
     ends = ("low", "high", "boot_low", "boot_high")
     known = pl.col("_span") > 0
@@ -217,10 +216,14 @@ def in_points(estimates: pl.DataFrame, items: pl.DataFrame, *, shift: bool) -> p
 ONE_GRADE = "all ratings are equal and the scale is not declared: no interval"
 
 
+def differences_in_unit(estimates: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """Turn differences on a scale from 0 to 1 into points, or shares for pass and fail."""
+    return in_unit(in_points(estimates, items, shift=True), items)
+
+
 def in_unit(estimates: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     """Set the unit ``share`` where estimates are of pass and fail."""
-    key = ["dataset", "judge", "prompt", "wave", "mode", "perturbation", "subgroup"]
-    graded = items.group_by(key).agg(_graded=pl.col("graded").any())
-    found = join_cells(estimates, graded, on=key)
+    graded = items.group_by(PART).agg(_graded=pl.col("graded").any())
+    found = join_cells(estimates, graded)
     share = pl.when(~pl.col("_graded")).then(pl.lit("share"))
     return found.with_columns(unit=share).select(estimates.columns)

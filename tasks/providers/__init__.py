@@ -1,6 +1,5 @@
 """Providers, one per TOML file, with their judges as tables."""
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -140,11 +139,6 @@ class Judge(Limits):
     def _of_a_request(cls, params: dict[str, Any]) -> dict[str, Any]:
         refuse_params(params)
         return params
-
-    @property
-    def params_json(self) -> str:
-        """The parameters as canonical JSON."""
-        return json.dumps(self.params, sort_keys=True)
 
 
 class ProviderFile(BaseModel):

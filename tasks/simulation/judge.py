@@ -102,7 +102,7 @@ def simulated_reply(judge: Judge, messages: list[dict[str, str]], params: dict[s
     if shown["replies"]:
         text = shown["replies"].get(text.partition(" [[")[2].rstrip("]"), text)
     elif form := params.get("response_format"):
-        text = _as_object(text, form["json_schema"]["schema"]["required"])
+        text = as_object(text, form["json_schema"]["schema"]["required"])
     return _reply(judge, messages, text)
 
 
@@ -123,14 +123,8 @@ def _traits(text: str, wave: str) -> Traits:
     return Traits(**json.loads(text)).in_wave(wave)
 
 
-def answer_json(
-    messages: list[dict[str, str]], traits: Traits, repeat: int, names: Collection[str]
-) -> str:
-    """Reply with the same verdict as an object of ``names``, to a prompt that asks for one."""
-    return _as_object(answer(messages, traits, repeat), names)
-
-
-def _as_object(reply: str, names: Collection[str]) -> str:
+def as_object(reply: str, names: Collection[str]) -> str:
+    """Return an answer as an object of ``names``, for a prompt that asks for one."""
     reason, _, verdict = reply.partition(" [[")
     parts = {"reason": reason, "verdict": verdict.rstrip("]")}
     return json.dumps({name: parts[name] for name in names})
@@ -143,8 +137,7 @@ def answer(
 
     Without ``texts`` they are taken from the last message.
     """
-    prompt = _digest(*(text for message in messages for text in message.values()))
-    seed = traits.seed
+    prompt, seed = prompt_digest(messages), traits.seed
     if uniform(seed, "malformed", prompt, repeat) < traits.iota:
         return WHO + pick(MALFORMED, seed, "form", prompt, repeat)
     chances = shares(messages, traits, texts)

@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import differences
-from tasks.pointwise.rated import control_things, in_points, in_unit, is_on_scale, on_scale
+from tasks.pointwise.rated import control_things, differences_in_unit, is_on_scale, on_scale
 from tasks.statistics import Rows, statistic
 
 
@@ -59,4 +59,4 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
         return []
     theirs = pl.when(inside).then(on_scale("human_value"))
     rows = differences("rating_bias", found, on_scale("score"), theirs)
-    return in_unit(in_points(rows, found, shift=True), found)
+    return differences_in_unit(rows, found)

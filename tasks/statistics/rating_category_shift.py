@@ -8,7 +8,7 @@ from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
-from tasks.pointwise.rated import in_points, in_unit
+from tasks.pointwise.rated import differences_in_unit
 from tasks.pointwise.shifts import rating_shifts
 from tasks.statistics import Rows, statistic
 
@@ -61,4 +61,4 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
         .with_columns(subgroup=pl.col("category").cast(pl.String))
     )
     rows = mean_shift("rating_category_shift", parts, "base_score")
-    return in_unit(in_points(rows, parts, shift=True), parts)
+    return differences_in_unit(rows, parts)

@@ -7,7 +7,7 @@ from schemas.calibration import Ratings
 from schemas.keys import JUDGE
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import differences, means
-from tasks.pointwise.rated import in_points, in_unit, on_scale, rated, things
+from tasks.pointwise.rated import differences_in_unit, on_scale, rated, things
 from tasks.statistics import Rows, statistic
 
 ARMS = ("control", "replicate", "reworded")
@@ -76,7 +76,7 @@ def rating_rewording(ratings: DataFrame[Ratings]) -> Rows:
     found = []
     for some in (reworded, each):
         shifts = mean_shift("rating_rewording_shift", some, "control_score", arm="arm_score")
-        found += [_in_unit(shifts, some), _change("rating_rewording_change", some)]
+        found += [differences_in_unit(shifts, some), _change("rating_rewording_change", some)]
     return [*found, _change("rating_repeat_change", again), _excess(reworded, again)]
 
 
@@ -107,15 +107,11 @@ def _beside_control(rows: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 
 def _change(name: str, items: pl.DataFrame) -> pl.DataFrame:
-    return _in_unit(means(name, items, pl.col("change")), items)
+    return differences_in_unit(means(name, items, pl.col("change")), items)
 
 
 def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
     mean = reworded.group_by(ANSWER).agg(mean=pl.col("change").mean())
     both = again.join(mean, on=ANSWER, how="left", maintain_order="left")
     rows = differences("rating_rewording_excess", both, pl.col("mean"), pl.col("change"))
-    return _in_unit(rows, again)
-
-
-def _in_unit(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    return in_unit(in_points(rows, items, shift=True), items)
+    return differences_in_unit(rows, again)

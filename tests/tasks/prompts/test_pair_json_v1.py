@@ -5,7 +5,7 @@ import pytest
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT
 from tasks.providers import JUDGES
-from tasks.simulation.judge import answer, answer_json
+from tasks.simulation.judge import answer, as_object
 from tasks.simulation.traits import Traits
 
 PROMPT = PROMPTS["pair_json_v1"]
@@ -27,7 +27,7 @@ def test_a_simulated_judge_gives_the_same_verdict_as_an_object() -> None:
     traits = Traits(**JUDGES["offline/honest"].params["traits"])
     messages = PROMPT.messages("What is 2 + 2?", "Four.", "It is 4.")
     for repeat in range(20):
-        reply = json.loads(answer_json(messages, traits, repeat, ["reason", "verdict"]))
+        reply = json.loads(as_object(answer(messages, traits, repeat), ["reason", "verdict"]))
         assert answer(messages, traits, repeat).endswith(f"[[{reply['verdict']}]]")
         assert "Simulated" in reply["reason"]
 

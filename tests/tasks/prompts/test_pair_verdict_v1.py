@@ -5,7 +5,7 @@ from tasks.judge import vote_row
 from tasks.judging.verdict_parser import parse_json
 from tasks.prompts import PROMPTS, RESPONSE_FORMAT, VERDICT_ONLY
 from tasks.providers import JUDGES
-from tasks.simulation.judge import answer, answer_json, read_prompt
+from tasks.simulation.judge import answer, as_object, read_prompt
 from tasks.simulation.traits import Traits
 
 PROMPT = PROMPTS["pair_verdict_v1"]
@@ -44,7 +44,7 @@ def test_a_simulated_judge_gives_the_verdict_alone() -> None:
     traits = Traits(**JUDGES["offline/honest"].params["traits"])
     messages = PROMPT.messages("What is 2 + 2?", "Four.", "It is 4.")
     for repeat in range(20):
-        reply = answer_json(messages, traits, repeat, ["verdict"])
+        reply = as_object(answer(messages, traits, repeat), ["verdict"])
         assert answer(messages, traits, repeat).endswith(f"[[{json.loads(reply)['verdict']}]]")
         assert parse_json(reply, reason=False) != "invalid"
 
