@@ -70,15 +70,7 @@ def show_calibration(
         )
         terms = calibration.terms()
         view.close()
-        show_label_plan(
-            people,
-            terms.metric,
-            form,
-            epsilon=terms.epsilon,
-            kind=terms.kind,
-            test=terms.test,
-            source=label_source(calibration),
-        )
+        show_label_plan(people, terms, form, label_source(calibration))
         return
     if save:
         require_free(calibration, place, name_given=bool(name))

@@ -34,7 +34,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
-from tasks.calibration.non_inferiority import Kind, Test
+from tasks.calibration.calibrate import Terms
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
 from tasks.conclusions.more_questions import MOST_TIMES
 from tasks.curate import cannot_compute
@@ -162,21 +162,13 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         )
 
 
-def show_label_plan(
-    people: pl.DataFrame,
-    metric: str,
-    form: str,
-    *,
-    epsilon: float,
-    kind: Kind,
-    test: Test,
-    source: str,
-) -> None:
+def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) -> None:
     """Print the chance that a judge as accurate as these people passes, by number of instances."""
-    if metric != "accuracy":
+    epsilon, kind, test = terms.epsilon, terms.kind, terms.test
+    if terms.metric != "accuracy":
         raise ValueError(
-            f"--plan cannot plan for metric {metric}: it simulates labels that are right or wrong. "
-            "Use --metric accuracy."
+            f"--plan cannot plan for metric {terms.metric}: it simulates labels that are right or "
+            "wrong. Use --metric accuracy."
         )
     like = describe_people(people, source)
     plan = plan_annotators(like, Simulation(epsilon, kind, test))

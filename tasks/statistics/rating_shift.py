@@ -162,7 +162,8 @@ def _in_deviations(
     if shifts.is_empty():
         return Estimates.empty()
     items = deviations(shifts, arm, base)
-    found = linearised(f"{name}_sd", summed(items, SUMS, _standardised), in_deviations)
+    sums = summed(items, SUMS, lambda sums: in_deviations(sums).estimate)
+    found = linearised(f"{name}_sd", sums, in_deviations)
     whole = (
         items.filter("counted")
         .group_by(PART)
@@ -194,10 +195,6 @@ def deviations(shifts: pl.DataFrame, arm: str, base: str) -> pl.DataFrame:
     return shifts.with_columns(
         counted=known, dropped=~known, d=shift, y="control_points", q="control_square"
     )
-
-
-def _standardised(sums: dict[str, Sums]) -> Sums:
-    return in_deviations(sums).estimate
 
 
 def in_deviations(sums: dict[str, Sums]) -> Linear:

@@ -34,35 +34,21 @@ MARKS = {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}
 
 
 def show_evidence(
-    study: str,
-    what: str,
-    warehouse: Path | None,
-    *,
-    judge: str | None,
-    perturbation: str | None,
-    wave: str | None,
-    sample: str | None,
-    most: int,
-    form: str,
+    study: str, what: str, warehouse: Path | None, *, form: str, **wanted: Any
 ) -> None:
-    """Print the evidence of a study: texts, changed words, verdicts and replies."""
-    found = find_evidence(
-        study,
-        what,
-        warehouse,
-        judge=judge,
-        perturbation=perturbation,
-        wave=wave,
-        sample=sample,
-        most=most,
-    )
+    """Print the evidence of a study: texts, changed words, verdicts and replies.
+
+    ``wanted`` are the arguments of :func:`find_evidence` that choose among it.
+    """
+    found = find_evidence(study, what, warehouse, **wanted)
     if form == "json":
         rows = [{**row, **_sham(row, found.replies)} for row in found.rows.to_dicts()]
         echo_data(json.dumps(rows, indent=1, default=str) + "\n")
         return
     if found.rows.is_empty():
+        sample, who = wanted["sample"], wanted["judge"] or f"study {study}"
         of_sample = f" on {sample}" if sample is not None else ""
-        say(NONE[what].format(who=judge or f"study {study}", study=study, of_sample=of_sample))
+        say(NONE[what].format(who=who, study=study, of_sample=of_sample))
         return
     console = Printer(highlight=False)
     for number, row in enumerate(found.rows.to_dicts(), 1):

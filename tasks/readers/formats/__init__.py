@@ -56,6 +56,11 @@ def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFr
     return frame.unique("item", keep="first", maintain_order=True)
 
 
+def object_in(value: object) -> dict[str, Any]:
+    """Return a value of JSON if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def with_texts(source: Source, ratings: pl.DataFrame) -> bool:
     """Tell whether to read the texts of a table: if people rated, and it is not too long."""
     short = ratings.height <= MOST_WITH_TEXTS and source.path.stat().st_size <= MAX_FILE

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, texts_of
+from tasks.readers.formats import Parts, log_format, object_in, texts_of
 from tasks.readers.formats._archive import members, read_members
 
 VERSION = 2
@@ -84,23 +84,19 @@ def _parsed(row: Mapping[str, str | None]) -> dict[str, Any]:
 
 def _judges(header: Mapping[str, Any]) -> dict[str, str]:
     """Map each scorer to a name that says which model graded, where that is recorded."""
-    run = _object(header.get("eval"))
-    grader = _object(_object(run.get("model_roles")).get("grader")).get("model")
+    run = object_in(header.get("eval"))
+    grader = object_in(object_in(run.get("model_roles")).get("grader")).get("model")
     judges = {}
     for scorer in run.get("scorers") or []:
-        name = _object(scorer).get("name")
+        name = object_in(scorer).get("name")
         if not isinstance(name, str):
             continue
-        model = _object(_object(scorer).get("options")).get("model")
+        model = object_in(object_in(scorer).get("options")).get("model")
         model = model.get("model") if isinstance(model, dict) else model
         if model is None and "model_graded" in name:
             model = grader or run.get("model")
         judges[name] = f"{name} by {model}" if isinstance(model, str) else name
     return judges
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _item(sample: Mapping[str, Any]) -> str | None:
@@ -109,22 +105,22 @@ def _item(sample: Mapping[str, Any]) -> str | None:
 
 
 def _output(sample: Mapping[str, Any]) -> Any:
-    return _object(sample.get("output")).get("completion")
+    return object_in(sample.get("output")).get("completion")
 
 
 def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the ratings of a sample, of scorers and of people."""
     item = _item(sample)
-    for scorer, score in _object(sample.get("scores")).items():
-        history = [each for each in _object(score).get("history") or [] if isinstance(each, dict)]
+    for scorer, score in object_in(sample.get("scores")).items():
+        history = [each for each in object_in(score).get("history") or [] if isinstance(each, dict)]
         edits = [each for each in history if each.get("provenance")]
         # A score that a person added has edits only.
         first = next((e for e in history if not e.get("provenance")), None if history else score)
-        why = _object(_object(_object(first).get("metadata"))).get("unscored_reason")
+        why = object_in(object_in(object_in(first).get("metadata"))).get("unscored_reason")
         who = judges.get(scorer, scorer)
-        rows = [] if first is None else [(who, False, _object(first).get("value"), why)]
+        rows = [] if first is None else [(who, False, object_in(first).get("value"), why)]
         by_person = {
-            str(_object(each["provenance"]).get("author") or PERSON): each.get("value")
+            str(object_in(each["provenance"]).get("author") or PERSON): each.get("value")
             for each in edits
             if each.get("value") != "UNCHANGED"
         }

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, texts_of
+from tasks.readers.formats import Parts, log_format, object_in, texts_of
 
 VERSION = 3
 GRADED = {
@@ -77,14 +77,14 @@ def promptfoo(source: Source) -> Parts:
         source.problems.add("", what, "Export them with a newer promptfoo: `promptfoo export`.")
         source.problems.check()
     # The grader that the configuration sets for all tests.
-    options = _object(_object(_object(log.get("config")).get("defaultTest")).get("options"))
+    options = object_in(object_in(object_in(log.get("config")).get("defaultTest")).get("options"))
     default = _name(options.get("provider"))
     counted: Counter[str] = Counter()
     results = [result for result in summary["results"] if isinstance(result, dict)]
     rows = [row for result in results for row in _ratings(result, default, counted)]
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
-        (item, {**_object(result.get("vars")), "output": _output(result)})
+        (item, {**object_in(result.get("vars")), "output": _output(result)})
         for result in results
         if (item := _item(result)) in rated
     )
@@ -96,7 +96,7 @@ def _ratings(
     result: Mapping[str, Any], default: str | None, counted: Counter[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the ratings of one output; count what is left out."""
-    grading = _object(result.get("gradingResult"))
+    grading = object_in(result.get("gradingResult"))
     components = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
     if not components and result.get("failureReason") == ERROR:
         counted[FAILED] += 1
@@ -106,7 +106,7 @@ def _ratings(
     item = _item(result)
     seen: Counter[str] = Counter()
     for component in components:
-        assertion = _object(component.get("assertion"))
+        assertion = object_in(component.get("assertion"))
         kind = str(assertion.get("type"))
         human = kind == HUMAN
         if not human and kind.removeprefix("not-") not in GRADED:
@@ -117,7 +117,7 @@ def _ratings(
         grader = _name(assertion.get("provider")) or default
         judge = f"{kind} by {grader}" if grader else kind
         passed: Any = component.get("pass")
-        failed = _object(component.get("metadata")).get("graderError")
+        failed = object_in(component.get("metadata")).get("graderError")
         valid = isinstance(passed, bool) and not failed
         yield {
             "item": item,
@@ -136,11 +136,11 @@ def _item(result: Mapping[str, Any]) -> str | None:
     """Name the output of a test case, prompt and provider; null without a test case."""
     if (test := result.get("testIdx")) is None:
         return None
-    return f"{test}/{result.get('promptIdx')}/{_object(result.get('provider')).get('id')}"
+    return f"{test}/{result.get('promptIdx')}/{object_in(result.get('provider')).get('id')}"
 
 
 def _output(result: Mapping[str, Any]) -> Any:
-    return _object(result.get("response")).get("output")
+    return object_in(result.get("response")).get("output")
 
 
 def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +178,3 @@ def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:
 def _name(provider: object) -> str | None:
     named = provider.get("id") if isinstance(provider, dict) else provider
     return named if isinstance(named, str) and named else None
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
