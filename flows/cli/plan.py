@@ -37,6 +37,7 @@ from schemas.keys import unit_name
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
 from tasks.conclusions.more_questions import MOST_TIMES
+from tasks.conclusions.recommendations import of_wave
 from tasks.curate import cannot_compute
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
@@ -144,12 +145,13 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
 
 
 def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
-    """Say what the results of a study leave inconclusive, as its recommendations do."""
+    """Say what the results of a study leave inconclusive of its judges and judge prompts."""
     path = Path(warehouse or default_path())
     if not path.is_file():
         return
-    found = Warehouse(path).query(RECOMMENDED, [study.name])
-    if lines := open_questions(found, study.wave):
+    found = of_wave(Warehouse(path).query(RECOMMENDED, [study.name]), study.wave)
+    asked = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
+    if lines := open_questions(found.filter(asked)):
         yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
         yield from lines
         yield (
@@ -158,7 +160,11 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
             "`mart.recommendations` has the same numbers of questions. "
             f"`voirdire calibrate {study.name}` says how many labels of people would estimate the "
             "agreement with them, whatever its gate concludes. "
-            "The tables below show which shift a new study of this design detects."
+            "The tables below show which shift a new study of this design detects: there, `samples "
+            "for` a shift counts the samples that detect it if the true shift is that large. The "
+            "numbers above answer another question: how many further questions decide on which "
+            "side of its limit an estimate lies. The nearer it lies to the limit, the more it "
+            "takes."
         )
 
 

@@ -208,12 +208,13 @@ def _missing(undecided: str, more: int | None) -> str:
     )
 
 
-def open_questions(recommendations: pl.DataFrame, wave: str = "") -> list[str]:
-    """Return a line per judge: each gate that is inconclusive, with the questions that it lacks."""
-    if recommendations.is_empty():
-        return []
+def open_questions(recommendations: pl.DataFrame) -> list[str]:
+    """Return a line per judge: each gate that is inconclusive, with the questions that it lacks.
+
+    The recommendations are those of one wave.
+    """
     lines = []
-    for row in with_who(of_wave(recommendations, wave)).sort("who").iter_rows(named=True):
+    for row in with_who(recommendations).sort("who").iter_rows(named=True):
         reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
         open_ = [reason for reason in reasons if any(text in reason for text in IS_OPEN)]
         lines.append(

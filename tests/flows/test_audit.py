@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -147,7 +148,17 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert done.returncode == 0, done.stderr
     planned = voirdire("plan", "looked_at")
     assert planned.returncode == 0, planned.stderr
-    assert "More questions that would decide what study looked_at leaves open" in planned.stdout
+    heading = "More questions that would decide what study looked_at leaves open"
+    assert heading in planned.stdout
+    judges = re.findall(r"^- (\S+):", planned.stdout, re.MULTILINE)
+    assert len(judges) == 5
+    said = " ".join(planned.stdout.split())
+    assert "`samples for` a shift counts the samples that detect it" in said
+    assert "on which side of its limit an estimate lies" in said
+    # Only of the judges and judge prompts that are planned for.
+    one = voirdire("plan", "looked_at", "--judge", judges[0]).stdout
+    assert re.findall(r"^- (\S+):", one, re.MULTILINE) == judges[:1]
+    assert heading not in voirdire("plan", "looked_at", "--prompt", "pair_v1").stdout
     run = warehouse.query("select run from runs").item()
     assert errors_of(run) == []
     tables = (
