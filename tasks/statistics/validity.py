@@ -86,7 +86,8 @@ def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
     unread = {word: (pl.col("invalid") == word).fill_null(value=False) for word in UNREAD}
-    one, none = pl.lit(1, pl.Int64), pl.lit(0, pl.Int64)
+    # As narrow as the counts of millions of pairs, which would be widened to these.
+    one, none = pl.lit(1, pl.UInt8), pl.lit(0, pl.UInt8)
     counts = {
         "planned": one,
         "stopped": none,
@@ -102,9 +103,9 @@ def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
         pl.col("perturbation_kind").alias("kind"),
         "cluster",
         "simulated",
-        *(count.cast(pl.Int64).alias(name) for name, count in counts.items()),
+        *(count.cast(pl.UInt8).alias(name) for name, count in counts.items()),
         mode=pl.lit("any"),
-        votes=pl.lit(1, pl.Int64),
+        votes=one,
     )
 
 
