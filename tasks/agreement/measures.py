@@ -277,7 +277,11 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
     else:
         distance = 1 - np.eye(kinds)
         plain = cohen_kappa(cell.judge, cell.human, distance, cell.cluster)
-        if plain.reason == PERFECT and agreement["estimate"] == 1 and agreement["low"] is not None:
+        known = agreement["low"] is not None
+        one_verdict = any(each.max() == 1 for each in _shares(cell))
+        if cell.kind == "pass_fail" and one_verdict and plain.reason == ALIKE and known:
+            yield _coefficient(cell, "kappa", plain) | _ends_of_one_verdict(cell, agreement)
+        elif plain.reason == PERFECT and agreement["estimate"] == 1 and known:
             # Agreement on every item: what is left is the uncertainty of the agreement itself.
             judge, human = _shares(cell)
             chance = float(judge @ human)
@@ -294,6 +298,22 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
     if cell.kind == "grade":
         found = quadratic_kappa(cell.judge_value, cell.human_value, cell.cluster)
         yield _coefficient(cell, "kappa_quadratic", found)
+
+
+def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
+    """Return the interval of the kappa, 0, of annotators of whom one gave a single verdict.
+
+    The share q of verdicts that this annotator would give otherwise is at most Wilson's limit for
+    none of the items. The kappa is highest if each of them is right, and lowest if none is; with h
+    the share of items on which the two differ, the distance by chance is ``h + q - 2 q h``.
+    """
+    none, each = np.zeros(cell.judge.size), np.ones(cell.judge.size)
+    other = _share(cell, "other", none, each)
+    q = other["high"]
+    fewest, most = 1 - agreement["high"], 1 - agreement["low"]
+    low = 1 - min(most + q, 1) / (most + q - 2 * q * most)
+    high = 1 - max(fewest - q, 0) / (fewest + q - 2 * q * fewest)
+    return {"low": low, "high": high, "df": other["df"], "reason": None, "method": other["method"]}
 
 
 def _coefficient(cell: Cell, name: str, found: Coefficient) -> Row:

@@ -74,10 +74,10 @@ def recommend(
 
     *Do not use* if a gate of the threshold ``disqualifying`` fails (by default each gate is one);
     else *not enough data* if position or validity is inconclusive, or no bias, detection of flaws
-    or agreement was measured; else *use with care* if another gate fails or is inconclusive; else
-    *use*. Drift that is inconclusive without an alert limits no judge, as before a second wave,
-    but is stated. Reasons are ordered: disqualifying gates first, in the order of the threshold,
-    then by margin, the worst first.
+    or agreement has an interval; else *use with care* if another gate fails or is inconclusive;
+    else *use*. Drift that is inconclusive without an alert limits no judge, as before a second
+    wave, but is stated. Reasons are ordered: disqualifying gates first, in the order of the
+    threshold, then by margin, the worst first.
 
     Parameters
     ----------
@@ -98,6 +98,8 @@ def recommend(
     rows = projected.with_columns(_standing()).with_columns(_weight(), _reason(), _subject())
     standing = pl.col("standing")
     limiting, measured = standing.is_in([FORBIDS, CARE]), standing != NOT_MEASURED
+    # Without an interval, as of a judge that passes every answer, an estimate says nothing.
+    informs = measured & (~inconclusive | pl.col("low").is_not_null())
     absent = [
         pl.when(~(pl.col("gate") == gate).any()).then(pl.lit(subject))
         for gate, subject in ABSENT.items()
@@ -111,7 +113,7 @@ def recommend(
             pl.col("simulated").max(),
             forbidden=(standing == FORBIDS).any(),
             limited=limiting.any(),
-            open=(standing == UNDECIDED).any() | ~(pl.col("gate").is_in(CORE) & measured).any(),
+            open=(standing == UNDECIDED).any() | ~(pl.col("gate").is_in(CORE) & informs).any(),
             passed=(pl.col("verdict") == "pass").sum(),
             failed=(pl.col("verdict") == "fail").sum(),
             inconclusive=(inconclusive & measured).sum(),

@@ -178,10 +178,25 @@ def test_kappa_at_its_ends() -> None:
     # by chance .6^2 + .4^2 = .52
     assert perfect["kappa"]["estimate"] == pytest.approx(1)
     assert perfect["kappa"]["low"] == pytest.approx((low - 0.52) / 0.48)
-    # If people always pass, kappa is 0 whatever the judge says, and no interval can be told.
-    constant = table(run({"h": ["pass"] * 50}, {"j": JUDGE}))["kappa"]
-    assert (constant["estimate"], constant["low"]) == (pytest.approx(0), None)
-    assert "no variation" in constant["reason"]
+    # Five items with people's names for the faults: no bound without pass and fail.
+    names = table(run({"h": ["bug", "slow"] * 5}, {"j": ["bug"] * 10}))["kappa"]
+    assert (names["estimate"], names["low"]) == (pytest.approx(0), None)
+    assert "no variation" in names["reason"]
+
+
+@pytest.mark.parametrize("constant", ["judge", "people"])
+def test_kappa_of_one_verdict_is_bounded_by_verdicts_not_seen(constant: str) -> None:
+    always = ["pass"] * 50
+    humans, judges = (HUMAN, always) if constant == "judge" else (always, HUMAN)
+    kappa = table(run({"h": humans}, {"j": judges}))["kappa"]
+    # Wilson: none of 50 is .07135 at most; 30 of 50, whose effective size is 49, lies in .46044 to
+    # .72502, so the two differ on .27498 to .53956 of the items. The ends by hand:
+    # 1 - (.27498 - .07135) / (.27498 + .07135 - 2 * .07135 * .27498) = .3369 and
+    # 1 - (.53956 + .07135) / (.53956 + .07135 - 2 * .07135 * .53956) = -.1442.
+    assert kappa["estimate"] == pytest.approx(0)
+    assert kappa["high"] == pytest.approx(0.3369, abs=5e-5)
+    assert kappa["low"] == pytest.approx(-0.1442, abs=5e-5)
+    assert kappa["reason"] is None
 
 
 def test_names_have_no_rates_and_no_bias() -> None:

@@ -511,6 +511,14 @@ def test_nothing_is_recommended_of_what_was_not_measured(recommended: Any) -> No
     assert enough["not_measured"] == "detection of flaws, agreement with people, drift"
 
 
+def test_estimates_without_an_interval_recommend_nothing(recommended: Any) -> None:
+    still = {"value": 0.0, "low": None, "high": None, "reason": "the judge passes every answer"}
+    [row] = recommended(gate("validity"), gate("bias", "inconclusive", **still))
+    assert row["recommendation"] == "not enough data"
+    [row] = recommended(gate("validity"), gate("bias", "inconclusive", **still), gate("agreement"))
+    assert row["recommendation"] == "use with care"
+
+
 def test_rows_of_any_mode_count_for_each_mode(recommended: Any) -> None:
     modes = recommended(
         gate("bias"), gate("bias", "fail", mode="paper"), gate("position"), findings=[finding(None)]
