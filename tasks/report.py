@@ -38,16 +38,18 @@ from tasks.reporting.rows import (
     scorecard_rows,
     validity_rows,
 )
-from tasks.reporting.summary import glossary, is_person, simulated_sentence, summary, written_limits
+from tasks.reporting.summary import is_person, simulated_sentence, summary
 from tasks.reporting.wording import (
     DRAWN,
     GROUPS,
     count,
     endpoint_words,
     formulas,
+    glossary,
     listing,
     number,
     thousands,
+    written_limits,
 )
 from tasks.results import Conclusions
 

@@ -187,7 +187,7 @@ def _run(
     import flows.audit
     from flows.results.preparation import prepare_results
     from flows.running.ballots import read_dataset
-    from flows.running.gaps import fewer_questions_line
+    from flows.running.gaps import less_shown_line
     from flows.running.run_row import failure_recorded, require_free
     from tasks.curate import cannot_compute
     from warehouse.store import Warehouse
@@ -200,7 +200,7 @@ def _run(
         if not warned and (line := cannot_compute(study.dataset, found)):
             status.tell(line)
         require_free(study.name, Warehouse(path))
-        if line := fewer_questions_line(study, found[0].height, Warehouse(path)):
+        if line := less_shown_line(study, found[0].height, Warehouse(path)):
             status.tell(line)
         if server:
             status.step = f"waiting for {where}"

@@ -22,8 +22,7 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 from tasks.readers.formats import FORMATS
 from tasks.reporting import wording
-from tasks.reporting.summary import glossary
-from tasks.reporting.wording import count
+from tasks.reporting.wording import count, glossary
 from tasks.statistics import STATISTICS, Row, Statistic
 from warehouse.descriptions import column_meanings, marts, picked_columns
 

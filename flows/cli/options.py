@@ -260,7 +260,8 @@ OPTIONS = (
         "--patience",
         "patience_seconds",
         type=Finite(min=0),
-        help="Wait this many seconds while another program holds the warehouse open. Default: 600.",
+        help="Wait this many seconds to save while another program holds the warehouse open (60 at "
+        "most before the first judge is asked). Default: 600.",
     ),
     click.option(
         "--checks",

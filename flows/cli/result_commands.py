@@ -38,6 +38,7 @@ result_command = partial(click.command, cls=Command, section="Results")
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @judge_option
+@name_option("--prompt", text="Show only this judge prompt. Default: all prompts.")
 @perturbation_option
 @click.option(
     "--wave",

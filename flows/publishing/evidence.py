@@ -17,6 +17,10 @@ KEY = (*JUDGE, "mode", "perturbation", "sample", "criterion", "repeat")
 """Columns that tell the rows of ``mart.comparisons`` apart, within a study."""
 
 
+ASKED = "$prompt in (prompt, split_part(prompt, '@', 1))"
+"""A prompt of the user's own is named with or without the digest of its wording."""
+
+
 class View(NamedTuple):
     """What to show: a mart, and rows without texts that the shown ones are chosen from."""
 
@@ -37,9 +41,9 @@ VIEWS = {
     ),
 }
 NAMES = """
-    select judge, perturbation, wave from shifts where study = $study
-    union select judge, perturbation, wave from ratings where study = $study
-    union select judge, null, wave from differing_labels where study = $study
+    select judge, prompt, perturbation, wave from shifts where study = $study
+    union select judge, prompt, perturbation, wave from ratings where study = $study
+    union select judge, prompt, null, wave from differing_labels where study = $study
 """
 WAVES = """
     select parameters->>'wave' as wave from runs
@@ -107,6 +111,7 @@ def find_evidence(
     path: Path | None = None,
     *,
     judge: str | None = None,
+    prompt: str | None = None,
     perturbation: str | None = None,
     wave: str | None = None,
     sample: str | None = None,
@@ -120,13 +125,16 @@ def find_evidence(
     ----------
     what
         ``flipped``, ``invalid``, ``disagree`` or ``all`` (of :data:`VIEWS`).
+    prompt
+        A judge prompt; one of the user's own also without its digest, in all its wordings.
     sample
         A sample, or the ``pair_id`` of one of its pairs; of disagreements, an item.
 
     Raises
     ------
     ValueError
-        If there is no such file, or no such study, judge, perturbation, wave or sample in it.
+        If there is no such file, or no such study, judge, prompt, perturbation, wave or sample
+        in it.
     """
     place = existing_path(path, study)
     warehouse = Warehouse(place)
@@ -138,11 +146,14 @@ def find_evidence(
         study += SUFFIX
     wanted = {
         "judge": judge,
+        "prompt": prompt,
         "perturbation": None if what == "disagree" else perturbation,
         "wave": wave,
     }
     column = "item" if what == "disagree" else "sample"
-    conditions = ["study = $study", *(f"{n} = ${n}" for n, v in wanted.items() if v is not None)]
+    equal = {name: f"{name} = ${name}" for name in wanted} | {"prompt": ASKED}
+    given = (name for name, value in wanted.items() if value is not None)
+    conditions = ["study = $study", *(equal[name] for name in given)]
     values: dict[str, Any] = {n: v for n, v in wanted.items() if v is not None} | {"study": study}
     if sample is not None:
         of_pair = (
@@ -190,7 +201,8 @@ def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | Non
     there = warehouse.query(NAMES, {"study": study})
     for what, name in wanted.items():
         known = there[what].drop_nulls().unique().sort().to_list()
-        if name is None or not known or name in known:
+        wordings = [label.partition("@")[0] for label in known] if what == "prompt" else []
+        if name is None or not known or name in known or name in wordings:
             continue
         if what == "wave" and name in _without_results(warehouse, study):
             raise ValueError(

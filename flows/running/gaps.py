@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from flows.studies import Study
 from schemas.judging import Ballots, Pairs, Votes
-from schemas.keys import unit_name
+from schemas.keys import PEOPLE, unit_name
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"
@@ -30,6 +30,7 @@ QUESTIONS = """
     select count(distinct p.cluster) as n from study_pairs join pairs as p using (pair_id)
     where study = ?
 """
+JUDGES = "select distinct judge from gates where study = ? order by judge"
 SAVED_AT = "select max(saved_at) from estimates where study = ?"
 
 
@@ -111,16 +112,26 @@ def complete_before(study: Study, log: pl.DataFrame, warehouse: Warehouse) -> da
     return saved_at
 
 
-def fewer_questions_line(study: Study, questions: int, warehouse: Warehouse) -> str:
-    """Warn before results are replaced by those of fewer questions; empty if they are not."""
-    before = warehouse.query(QUESTIONS, [study.name]).item() if warehouse.path.is_file() else 0
-    if questions >= before:
+def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
+    """Warn before results are replaced by those of fewer questions or judges; empty if not."""
+    if not warehouse.path.is_file():
         return ""
-    again = "run this again without --limit" if study.limit else "audit the same data again"
+    before = warehouse.query(QUESTIONS, [study.name]).item()
+    shown = warehouse.query(JUDGES, [study.name])["judge"].to_list()
+    gone = [
+        judge for judge in shown if judge not in study.judges and not judge.startswith(f"{PEOPLE}/")
+    ]
+    if questions < before:
+        lost = f"{questions} questions replace the results of {before} under"
+        again = "run this again without --limit" if study.limit else "audit the same data again"
+    elif gone:
+        lost = f"no results are shown any more of {', '.join(gone)} under"
+        again = "audit these judges too"
+    else:
+        return ""
     return (
-        f"Warning: {questions} questions replace the results of {before} under the name "
-        f"{study.name!r}. To get these back, {again} (no vote is asked twice); to keep both, give "
-        "this audit another --name."
+        f"Warning: {lost} the name {study.name!r}. To get these back, {again} (no vote is asked "
+        "twice); to keep both, give this audit another --name."
     )
 
 

@@ -8,7 +8,7 @@ from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.rules import BY_EFFECT, MIXED_WHY, written
-from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, ONE_LABEL, WORST
+from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, NO_MARGIN, ONE_LABEL, WORST
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
 
@@ -314,6 +314,7 @@ def _reason() -> pl.Expr:
     decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace(f"^{ONE_LABEL}(; )?", "")
+    why = why.str.replace(f"(; )?{NO_MARGIN}$", "")
     why = why.str.replace(f"(; )?{worst}$", "").replace("", None)
     why = why.str.replace_all("; ", ", ")
     undecided = subject + on_criterion + pl.lit(IS_OPEN[0])

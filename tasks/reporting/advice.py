@@ -240,7 +240,8 @@ def policy(
     compared = (recommendations["mode"] != "any").any()
     return (
         f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
-        f"{'position or ' if compared else ''}validity is inconclusive. Use with care: another "
+        f"{'position or ' if compared else ''}validity is inconclusive, or neither bias, detection "
+        "of flaws nor agreement has an interval. Use with care: another "
         f"gate {other}is inconclusive, except drift. "
         f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
     )
@@ -265,6 +266,10 @@ def _limits(
         yield f"agreement beyond chance {number(thresholds.least_agreement)}"
     if ABSENT["drift"] not in absent:
         yield f"drift of the shift {number(thresholds.minimum_shift_drift)}"
+        if modes - {"any"}:
+            yield f"of the ASR above its floor {number(thresholds.minimum_dasr_drift)}"
+            yield f"of the position gap {number(thresholds.minimum_position_drift)}"
+            yield f"of right verdicts {number(thresholds.minimum_agreement_drift)}"
 
 
 def literal(text: str) -> str:

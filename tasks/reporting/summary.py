@@ -1,4 +1,4 @@
-"""The findings in sentences, the definitions of their words, and counts of judges and people."""
+"""The findings in sentences, and counts of judges and people."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,6 @@ from schemas.keys import PEOPLE
 from schemas.results import Findings
 from tasks.conclusions.position_bias import GAP, POSITION
 from tasks.conclusions.scorecard import FAILS, PASSES
-from tasks.kit.defaults import Thresholds
 from tasks.reporting.wording import (
     GROUPS,
     bounds,
@@ -29,53 +28,6 @@ from tasks.reporting.wording import (
 
 NAMED = 4
 NO_NAMES: frozenset[str] = frozenset()
-DEFINITIONS = {
-    "biased": "A promote perturbation, which should change nothing, shifts the judge: the "
-    "adjusted p-value is below .05, and the shift is at least the smallest "
-    "relevant shift, or the log-odds shift at least {minimum_log_odds}. The shift over the "
-    "control has the same direction, with a raw p-value below .05. Position: the "
-    "judge favours one slot, by a gap of at least {minimum_shift} or by {minimum_log_odds} logits.",
-    "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
-    "smallest relevant shift on both sides, and the log-odds shift does not contradict it. "
-    "Position: the 90 % interval of the gap lies within its limit, and the effect in "
-    "logits does not say otherwise.",
-    "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
-    "shift, but either individual questions shift (consistently in both orders, "
-    "with a spread of true shifts of at least {minimum_spread}), or categories differ and one of "
-    "them shifts by at least the smallest relevant shift.",
-    "inconclusive": "The data are compatible with several of these findings; a note below the "
-    "finding may give another reason. Ask more questions.",
-    "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
-    " interval of the share of flaws detected (DP) lies above the limit (.5, unless the study sets"
-    " another).",
-    "detects some": "A detract perturbation made the answer worse: the judge detects some flaws, "
-    "but the interval of their share is not entirely above the limit of detects.",
-    "overlooks": "A detract perturbation made the answer worse: even the upper bound of the "
-    "interval of the share of flaws detected is below {overlooks_below}.",
-    "rewards": "A detract perturbation made the answer worse, and yet it won votes: the rule "
-    "of biased holds, toward the target.",
-    "no finding": "There is no conclusion; the note gives the reason, and the estimate is still "
-    "shown. A conclusion needs {fewest_questions} independent questions, and the samples must not "
-    "be concentrated in a few of them.",
-}
-"""Findings, with places for the limits of the study."""
-OF_RATINGS = {
-    "biased": "A promote perturbation, which should change nothing, shifts the ratings: the "
-    "adjusted p-value is below .05, and the shift is at least the smallest relevant shift. The "
-    "shift over the control has the same direction, with a raw p-value below .05.",
-    "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
-    "smallest relevant shift on both sides.",
-    "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
-    "shift, but either individual answers shift (with a relevant spread of true shifts), or "
-    "categories differ and one of them shifts by at least the smallest relevant shift.",
-    "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
-    " interval of the share of flaws detected (D) lies above the limit (.5, unless the study sets"
-    " another).",
-    "rewards": "A detract perturbation made the answer worse, and yet it raised the rating: the "
-    "rule of biased holds, toward higher ratings.",
-}
-"""Findings that have other rules or words where no judge compares answers."""
-
 BLIND = ("overlooks", "rewards")
 PARTLY = {
     "mixed": "Shifts that differ between questions or categories (mixed)",
@@ -88,24 +40,6 @@ VOTING = "people whose votes do not suffice"
 LONGEST_REASON = 160
 
 Row = dict[str, Any]
-
-
-def glossary(thresholds: Thresholds, unit: str = "pair") -> dict[str, str]:
-    """Define the words of findings, with the limits of the study.
-
-    ``unit`` is what the judges saw: ``answer`` if only single ones.
-    """
-    limits = written_limits(thresholds)
-    own = OF_RATINGS if unit == "answer" else {}
-    return {finding: text.format(**limits) for finding, text in {**DEFINITIONS, **own}.items()}
-
-
-def written_limits(thresholds: Thresholds) -> dict[str, Any]:
-    """Return each limit as the report writes it, by its name."""
-    return {
-        name: number(limit) if isinstance(limit, float) else limit
-        for name, limit in thresholds.model_dump().items()
-    }
 
 
 def summary(
@@ -185,10 +119,13 @@ def _sound(rows: Sequence[Row], persons: Collection[str]) -> str:
     ]
     if not passing:
         return ""
-    verbs = ("has", "detects") if len(names(passing)) == 1 else ("have", "detect")
+    verbs = ("has", "detects") if len(passing) == 1 else ("have", "detect")
     words = [f"{verbs[0]} no relevant bias"] if kinds != {"detract"} else []
     words += [f"{verbs[1]} each flaw"] if "detract" in kinds else []
-    return f"{share_of(names(passing), names(rows), persons)} {listing(words)}: {_named(passing)}."
+    units = share_of(names(passing), names(rows), persons)
+    if len(of_whom) > len(names(rows)):
+        units = f"{len(passing)} of {len(of_whom)} combinations of judge and prompt"
+    return f"{units} {listing(words)}: {_named(passing)}."
 
 
 def _named(rows: Sequence[Row]) -> str:

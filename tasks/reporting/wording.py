@@ -1,4 +1,4 @@
-"""Numbers and names as people read them."""
+"""Numbers and names as people read them, and the definitions of findings."""
 
 import math
 import re
@@ -10,6 +10,7 @@ import polars as pl
 
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import POSITION
+from tasks.kit.defaults import Thresholds
 from tasks.kit.printable import JOINERS, LOST, is_unseen
 
 FIGURE = re.compile(r"\d+(?:\.\d+)?")
@@ -27,6 +28,54 @@ DRAWN = "drawn at random (the same each time)"
 
 NOT_KNOWN = "not known"
 """Text for a number that is null: rows may lack any number except those of their key."""
+
+DEFINITIONS = {
+    "biased": "A promote perturbation, which should change nothing, shifts the judge: the "
+    "adjusted p-value is below .05, and the shift is at least the smallest "
+    "relevant shift, or the log-odds shift at least {minimum_log_odds}. The shift over the "
+    "control has the same direction, with a raw p-value below .05. Position: the "
+    "judge favours one slot, by a gap of at least {minimum_shift} or by {minimum_log_odds} logits.",
+    "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
+    "smallest relevant shift on both sides, and the log-odds shift does not contradict it. "
+    "Position: the 90 % interval of the gap lies within its limit, and the effect in "
+    "logits does not say otherwise.",
+    "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
+    "shift, but either individual questions shift (consistently in both orders, "
+    "with a spread of true shifts of at least {minimum_spread}), or categories differ and one of "
+    "them shifts by at least the smallest relevant shift.",
+    "inconclusive": "The data are compatible with several of these findings; a note below the "
+    "finding may give another reason. A shift can differ from 0 significantly and be inconclusive, "
+    "because it may be smaller than the smallest relevant shift. Ask more questions.",
+    "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
+    " interval of the share of flaws detected (DP) lies above the limit (.5, unless the study sets"
+    " another).",
+    "detects some": "A detract perturbation made the answer worse: the judge detects some flaws, "
+    "but the interval of their share is not entirely above the limit of detects.",
+    "overlooks": "A detract perturbation made the answer worse: even the upper bound of the "
+    "interval of the share of flaws detected is below {overlooks_below}.",
+    "rewards": "A detract perturbation made the answer worse, and yet it won votes: the rule "
+    "of biased holds, toward the target.",
+    "no finding": "There is no conclusion; the note gives the reason, and the estimate is still "
+    "shown. A conclusion needs {fewest_questions} independent questions, and the samples must not "
+    "be concentrated in a few of them.",
+}
+"""Findings, with places for the limits of the study."""
+OF_RATINGS = {
+    "biased": "A promote perturbation, which should change nothing, shifts the ratings: the "
+    "adjusted p-value is below .05, and the shift is at least the smallest relevant shift. The "
+    "shift over the control has the same direction, with a raw p-value below .05.",
+    "no relevant bias": "A promote perturbation: the whole 90 % interval is within the "
+    "smallest relevant shift on both sides.",
+    "mixed": "A promote perturbation: the mean shift is smaller than the smallest relevant "
+    "shift, but either individual answers shift (with a relevant spread of true shifts), or "
+    "categories differ and one of them shifts by at least the smallest relevant shift.",
+    "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
+    " interval of the share of flaws detected (D) lies above the limit (.5, unless the study sets"
+    " another).",
+    "rewards": "A detract perturbation made the answer worse, and yet it raised the rating: the "
+    "rule of biased holds, toward higher ratings.",
+}
+"""Findings that have other rules or words where no judge compares answers."""
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -258,3 +307,21 @@ def endpoint_words(findings: pl.DataFrame, labels: Collection[str]) -> str:
         named = [text for unit, text in ENDPOINTS.items() if unit in units]
         return f"{'; '.join(named)}, over the sham where there is one"
     return "position: the gap, or where each pair was seen in one order the effect in logits"
+
+
+def glossary(thresholds: Thresholds, unit: str = "pair") -> dict[str, str]:
+    """Define the words of findings, with the limits of the study.
+
+    ``unit`` is what the judges saw: ``answer`` if only single ones.
+    """
+    limits = written_limits(thresholds)
+    own = OF_RATINGS if unit == "answer" else {}
+    return {finding: text.format(**limits) for finding, text in {**DEFINITIONS, **own}.items()}
+
+
+def written_limits(thresholds: Thresholds) -> dict[str, Any]:
+    """Return each limit as the report writes it, by its name."""
+    return {
+        name: number(limit) if isinstance(limit, float) else limit
+        for name, limit in thresholds.model_dump().items()
+    }

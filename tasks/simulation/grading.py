@@ -116,8 +116,7 @@ def _values(grading: Grading, positions: dict[str, float], traits: Traits) -> di
         if scale := grading.scales[criterion]:
             values[criterion] = grade_at(position, scale, traits.ceiling, mapped)
         else:
-            passes = position >= traits.pass_at
-            values[criterion] = passes if not mapped or passes in mapped else not passes
+            values[criterion] = position >= traits.pass_at
     return values
 
 

@@ -29,7 +29,8 @@ class Traits(BaseModel):
     psi: float = Field(default=0, ge=0)
     """Standard deviation of the noise of a prompt, shared by its repeats."""
     upsilon: float = Field(default=0, ge=0)
-    """Standard deviation of the effect of a feature between answers."""
+    """Standard deviation, between answers, of the effect of each feature in ``effects``. A mean
+    effect of 0 there plants a bias that only differs between answers."""
     pi: float = Field(default=1, ge=0, le=1)
     """Chance that a feature of an answer is noticed at all."""
     lam: float = 0

@@ -111,3 +111,7 @@ def test_what_people_chose_is_compared_with_judges(
     assert "Warning: 12 questions replace the results of 20 under the name 'fb'. To get these" in (
         fewer.stderr
     )
+    # Without a judge that has results, the same is said of them.
+    others = ["offline/random" if word == "offline/fair" else word for word in words]
+    left = " ".join(voirdire(*others, "--limit", "12").stderr.split())
+    assert "Warning: no results are shown any more of offline/fair under the name 'fb'." in left

@@ -1,5 +1,6 @@
 """A study with several judge prompts, as a user runs it."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,11 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     assert "Nothing has changed" in " ".join(again.stdout.split())
     cells = "select prompt from mart.bias where perturbation = 'fake_reference' order by prompt"
     assert warehouse.query(cells)["prompt"].to_list() == ["pair_json_v2", "pair_v1"]
+    shown = voirdire("show", "quick", "--prompt", "pair_v1", "--all", "--format", "json")
+    assert {row["prompt"] for row in json.loads(shown.stdout)} == {"pair_v1"}
+    assert "offline/dazzled (simulated), prompt pair_" in voirdire("show", "quick").stdout
+    missing = voirdire("show", "quick", "--prompt", "pair_v9").stderr
+    assert "no prompt in study 'quick': 'pair_v9'" in missing
     done = voirdire("remeasure", "quick")
     assert done.returncode == 0, done.stderr
     # What audit says of the prompts, remeasure says too.

@@ -51,8 +51,10 @@ def show_evidence(
         say(NONE[what].format(who=who, study=study, of_sample=of_sample))
         return
     console = Printer(highlight=False)
+    several = found.rows["prompt"].n_unique() > 1
     for number, row in enumerate(found.rows.to_dicts(), 1):
-        for line in _lines(what, row, found, f"{number} of {found.total}"):
+        place = f"{number} of {found.total}"
+        for line in _lines(what, row, found, place, by_prompt=several):
             console.print(line)
         console.print()
     if found.total > found.rows.height:
@@ -71,11 +73,12 @@ def show_evidence(
 
 
 def _lines(
-    what: str, row: Mapping[str, Any], found: Evidence, place: str
+    what: str, row: Mapping[str, Any], found: Evidence, place: str, *, by_prompt: bool
 ) -> Iterator[Text | Padding]:
     simulated = " (simulated)" if row["simulated"] else ""
     wave = f", wave {row['wave']}" if row["wave"] else ""
-    head = f"{place}  {row['judge']}{simulated}{wave}  {_about(what, row)}"
+    prompt = f", prompt {row['prompt'].partition('@')[0]}" if by_prompt else ""
+    head = f"{place}  {row['judge']}{simulated}{prompt}{wave}  {_about(what, row)}"
     yield Text(printable(head), style="bold")
     if what == "disagree":
         yield from _texts(json.loads(row["texts"] or "{}"))

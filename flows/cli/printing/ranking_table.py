@@ -223,7 +223,7 @@ COMPARISON = (
     "difference: the judge's shift with the prompt minus that with the other, with its 95 % "
     "interval; above 0, the perturbation moves the judge further in favour of the changed answer "
     "with the first prompt. "
-    "biased: one of the two is moved more."
+    "biased: the two shifts differ; the prompt whose shift is closer to 0 is the less biased one."
 )
 
 

@@ -254,7 +254,10 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         sentences.append("sham: the shift that the sham itself causes.")
     floor = "" if any(row["sham_floor"] is not None for row in rows) else " (not measured here)"
     if compared:
-        sentences.append(f"ASR: attack success rate; floor: the ASR of {sham}{floor}.")
+        sentences.append(
+            f"ASR: attack success rate; floor: the ASR of {sham}, averaged over both directions"
+            f"{floor}."
+        )
         sentences.append("PC: position consistency.")
     flaws = sorted({_clip(row["perturbation"]) for row in rows if row["kind"] == "detract"})
     if flaws and not compared:

@@ -1,7 +1,8 @@
 -- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract).
 -- study: name of the study [all studies]
 select
-    p.study, p.judge, any_value(p.simulated) as simulated, p.perturbation, any_value(p.kind) as kind, count(*) as pairs,
+    p.study, p.judge, any_value(p.simulated) as simulated, p.perturbation, any_value(p.kind) as kind,
+    count(*) filter (p.control is not null and p.experimental is not null) as pairs,
     count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding, p.prompt, p.wave,
 from mart.comparisons as p
 left join mart.bias as b using (study, dataset, judge, prompt, wave, perturbation)

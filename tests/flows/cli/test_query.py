@@ -421,3 +421,15 @@ def test_the_sum_of_a_night_is_of_a_wave_or_without_waves_of_a_day(tmp_path: Pat
     assert sums("--set", "days=1") == [*mine, *yours]
     listed = " ".join(CliRunner().invoke(main, ["sql"]).stdout.split())
     assert "night_usd: sum of the study's wave over its judges" in listed
+
+
+def test_pairs_without_both_verdicts_are_no_pairs_that_could_flip(
+    make_shifts: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdicts = [("anchor", "target"), ("anchor", "anchor"), (None, "anchor"), ("tie", None)]
+    shifts = make_shifts([{"control": one, "experimental": two} for one, two in verdicts])
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Shifts, shifts)], run="r1", study="quick")
+    show_query(None, "json", warehouse.path, ask="what_flipped")
+    [row] = json.loads(capsys.readouterr().out)
+    assert (row["pairs"], row["flipped"]) == (2, 1)

@@ -3,9 +3,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.results import FINDINGS, Findings
-from tasks.kit.defaults import Thresholds
-from tasks.reporting.summary import REFUSED, finding_words, glossary, summary
+from schemas.results import Findings
+from tasks.reporting.summary import REFUSED, finding_words, summary
 
 DEFAULTS = {
     "dataset": "bloom",
@@ -211,16 +210,19 @@ def test_a_finding_has_its_direction_share_or_reason(
     assert finding_words({**DEFAULTS, **unknown, **row}) == words
 
 
-def test_every_finding_is_explained() -> None:
-    assert sorted(glossary(Thresholds())) == sorted([*FINDINGS, REFUSED])
-    own = glossary(Thresholds(fewest_questions=20, overlooks_below=0.3))
-    assert "needs 20 independent questions" in own[REFUSED]
-    assert "below .30" in own["overlooks"]
-
-
 def test_a_judge_of_two_waves_is_one_judge() -> None:
     told = said({"wave": "n1", "finding": "biased"}, {"wave": "n2", "finding": "biased"})
     assert told[0].startswith("1 judge faced")
     assert told[1].startswith("1 of 1 judge is biased")
     assert "/ n1" in told[1]
     assert "/ n2" in told[1]
+
+
+def test_judges_with_several_prompts_are_counted_with_them() -> None:
+    found = said(
+        {"prompt": "brief", "finding": "no relevant bias"},
+        {"prompt": "long", "finding": "biased"},
+        {"judge": "b", "prompt": "brief", "finding": "biased"},
+        {"judge": "b", "prompt": "long", "finding": "biased"},
+    )
+    assert "1 of 4 combinations of judge and prompt has no relevant bias: a / brief." in found

@@ -4,12 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.results import FINDINGS
 from tasks.conclusions.rules import written
+from tasks.kit.defaults import Thresholds
+from tasks.reporting.summary import REFUSED
 from tasks.reporting.wording import (
     clean,
     clip,
     columns,
     formulas,
+    glossary,
     interval,
     listing,
     number,
@@ -122,3 +126,10 @@ def test_a_row_of_two_judges_marks_neither() -> None:
     told = with_who(frame.cast({"judge": pl.Categorical, "subgroup": pl.Categorical}))
     assert told["simulated"].to_list() == [False, True, False, False, False, True, True, True]
     assert formulas(frame.drop("subgroup")) == {"toy", "claude", "gpt", "judges", "ann"}
+
+
+def test_every_finding_is_explained() -> None:
+    assert sorted(glossary(Thresholds())) == sorted([*FINDINGS, REFUSED])
+    own = glossary(Thresholds(fewest_questions=20, overlooks_below=0.3))
+    assert "needs 20 independent questions" in own[REFUSED]
+    assert "below .30" in own["overlooks"]

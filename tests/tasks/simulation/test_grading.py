@@ -95,7 +95,6 @@ MAPPED: list[tuple[str, dict[str, object], dict[str, object]]] = [
     ("single", {"scale": {**FIVE, "whole": False}}, {"poor": 1, "ok": 2.5}),
     ("rubric", {"criteria": CRITERIA}, GRADES),
     ("binary", {}, {"good": "pass", "bad": "fail"}),
-    ("binary", {}, {"bad": "fail"}),
     ("labels", {"labels": ["rude", "wrong"]}, WORDS),
     ("labels", {"labels": ["rude", "wrong"]}, {**WORDS, "-": "none"}),
 ]

@@ -145,17 +145,21 @@ def test_the_number_of_votes_of_the_position_has_its_unit() -> None:
 @pytest.mark.parametrize(
     ("rows", "over", "floor"),
     [
-        ([{}], SHAM, "the sham. PC"),
-        ([{"statistic": "mps"}], "the unchanged answer (control)", f"{SHAM}. PC"),
+        ([{}], SHAM, "the sham, averaged over both directions. PC"),
+        (
+            [{"statistic": "mps"}],
+            "the unchanged answer (control)",
+            f"{SHAM}, averaged over both directions. PC",
+        ),
         (
             [{"statistic": "mps", "sham_floor": None}],
             "the unchanged answer (control)",
-            f"{SHAM} (not measured here). PC",
+            f"{SHAM}, averaged over both directions (not measured here). PC",
         ),
         (
             [{}, {"statistic": "mps"}],
             f"{SHAM}, or with the control where a judge has too few shams",
-            "the sham. PC",
+            "the sham, averaged over both directions. PC",
         ),
     ],
 )
