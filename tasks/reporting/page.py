@@ -64,6 +64,7 @@ def environment() -> Any:
     made.filters["breakable"] = breakable
     made.filters["signed"] = signed
     made.filters["verbatim"] = verbatim
+    made.filters["with_code"] = with_code
     return made
 
 
@@ -88,6 +89,15 @@ def verbatim(text: str) -> Any:
     from markupsafe import escape
 
     return escape(laid_out(text))
+
+
+def with_code(text: str) -> Any:
+    """Return a sentence whose parts between backticks are code."""
+    from markupsafe import Markup, escape
+
+    parts = enumerate(clean(text).split("`"))
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if at % 2 else escape(part) for at, part in parts)
 
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
