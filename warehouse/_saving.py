@@ -16,6 +16,10 @@ class WarehouseError(ValueError):
     """The file cannot be used as a warehouse, or the frame cannot be saved in it."""
 
 
+class StatementError(WarehouseError):
+    """DuckDB did not run a statement."""
+
+
 class Saving(NamedTuple):
     """A frame to save, and as what."""
 

@@ -19,12 +19,19 @@ from schemas.judging import tallies_query
 from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._external_access import REFUSED, connect, is_refusal
 from warehouse._locks import LockedError, LockNotices, LockRetry, WarehouseBusyError
-from warehouse._saving import Saving, WarehouseError, save, typed
+from warehouse._saving import Saving, StatementError, WarehouseError, save, typed
 from warehouse._schema import VERSION, build, is_current
 from warehouse.file_export import Copy, copy_file, log_of, require_target, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
 
-__all__ = ["VERSION", "Saving", "Warehouse", "WarehouseBusyError", "WarehouseError"]
+__all__ = [
+    "VERSION",
+    "Saving",
+    "StatementError",
+    "Warehouse",
+    "WarehouseBusyError",
+    "WarehouseError",
+]
 PATIENCE_SECONDS = 60.0
 """How long a visit waits for a file that another process holds open."""
 
@@ -240,8 +247,9 @@ class Warehouse:
                 yield connection
                 connection.execute("commit")
             except duckdb.Error as error:
-                message = REFUSED if is_refusal(error) else error
-                raise WarehouseError(f"{self.path}: {message}") from error
+                if is_refusal(error):
+                    raise WarehouseError(f"{self.path}: {REFUSED}") from error
+                raise StatementError(f"{self.path}: {error}") from error
 
     @contextmanager
     def _opened(

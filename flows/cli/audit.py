@@ -18,6 +18,7 @@ from flows.serving.local_models import start_servers
 from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
 from flows.studies import STUDIES, Study, make_study
 from tasks.engine.worker_client import shared_worker
+from tasks.kit.command_line import given_options
 from tasks.kit.memory import share_one_heap
 from tasks.progress import current_status, step
 from tasks.providers import provider_of
@@ -62,7 +63,7 @@ def audit_here(
     share_one_heap()
     path = Path(warehouse or default_path()).absolute()
     saved = _saved(name, path)
-    study = make_study(name, changes, base=saved)
+    study = make_study(name, changes, base=saved, called=given_options())
     if saved:
         from flows.publishing.pages import require_data
 

@@ -17,6 +17,7 @@ from flows.results.calibration import (
     require_free,
 )
 from flows.studies.calibration import Calibration, make_calibration
+from tasks.kit.command_line import given_options
 from tasks.logs.reading import looks_like_path, read_log
 from tasks.logs.recognised import recognised_lines
 from tasks.progress import current_status, step
@@ -60,6 +61,7 @@ def show_calibration(
         judges=judges and str(judges.resolve()),
         items=items and str(items.resolve()),
         mapping=mapping,
+        called=given_options(),
         **_source(source, (humans, judges), items, options, log=log),
     )
     if plan:
@@ -135,8 +137,6 @@ def _source(
     given = {
         "scale_low": low,
         "scale_high": high,
-        "epsilon_kind": options.pop("kind"),
-        "min_instances": options.pop("least"),
         **{k: list(v) if isinstance(v, tuple) else v for k, v in options.items()},
     }
     if items and (source or not all(files)):

@@ -26,7 +26,14 @@ from flows.cli.options import (
 )
 from flows.cli.result_commands import browse, export, gate, report, show, snapshot, sql
 from flows.running.processes import clear_errors, warn_of_ignored_files
-from tasks.kit.command_line import CONTEXT, Commands, Finite, port_option, warehouse_option
+from tasks.kit.command_line import (
+    CONTEXT,
+    Commands,
+    Finite,
+    given_options,
+    port_option,
+    warehouse_option,
+)
 from tasks.kit.home import require_home
 
 
@@ -103,7 +110,7 @@ def plan(study: str, warehouse: Path | None, effect: float | None, **options: An
 
     place = warehouse or default_path()
     saved = saved_study(study, place)
-    planned = make_study(study, _given(options), base=saved)
+    planned = make_study(study, _given(options), base=saved, called=given_options())
     require_data(planned, saved, place, "plan")
     with limited_by(planned.thresholds):
         show_plan(planned, warehouse, effect)
@@ -225,7 +232,6 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @choice_option(
     "--epsilon-kind",
-    "kind",
     among=("additive", "multiplicative"),
     text="Subtract the margin from a person's advantage probability (additive), or the margin "
     "times that probability (multiplicative).",
@@ -237,7 +243,6 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @click.option(
     "--min-instances",
-    "least",
     type=int,
     default=30,
     show_default=True,

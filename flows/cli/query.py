@@ -33,12 +33,17 @@ from tasks.reporting.wording import count
 from warehouse.descriptions import grains
 from warehouse.peek import existing_path
 from warehouse.private import write_private
-from warehouse.store import Warehouse, WarehouseError
+from warehouse.store import StatementError, Warehouse, WarehouseError
 
 SHOWN = 200
 AS_LISTS = 3
 """Most rows that are printed as lists on a terminal too narrow for their columns."""
 COLUMNS_NAMED = 6
+QUERIES = (
+    "Queries only read. `voirdire sql` lists the marts and questions, "
+    '`voirdire sql "describe bias"` the columns of a mart.'
+)
+"""The next step where a query does not run."""
 
 
 def show_query(
@@ -79,7 +84,10 @@ def show_query(
     except WarehouseError as error:
         # In a line, without the mark that DuckDB puts below the query.
         lines = (" ".join(line.split()) for line in str(error).splitlines())
-        raise WarehouseError(" ".join(line for line in lines if line.strip("^"))) from error
+        said = " ".join(line for line in lines if line.strip("^"))
+        if isinstance(error, StatementError):
+            said += f"{'' if said.endswith(('.', '!', '?')) else '.'} {QUERIES}"
+        raise WarehouseError(said) from error
     except pl.exceptions.ComputeError as error:
         raise ValueError(
             f"a column has a type that cannot be shown: {str(error).splitlines()[0]} "

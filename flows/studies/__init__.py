@@ -1,11 +1,13 @@
 """Studies: what a flow is run with, one per TOML file."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
+from flows.studies.invalid_values import problems_in
 from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
 from tasks.kit.catalogue import Catalogue, entry, tables, unknown
 from tasks.kit.home import own_folder
@@ -59,26 +61,23 @@ STUDIES: Catalogue[StudyFile] = tables(
 )
 
 
-def problems_in(error: ValidationError) -> str:
-    """Describe all invalid values in one line."""
-    problems = (
-        f"{'.'.join(map(str, problem['loc']))} ({problem['input']!r:.60}): "
-        # Our own messages end with a full stop, and pydantic adds a prefix.
-        + problem["msg"].removeprefix("Value error, ").rstrip(".")
-        for problem in error.errors()
-    )
-    return "; ".join(problems) + "."
-
-
-def make_study(name: str, changes: dict[str, Any], *, base: Study | None = None) -> Study:
+def make_study(
+    name: str,
+    changes: dict[str, Any],
+    *,
+    base: Study | None = None,
+    called: Mapping[str, str] | None = None,
+) -> Study:
     """Return a study of the catalogue, or ``base``, with ``changes``, checked.
+
+    Errors name fields by the options from which they were taken, ``called``.
 
     Raises
     ------
     LookupError
         For an unknown name.
     ValueError
-        For a value that is not allowed, in one line per problem.
+        For values that are not allowed, all in one line.
     """
     known = (base or STUDIES[name].study).model_dump()
     changes = with_prompts(changes)
@@ -89,6 +88,6 @@ def make_study(name: str, changes: dict[str, Any], *, base: Study | None = None)
     try:
         study = Study(**{**known, **changes})
     except ValidationError as error:
-        raise ValueError(problems_in(error)) from error
-    study.check()
+        raise ValueError(problems_in(error, Study, called)) from error
+    study.check(called)
     return study

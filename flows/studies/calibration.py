@@ -1,12 +1,15 @@
 """Parameters of a calibration: where labels are, and how they are compared."""
 
 import hashlib
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from flows.studies import Parameters, problems_in
+from flows.studies import Parameters
+from flows.studies.invalid_values import NAME_PATTERN, problems_in
 from schemas.keys import content_key
 from tasks.agreement.compare import Options
 from tasks.calibration.calibrate import Terms
@@ -16,9 +19,9 @@ from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds
 from tasks.metrics import METRICS
 
-NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 SUFFIX = "-people"
 """Suffix of a calibration from a study's own votes, so that it does not replace the study."""
+LONGEST_NAME = 64
 
 
 class Calibration(Parameters):
@@ -26,7 +29,7 @@ class Calibration(Parameters):
 
     name: str = Field(
         default="calibration",
-        pattern=NAME,
+        pattern=NAME_PATTERN,
         description="Name under which results are saved. A later calibration of the same name "
         "replaces them.",
     )
@@ -175,33 +178,30 @@ class Calibration(Parameters):
             )
 
 
-def make_calibration(**given: Any) -> Calibration:
+def make_calibration(*, called: Mapping[str, str] | None = None, **given: Any) -> Calibration:
     """Return a calibration, named after its study or file if no name is given.
 
-    Raise ValueError for a value that is not allowed, in one line per problem.
+    Raise ValueError for values that are not allowed, which it names by the options from which they
+    were taken, ``called``.
     """
-    source = ""
     if not given.get("name"):
         people = given.get("table") or given.get("humans")
         given["name"] = _name(given.get("study"), people, given.get("judges"))
-        if file := people:
-            source = f" (from the file {Path(file).name!r:.80})"
     try:
         return Calibration(**given)
     except ValidationError as error:
-        if any(problem["loc"] == ("name",) for problem in error.errors()):
-            raise ValueError(
-                f"the name {given['name']!r:.80}{source} is not allowed. A name has 1 to 64 "
-                "letters, digits, '_', '.' and '-'. Set one with --name."
-            ) from error
-        raise ValueError(problems_in(error)) from error
+        raise ValueError(problems_in(error, Calibration, called)) from error
 
 
 def _name(study: str | None, humans: str | None, judges: str | None) -> str:
+    """Return the name of a study or file as a name of results: other characters become hyphens."""
     if humans:
-        return Path(humans).stem
-    file = f"-{Path(judges).stem}" if judges else ""
-    return f"{study}{file}{SUFFIX}" if study else "calibration"
+        named, suffix = Path(humans).stem, ""
+    else:
+        file = f"-{Path(judges).stem}" if judges else ""
+        named, suffix = (f"{study}{file}", SUFFIX) if study else ("", "")
+    allowed = re.sub(r"[^A-Za-z0-9_.-]+", "-", named).strip("-")
+    return f"{allowed[: LONGEST_NAME - len(suffix)]}{suffix}" or "calibration"
 
 
 def _digest(path: Path) -> str:

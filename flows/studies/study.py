@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from flows.studies.invalid_values import NAME_PATTERN
 from schemas.keys import content_key
 from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
@@ -187,7 +189,7 @@ class Study(Parameters):
     name: str = Field(
         title="Saved as: name",
         default="quick",
-        pattern=r"^[A-Za-z0-9_.-]{1,64}$",
+        pattern=NAME_PATTERN,
         description="Name under which results are saved, as in mini. A later run of the same name "
         "replaces them.",
     )
@@ -308,8 +310,10 @@ class Study(Parameters):
         """Return the names of the perturbations with the chosen sham recipes."""
         return asked_under(self.perturbations, self.sham)
 
-    def check(self) -> None:
+    def check(self, called: Mapping[str, str] | None = None) -> None:
         """Reject unknown names and unbalanced designs before any call is made.
+
+        Errors name fields by the options from which they were taken, ``called``.
 
         Raises
         ------
@@ -322,10 +326,14 @@ class Study(Parameters):
             PERTURBATIONS.require(name)
         for name in self.judges:
             JUDGES.require(name)
+        said = {
+            field: f"{(called or {}).get(field, field)} ({getattr(self, field)})"
+            for field in ("votes_per_pair", "stop", "probe", "detects_at")
+        }
         labels = [label_of(name) for name in self.prompts]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
-        self._check_pointwise(labels)
+        self._check_pointwise(labels, said)
         if self.reworded and not self.variants():
             known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
             raise ValueError(
@@ -334,27 +342,27 @@ class Study(Parameters):
             )
         if self.mode == "paper" and (self.stop != "none" or self.probe):
             raise ValueError(
-                f"stop ({self.stop}) and probe ({self.probe}) need each pair in both orders, but "
+                f"{said['stop']} and {said['probe']} need each pair in both orders, but "
                 "mode 'paper' draws positions at random. Use mode 'balanced'."
             )
         if self.detects_at <= self.thresholds.overlooks_below:
             raise ValueError(
-                f"detects_at ({self.detects_at}) must be greater than thresholds.overlooks_below "
+                f"{said['detects_at']} must be greater than thresholds.overlooks_below "
                 f"({self.thresholds.overlooks_below}), or a judge could both detect and overlook."
             )
         pairs = not all(prompt_of(label).pointwise for label in labels)
         if self.mode == "balanced" and self.votes_per_pair % 2 and pairs:
             raise ValueError(
-                f"votes_per_pair ({self.votes_per_pair}) must be even in mode 'balanced'. Use an "
+                f"{said['votes_per_pair']} must be even in mode 'balanced'. Use an "
                 "even number, or mode 'paper'."
             )
 
-    def _check_pointwise(self, labels: list[str]) -> None:
+    def _check_pointwise(self, labels: list[str], said: Mapping[str, str]) -> None:
         """Reject early stopping for judge prompts that show one answer, without an order."""
         alone = [label for label in labels if prompt_of(label).pointwise]
         if alone and (self.stop != "none" or self.probe):
             raise ValueError(
-                f"stop ({self.stop}) and probe ({self.probe}) need pairs in both orders, but the "
+                f"{said['stop']} and {said['probe']} need pairs in both orders, but the "
                 f"judge prompt {alone[0]!r} shows one answer. Leave both out."
             )
 

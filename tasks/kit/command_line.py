@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tasks.kit.printable import is_unseen, message
 
@@ -64,6 +65,20 @@ warehouse_option = click.option(
     type=Place(),
     help="Use this DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
+
+
+def given_options() -> dict[str, str]:
+    """Return the options given to the command that runs, by the names of their parameters."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return {}
+    return {
+        parameter.name: max(parameter.opts, key=len)
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option)
+        and parameter.name
+        and context.get_parameter_source(parameter.name) == ParameterSource.COMMANDLINE
+    }
 
 
 def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]:

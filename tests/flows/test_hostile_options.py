@@ -192,8 +192,31 @@ def test_the_largest_seed_is_planned_and_a_larger_one_refused() -> None:
     refused = CliRunner().invoke(main, ["plan", *WORDS["plan"], "--seed", str(LARGEST + 1)])
     assert refused.exit_code == 2
     assert refused.stderr == (
-        f"voirdire: seed ({LARGEST + 1}): Input should be less than or equal to {LARGEST}.\n"
+        f"voirdire: --seed is {LARGEST + 1}, but must be a whole number, at least 0 and at most "
+        f"{LARGEST}. Give such a value, or leave --seed out.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--name", "a/b"], "--name is 'a/b', but must have 1 to 64 letters A to Z, digits, '_', "),
+        (["--votes", "0"], "--votes is 0, but must be a whole number, at least 1 and at most 100."),
+        (["--limit", "-3"], "--limit is -3, but must be a whole number, at least 1. Give such a "),
+        (["--budget", "-1"], "--budget is -1.0, but must be a finite number, above 0."),
+        (["--detects-at", "1"], "--detects-at is 1.0, but must be a finite number, above 0 and "),
+        (["--wave", "w" * 65], "but must have at most 64 characters. Give such a value, or leave "),
+        (["--dataset", ""], "--dataset is '', but must not be empty."),
+        (["--votes", "3"], "--votes (3) must be even in mode 'balanced'."),
+        (["--judge", "a", "--judge", "a"], "--judge (['a', 'a']): a given more than once."),
+    ],
+)
+def test_a_value_out_of_range_names_its_option(words: list[str], said: str) -> None:
+    for command in ("audit", "plan"):
+        done = CliRunner().invoke(main, [command, "quick", *words])
+        assert done.exit_code == 2
+        [line] = done.stderr.splitlines()
+        assert said in line
 
 
 def test_an_answer_that_breaks_off_stops_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,8 @@ def test_plan_as_data(files: dict[str, str]) -> None:
         (["--epsilon", "1"], "must be at least 0 and below 1"),
         (["--epsilon", "-0.1"], "must be at least 0 and below 1"),
         (["--metric", "acuracy"], "no metric 'acuracy'. Did you mean 'accuracy'"),
-        (["--min-instances", "0"], "min_instances (0): Input should be greater than or equal to 1"),
+        (["--min-instances", "0"], "--min-instances is 0, but must be a whole number, at least 1."),
+        (["--name", "a/b"], "--name is 'a/b', but must have 1 to 64 letters A to Z, digits, '_', "),
         (["--metric", "jaccard", "--plan"], "cannot plan for metric jaccard"),
     ],
 )

@@ -98,6 +98,28 @@ def test_the_shortest_command(call: Call, write: Callable[..., str], place: Ware
     assert copy.read_text() == page
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("my votes.csv", "my-votes"),
+        ("our 'odd' \"v2\".csv", "our-odd-v2"),
+        ("\u7968.csv", "calibration"),
+        (f"{'long' * 20}.csv", "long" * 16),
+    ],
+)
+def test_the_default_name_is_the_file_name_without_what_no_name_has(
+    call: Call, write: Callable[..., str], place: Warehouse, file: str, name: str
+) -> None:
+    made = write(file, judge=JUDGE, human=HUMAN)
+    done = call(made, "--judge", "judg")
+    assert done.exit_code == 2
+    assert "has no column 'judg'" in done.stderr
+    done = call(made)
+    assert done.exit_code == 0, done.output
+    assert f"saved under the name '{name}'" in done.stderr
+    assert (place.path.parent / "reports" / f"{name}.html").is_file()
+
+
 def test_an_error_of_the_judge_is_no_label_in_any_test(
     call: Call, write: Callable[..., str], place: Warehouse
 ) -> None:

@@ -24,7 +24,7 @@ from tasks.conclude import conclude
 from tasks.reporting.advice import advice
 from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
-from warehouse.store import Saving, Warehouse, WarehouseError
+from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
 
@@ -210,13 +210,27 @@ def narrow(
     return printed
 
 
-def test_an_error_of_the_query_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("select x frm y", "syntax error"),
+        ("drop table votes", 'Cannot execute statement of type "DROP"'),
+        ("from nonexistent", "Table with name nonexistent does not exist"),
+    ],
+)
+def test_an_error_of_the_query_is_one_line_with_the_next_step(
+    tmp_path: Path, query: str, says: str
+) -> None:
     warehouse = Warehouse(tmp_path / "v.duckdb")
     warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
-    with pytest.raises(WarehouseError, match="syntax error") as refused:
-        show_query("select x frm y", None, warehouse.path)
-    assert str(refused.value).endswith("LINE 1: select x frm y")
-    assert "\n" not in str(refused.value)
+    done = CliRunner().invoke(main, ["sql", query, "--warehouse", str(warehouse.path)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert says in line
+    assert line.endswith(
+        " Queries only read. `voirdire sql` lists the marts and questions, "
+        '`voirdire sql "describe bias"` the columns of a mart.'
+    )
 
 
 @pytest.mark.parametrize(

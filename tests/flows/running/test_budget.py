@@ -94,7 +94,9 @@ def test_a_budget_suffices_or_not(usd: float | None, most: float | None, said: s
 
 @pytest.mark.parametrize("budget", [math.inf, math.nan])
 def test_a_budget_is_a_finite_number(budget: float) -> None:
-    with pytest.raises(ValueError, match=r"budget_usd \((inf|nan)\): Input should be"):
+    with pytest.raises(
+        ValueError, match=r"budget_usd is (inf|nan), but must be a finite number, above 0\."
+    ):
         make_study("quick", {"budget_usd": budget})
     with pytest.raises(ValueError, match="finite number"):
         UsdPerMillion(prompt=math.inf, completion=0)
