@@ -34,7 +34,7 @@ from tasks.readers.bounded import (
 )
 from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
-from tasks.readers.samples import Sample, Version, imported, side_named
+from tasks.readers.samples import Sample, Version, imported, side_named, two_answers
 
 REQUIRED = ["question", "anchor", "target"]
 ANSWER = "answer"
@@ -51,7 +51,8 @@ OPTIONAL += [*BEFORE, *AUTHORS, "label", *SHARES]
 OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SHARES}
 """Columns that mean nothing if a question has one answer."""
 HUMAN = "human_"
-"""Begins columns with people's grades: ``human_label``, ``human_grade``, or ``human_CRITERION``."""
+"""Begins columns with people's grades: those of ``PEOPLE``, or ``human_CRITERION``."""
+PEOPLE = ["human_label", "human_grade"]
 GROUP = "\0group"
 """Where the values of the column are put that the categories are taken from."""
 LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
@@ -117,7 +118,7 @@ def load_own(
     kept = table.columns and [name for name in table.columns if name != column or _is_known(name)]
     table = Table(kept, (_with_group(row, column) for row in table.rows))
     dataset = _dataset_name(path.stem)
-    form, table = _form_of(table)
+    form, table = _form_of(table, problems)
     if table.columns is not None:
         _check_columns(table.columns, problems, form)
         problems.check()
@@ -138,7 +139,7 @@ class _Names(NamedTuple):
 
     def check(self, problems: Problems) -> None:
         """Report columns that do not exist, and columns of the file that are named twice."""
-        allowed = [*PAIRED.allowed, ANSWER, "human_label", "human_grade"]
+        allowed = [*PAIRED.allowed, ANSWER, *PEOPLE]
         for name in self.paths:
             if not _is_known(name):
                 near = nearest(name[:MAX_LABEL], allowed)
@@ -241,14 +242,18 @@ PAIRED = _Form(REQUIRED, OPTIONAL)
 SINGLE = _Form(ALONE, [name for name in OPTIONAL if name not in OF_PAIRS])
 
 
-def _form_of(table: Table) -> tuple[_Form, Table]:
-    """Return the form of a file, by its header or its first row, and the file."""
+def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
+    """Return the form of a file, by its header or first row, and the file; report unnamed pairs."""
     first: list[Row] = []
     columns = table.columns
     if columns is None:
         first = list(islice(table.rows, 1))
         columns = [*first[0].fields] if first else []
         table = Table(None, chain(first, table.rows))
+    if two := two_answers(columns):
+        allowed = ", ".join([*PAIRED.allowed, *PEOPLE])
+        problems.add(first[0].where if first else "header", f"{two[0]}; allowed: {allowed}", two[1])
+        problems.check()
     strange = [name for name in columns if not PAIRED.has(name) and name not in ALIASES]
     answered = {ANSWER, "target"} & {*columns} or nearest(ANSWER, strange)
     if "anchor" in columns or nearest("anchor", strange) or not answered:
@@ -308,7 +313,7 @@ def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
 
 def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form) -> set[str]:
     """Report unknown fields, and return the missing fields that they probably mean."""
-    allowed = [*form.allowed, *([ANSWER] if form.alone else []), "human_label", "human_grade"]
+    allowed = [*form.allowed, *([ANSWER] if form.alone else []), *PEOPLE]
     free = [field for field in allowed if field not in row.fields]
     new = [field for field in row.fields if not form.has(field) and field not in {GROUP, *reported}]
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
@@ -428,9 +433,7 @@ def _sample(fields: dict[str, Any]) -> Sample:
         id=fields["question_id"],
         question=fields["question"],
         answers=(fields.get("anchor"), fields["target"]),
-        versions=tuple(
-            Version(2, name, fields[name]) for name in PERTURBATIONS if fields.get(name)
-        ),
+        versions=tuple(Version(2, n, fields[n]) for n in PERTURBATIONS if fields.get(n)),
         category=fields.get("category"),
         group=fields.get(GROUP) or (None if fields.get("category") else turn),
         reference=fields.get("reference"),

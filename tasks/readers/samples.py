@@ -1,7 +1,8 @@
 """Samples, the common form of all datasets, and the frames made of them."""
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -9,10 +10,20 @@ import polars as pl
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import Imported
 from tasks.judging.vote_wording import OTHER
+from tasks.readers.bounded import clip
 
 Record = tuple[object, ...]
 END = re.compile(r"[^\W_]*$")
 """The last word of a column's name."""
+FIRST = re.compile(
+    r"(.*(?:answer|response|output|completion|reply|candidate|generation).*?)(a|1|first)",
+    re.IGNORECASE,
+)
+"""A column of the first of two answers; what follows the stem tells them apart."""
+SECOND = {"a": "b", "1": "2", "first": "second"}
+CHOSEN = ("chosen", "rejected")
+QUESTIONS = ("question", "prompt", "instruction", "input", "query", "task", "user")
+"""Usual names of the column with the question."""
 
 
 def side_named(label: Any, paths: Mapping[str, str]) -> Any:
@@ -31,6 +42,31 @@ def side_named(label: Any, paths: Mapping[str, str]) -> Any:
         if text in {column, *END.findall(column)[:1]} - {""}
     ]
     return sides[0] if len(sides) == 1 else label
+
+
+def two_answers(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Say which columns seem to hold two answers to each question, and which mapping reads them.
+
+    Such are ``answer_a`` and ``answer_b``. None if there are none, or a column has a name of ours.
+    """
+    by_name = {name.casefold(): name for name in columns}
+    if {"answer", "anchor", "target", "question_1"} & {*by_name}:
+        return None
+    firsts = [found for found in map(FIRST.fullmatch, by_name) if found]
+    pairs = [(found[0], f"{found[1]}{SECOND[found[2]]}") for found in firsts]
+    both = next((pair for pair in [*pairs, CHOSEN] if {*pair} <= {*by_name}), None)
+    if both is None:
+        return None
+    one, two = (by_name[name] for name in both)
+    question = next((by_name[name] for name in QUESTIONS if name in by_name), "COLUMN")
+    named = {"question": question, "anchor": one, "target": two}
+    mapping = ",".join(f"{name}={column}" for name, column in named.items() if name != column)
+    what = f"{clip(one)} and {clip(two)} seem to be two answers, which are called anchor and target"
+    todo = (
+        f"Map them, as in --map {shlex.quote(mapping)} (`columns` of the study); then columns that "
+        "voirdire does not know are left out."
+    )
+    return what, todo
 
 
 class Version(NamedTuple):

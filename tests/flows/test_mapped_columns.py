@@ -35,6 +35,13 @@ def test_a_table_with_odd_names_becomes_a_finding(
             first, second = f"It is {2 * n}, by addition.", f"The sum of them is {2 * n}."
             table.writerow([n, f"What is {n} + {n}?", first, second, "sums"])
     options = ("--dataset", "faq.csv", "--name", "faq", "--judge", "offline/gullible")
+    refused = voirdire("audit", *options)
+    assert refused.returncode == 2
+    [line] = refused.stderr.splitlines()
+    assert "header: 'answer_a' and 'answer_b' seem to be two answers, which are called " in line
+    for column in ("anchor", "target", "label", "human_score", "anchor_author"):
+        assert f" {column}," in line
+    assert "as in --map question=prompt,anchor=answer_a,target=answer_b (`columns` of" in line
     columns = ("--map", "question=prompt,anchor=answer_a", "--map", "target=answer_b")
     planned = voirdire("plan", *options, *columns, "--perturbation", "fake_reference")
     assert planned.returncode == 0, planned.stderr

@@ -53,6 +53,28 @@ def test_one_answer(path: Path) -> None:
     assert found.answers["answer"].to_list() == ["So.", "Thus."]
 
 
+@pytest.mark.parametrize(
+    ("names", "mapping"),
+    [
+        (("prompt", "answer_a", "answer_b"), "question=prompt,anchor=answer_a,target=answer_b"),
+        (("Instruction", "Response A", "Response B"), "'question=Instruction,anchor=Response A,"),
+        (("question", "chosen", "rejected"), "anchor=chosen,target=rejected"),
+        (("text", "output_1", "output_2"), "question=COLUMN,anchor=output_1,target=output_2"),
+        (("question", "answer_1", "answer_2"), "anchor=answer_1,target=answer_2"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_two_answers_under_other_names_get_a_mapping(
+    tmp_path: Path, names: tuple[str, ...], mapping: str, form: str
+) -> None:
+    path = tmp_path / f"faq.{form}"
+    getattr(pl.DataFrame([("Why?", "So.", "Hence.")], names, orient="row"), f"write_{form}")(path)
+    with pytest.raises(ValueError, match="seem to be two answers") as refused:
+        load_own(path)
+    assert f"as in --map {mapping}" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_dotted_path_names_a_nested_field(tmp_path: Path) -> None:
     path = tmp_path / "faq.jsonl"
     row = {"in": {"q": "Why?"}, "out": {"a": "So."}, "other": [1]}
