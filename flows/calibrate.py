@@ -20,6 +20,7 @@ from flows.results.calibration import (
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
 from flows.studies.calibration import Calibration
+from tasks.reporting.agreement_rows import odd_lines
 from warehouse.store import Warehouse
 
 
@@ -37,6 +38,8 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     require_free(calibration, place)
     steps = Steps(stages.try_judges, stages.label_items, stages.agree, stages.compare)
     found = calibrate_labels(calibration, place, steps)
+    for line in odd_lines(found.comparison):
+        get_run_logger().warning("%s", line)
     row = keep_calibration(calibration, found, place, flow_run.id)
     page = publish_calibration(found, row, place)
     message = in_words(calibration, found.tests)

@@ -24,6 +24,7 @@ from tasks.progress import current_status, step
 from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
+from tasks.reporting.agreement_rows import odd_lines
 from warehouse.store import Warehouse
 
 
@@ -77,6 +78,8 @@ def show_calibration(
     if save:
         require_free(calibration, place, name_given=bool(name))
     found = calibrate_labels(calibration, place)
+    for line in odd_lines(found.comparison):
+        current_status().tell(line)
     if newer := newer_votes(calibration, place):
         current_status().tell(f"{newer}.")
     if calibration.random_labels and (why := nothing_to_correct(found)):

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.corrected_means import corrected_means
-from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS
+from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, OddLabels
 from tasks.agreement.measures import (
     MOST_GRADES,
     Cell,
@@ -85,6 +85,8 @@ class Comparison(NamedTuple):
     undeclared: tuple[tuple[str | None, float, float], ...] = ()
     """Criteria of grades without a declared scale, with the lowest and the highest grade; not
     saved."""
+    odd: tuple[tuple[str | None, OddLabels], ...] = ()
+    """Criteria whose labels are names because of a few labels of people; not saved."""
 
     @property
     def results(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -109,6 +111,7 @@ def compare(
     measures: list[Row] = []
     confusion, disagreements, unreadable = [], [], [UNREADABLE]
     undeclared: list[tuple[str | None, float, float]] = []
+    odd: list[tuple[str | None, OddLabels]] = []
     with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
             for paired in pair_labels(
@@ -120,6 +123,8 @@ def compare(
             ):
                 if paired.kind == "grade" and paired.scale and options.scale is None:
                     undeclared.append((paired.criterion, *paired.scale))
+                if paired.odd:
+                    odd.append((paired.criterion, paired.odd))
                 about = {"dataset": each.dataset, "criterion": paired.criterion}
                 measures += [about | row for row in _measures(paired, options)]
                 rows = paired.rows.with_columns(
@@ -139,6 +144,7 @@ def compare(
         Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
         pl.concat(unreadable),
         tuple(undeclared),
+        tuple(odd),
     )
 
 

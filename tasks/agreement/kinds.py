@@ -60,6 +60,38 @@ def reading_of(
     return Reading("name")
 
 
+class OddLabels(NamedTuple):
+    """Labels of people because of which all are names, as most are verdicts or grades."""
+
+    most: Kind
+    """What most labels are."""
+    item: str
+    label: str
+    """The first of the others (as JSON), and its item."""
+    odd: int
+    labels: int
+    """How many labels are other ones, and how many there are."""
+
+
+def odd_labels(people: pl.DataFrame, reading: Reading) -> OddLabels | None:
+    """Return the few labels (``item``, ``label`` as JSON) that make names of all; else None."""
+    given = people.drop_nulls(["item", "label"])
+    if reading.kind != "name" or given.is_empty():
+        return None
+    distinct = given["label"].unique().sort()
+    values = [json.loads(label) for label in distinct]
+    words = read_labels("text", values)
+    verdicts = [str(word).strip().lower() in WORDS for word in words]
+    grades = [number is not None for number in read_labels("number", values)]
+    table = pl.DataFrame({"label": distinct, "pass_fail": verdicts, "grade": grades})
+    rows = given.join(table, on="label", maintain_order="left")
+    most: Kind = "grade" if rows["grade"].sum() > rows["pass_fail"].sum() else "pass_fail"
+    others = rows.filter(~pl.col(most))
+    if others.height * 2 >= rows.height:
+        return None
+    return OddLabels(most, others["item"][0], others["label"][0], others.height, rows.height)
+
+
 def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) -> pl.DataFrame:
     """Return each distinct label (JSON) with its ``word`` and, for an order, its ``value``.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.agreement.combine import combined, left_out
-from tasks.agreement.kinds import Kind, Reading, reading_of, values_of
+from tasks.agreement.kinds import Kind, OddLabels, Reading, odd_labels, reading_of, values_of
 from tasks.calibration.label_values import Labelled, read_labels
 
 MOST_NAMES = 100
@@ -27,6 +27,8 @@ class Paired(NamedTuple):
     """Lowest and highest value: declared, or given by anybody."""
     of_label: bool = False
     """Whether a pass means that an item has the label, the last part of ``criterion``."""
+    odd: OddLabels | None = None
+    """Labels of people because of which all are compared as names."""
 
 
 def pair_labels(
@@ -60,7 +62,8 @@ def pair_labels(
         else:
             reading = reading_of(humans["label"], positive, scale, threshold)
             reading = reading._replace(whole=criterion in labelled.whole)
-            yield _pair(labelled.who, placed, criterion, (humans, judges), reading)
+            found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
+            yield found._replace(odd=odd_labels(humans, reading))
 
 
 def _with_criterion(labels: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import polars as pl
 
 from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.agreement.kinds import HAS, LACKS
+from tasks.agreement.pass_words import VERDICTS
 from tasks.calibration.label_values import NUMBER
 from tasks.counting.annotations import HUMANS
 from tasks.kit.defaults import calibration_limits
@@ -199,6 +200,27 @@ def adjustment_line(measures: pl.DataFrame) -> str:
     if many < 2:
         return ""
     return f"p-values are adjusted together over {count(many, 'test')} (Benjamini-Hochberg)"
+
+
+def odd_lines(comparison: Comparison) -> list[str]:
+    """Say which few labels of people make names of all, what is allowed and what to do."""
+    words = ", ".join(f"{good} and {bad}" for good, bad in VERDICTS)
+    lines = []
+    for criterion, found in dict.fromkeys(comparison.odd):
+        read, what, todo = "grades", "number", "Correct or empty the label."
+        if found.most == "pass_fail":
+            read, what = "pass and fail", "word for pass or fail"
+            todo = (
+                f"Words for pass and fail: {words}. Correct or empty the label or, if it is right, "
+                "name the one that passes with --pass LABEL: the others fail."
+            )
+        about = f" of {clip(clean(criterion), 40)}" if criterion else ""
+        lines.append(
+            f"Labels{about} are compared as names, not as {read}, because {found.odd} of "
+            f"{count(found.labels, 'label')} of people {'is' if found.odd == 1 else 'are'} no "
+            f"{what}: {clip(clean(found.label), 60)} (item {clip(clean(found.item), 40)}). {todo}"
+        )
+    return lines
 
 
 def columns_of(kind: str) -> list[str]:

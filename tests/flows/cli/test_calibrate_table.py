@@ -120,6 +120,52 @@ def test_the_default_name_is_the_file_name_without_what_no_name_has(
     assert (place.path.parent / "reports" / f"{name}.html").is_file()
 
 
+ODD = (
+    '1 of 40 labels of people is no word for pass or fail: "=1+1" (item t07). Words for pass and '
+    "fail: pass and fail, passed and failed, true and false, "
+)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_one_odd_label_of_people_that_makes_names_of_all_is_named(
+    call: Call, write: Callable[..., str], form: str
+) -> None:
+    human = [*HUMAN[:7], "=1+1", *HUMAN[8:]]
+    done = call(write(judge=JUDGE, human=human), "--no-save", "--format", form)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert f"Labels are compared as names, not as pass and fail, because {ODD}" in said
+    assert "Correct or empty the label or, if it is right, name the one that passes" in said
+    # So it is with the label that the line names corrected.
+    better = call(write(judge=JUDGE, human=HUMAN), "--no-save", "--format", form)
+    assert "as names" not in better.stderr
+
+
+def test_one_odd_label_among_grades_is_named_with_its_criterion(
+    call: Call, write: Callable[..., str]
+) -> None:
+    grades = [1 + at % 5 for at in range(40)]
+    human = [*map(str, grades[:30]), "see note", "?", *map(str, grades[32:])]
+    topic = ["tone"] * 20 + ["facts"] * 20
+    file = write(judge=grades, human=human, topic=topic)
+    done = call(file, "--criterion", "topic", "--no-save")
+    assert done.exit_code == 0, done.output
+    assert (
+        "Labels of facts are compared as names, not as grades, because 2 of 20 labels of people "
+        'are no number: "see note" (item t30). Correct or empty the label.'
+    ) in " ".join(done.stderr.split())
+    assert "Labels of tone" not in done.stderr
+
+
+def test_names_that_are_not_mostly_verdicts_or_grades_are_names(
+    call: Call, write: Callable[..., str]
+) -> None:
+    human = ["refund", "order", "yes", "other"] * 10
+    done = call(write(judge=human, human=human), "--no-save")
+    assert done.exit_code == 0, done.output
+    assert "as names" not in done.stderr
+
+
 def test_an_error_of_the_judge_is_no_label_in_any_test(
     call: Call, write: Callable[..., str], place: Warehouse
 ) -> None:

@@ -55,8 +55,8 @@ def refused(*words: str) -> str:
         (("--judge", "offline/honst"), ("no judge 'offline/honst'", "'offline/honest'?")),
         (("--perturbation", "fake_referense"), ("'fake_referense'", "'fake_reference'?")),
         (("--prompt", "pair_v9"), ("no judge prompt 'pair_v9'", "'pair_v2'?")),
-        (("--votes", "3"), ("votes_per_pair (3)", "even", "'paper'")),
-        (("--votes", "0"), ("votes_per_pair (0)", "greater than or equal to 1")),
+        (("--votes", "3"), ("--votes (3)", "even", "'paper'")),
+        (("--votes", "0"), ("--votes is 0", "at least 1", "leave --votes out")),
         (("--name", "../../etc"), ("name", "../../etc")),
         (("--judge", "offline/honest", "--judge", "offline/honest"), ("]): offline/honest given",)),
         (

@@ -305,7 +305,7 @@ def test_nobody_in_it(call: Callable[..., Result], tmp_path: Path) -> None:
             "the judges' labels are missing. Give a file with --judges FILE, or name the STUDY",
         ),
         (["nothing"], "there is no warehouse at"),
-        (["--humans", "people", "--judges", "judges", "--name", "a/b"], "Set one with --name"),
+        (["--humans", "people", "--judges", "judges", "--name", "a/b"], "or leave --name out."),
     ],
 )
 def test_errors_say_what_to_do(
