@@ -120,6 +120,8 @@ class JudgeView(NamedTuple):
     """How many labels more would settle what is open."""
     unreadable: str
     """Items with an unreadable label of the judge; empty for results that were saved."""
+    kappa: float | None
+    """Agreement beyond chance; of grades the quadratic one."""
 
 
 def judge_views(comparison: Comparison) -> list[JudgeView]:
@@ -172,6 +174,7 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
         count(differing.height, *differing_items),
         _labels(whole),
         _unreadable(found.unreadable),
+        whole.get("kappa_quadratic", whole.get("kappa", {})).get("estimate"),
     )
 
 

@@ -213,8 +213,9 @@ def show_table(
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.
         comparison = comparison._replace(undeclared=())
+    alone = "--judge COLUMN --no-save" if len(calibration.judge_columns) > 1 else ""
     if calibration.table or found.untested:
-        show_comparison(console, comparison, saved=saved)
+        show_comparison(console, comparison, saved=saved, alone=alone)
     if found.untested:
         _show_agreement(console, found)
         click.echo(UNTESTED.format(clean(found.untested)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import click
 import polars as pl
 from rich.console import Console
 from rich.markup import escape
@@ -26,15 +25,23 @@ from tasks.reporting.wording import clean, formulas, listing, shorten
 SHOWN, SHOWN_TEXTS, LONGEST_TEXT = 5, 3, 160
 """Disagreements, texts of each, and characters of a text that the terminal shows."""
 MOST_VIEWS = 3
-"""Most judges and criteria that are shown one by one."""
+"""Most judges and criteria that are shown one by one: those with the highest kappa."""
+NAMED = 5
+"""Most of the others that are named."""
 
 
 def show_comparison(
-    console: Console, comparison: Comparison, *, saved: bool, more: str = "--format json"
+    console: Console,
+    comparison: Comparison,
+    *,
+    saved: bool,
+    more: str = "--format json",
+    alone: str = "",
 ) -> None:
     """Print each judge against people: measures, confusion matrix, slices and disagreements.
 
-    ``saved`` says that there is a report, which has all of it; else ``more`` prints it.
+    ``saved`` says that there is a report, which has all of it; else ``more`` prints it. ``alone``
+    are the options with which only one judge is compared, and so shown.
     """
     views = judge_views(comparison)
     if len(views) > 1:
@@ -44,7 +51,9 @@ def show_comparison(
             ]
             against = next(view.against for view in views if view.kind == kind)
             _show_parts(console, "judge", kind, parts, f"Judges against {against}")
-    for view in views[:MOST_VIEWS]:
+    kappas = [-2.0 if view.kappa is None else view.kappa for view in views]
+    best = sorted(range(len(views)), key=kappas.__getitem__, reverse=True)[:MOST_VIEWS]
+    for view in [views[place] for place in sorted(best)]:
         console.print(
             f"[bold]{escape(view.title)} against {view.against}[/bold]: {view.items}",
             highlight=False,
@@ -63,9 +72,14 @@ def show_comparison(
         if view.labels:
             print_line(console, plain(view.labels))
     if len(views) > MOST_VIEWS:
-        click.echo(
-            f"All intervals, corrected means, confusion matrices and disagreements of these "
-            f"{len(views)}: {more}."
+        others = [view.title for place, view in enumerate(views) if place not in best]
+        named = [*others[:NAMED], *([f"{len(others) - NAMED} more"] if others[NAMED:] else [])]
+        print_line(
+            console,
+            f"Shown one by one: the {MOST_VIEWS} of {len(views)} with the highest kappa, without "
+            f"{'; '.join(named)}. All intervals, corrected means, confusion matrices, slices and "
+            f"disagreements of these {len(views)}: {'the report, and ' if saved else ''}{more}."
+            + (f" One judge alone: {alone}." if alone else ""),
         )
     if comparison.undeclared:
         seen = [

@@ -1,6 +1,7 @@
 """`voirdire calibrate FILE`: a table with a column of a judge and a column of a person."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,34 @@ def test_csv(call: Call, write: Callable[..., str]) -> None:
     head, *rows = done.stdout.splitlines()
     assert head.startswith("dataset,judge,prompt,wave,criterion,slice_column,slice,statistic")
     assert any(",kappa,pass_fail," in row for row in rows)
+
+
+def test_of_many_judges_those_that_agree_best_are_shown_and_the_others_named(
+    call: Call, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    other = {"pass": "fail", "fail": "pass"}
+    # Number of items on which each differs from the person.
+    differing = {"always": 40, "blind": 20, "coin": 16, "good": 4, "zealous": 2}
+    human = HUMAN[::2] + HUMAN[1::2]
+    judges = {
+        name: [other[word] for word in human[:many]] + human[many:]
+        for name, many in differing.items()
+    }
+    file = write(human=human, **judges, topic=["easy", "hard"] * 20)
+    words = [word for name in judges for word in ("--judge", name)]
+    done = call(file, *words, "--slice", "topic", "--no-save")
+    assert done.exit_code == 0, done.output
+    shown = re.findall(r"^(\w+) against people: ", done.stdout, re.MULTILINE)
+    assert shown == ["coin", "good", "zealous"]
+    assert done.stdout.count("\neasy ") == len(shown)
+    assert (
+        "Shown one by one: the 3 of 5 with the highest kappa, without always; blind. All "
+        "intervals, corrected means, confusion matrices, slices and disagreements of these 5: "
+        "--format json. One judge alone: --judge COLUMN --no-save."
+    ) in " ".join(done.stdout.split())
+    alone = call(file, "--judge", "blind", "--slice", "topic", "--no-save")
+    assert "\neasy " in alone.stdout
 
 
 def test_several_people_and_judges(call: Call, write: Callable[..., str]) -> None:
