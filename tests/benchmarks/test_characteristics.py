@@ -7,6 +7,7 @@ in docs/reference/operating-characteristics.md.
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tasks.drift.canary import canary
+from tasks.inference.logistic import refits
 from tasks.statistics import STATISTICS
 
 pytestmark = pytest.mark.slow
@@ -58,6 +61,9 @@ DRAWN = {
 
 SWAPPED = {"heterogeneity", "category_shift", "contrast"}
 """Statistics whose tests swap judges, or signs, at random."""
+
+REFITS = 500
+"""Bootstrap draws of a fit: its interval has their standard error, known to 3 %."""
 
 NEEDED = {"decision": {"mps_sham"}}
 """Rows that a recipe reads itself, besides those that are checked."""
@@ -288,6 +294,10 @@ def studied(recipe: str, benchmark: Import, keys: Iterable[str], *, quiet: bool)
     wanted = [name for name, entry in STATISTICS.items() if rows & set(entry.gives)]
     by_formula = [name for name in wanted if name not in (SWAPPED if quiet else DRAWN)]
     with pytest.MonkeyPatch.context() as patch:
+        for module in ("length_controlled", "style_controlled"):
+            patch.setattr(f"tasks.statistics.{module}.refits", partial(refits, draws=REFITS))
+        if "verdict_drift" not in rows:
+            patch.setattr("tasks.drift.changes.canary", lambda counts, *_: canary(counts, draws=1))
         patch.setattr(benchmark("studies"), "WANTED", wanted)
         patch.setattr(benchmark("studies"), "BY_FORMULA", by_formula)
         found = bench.RECIPES[recipe](judge, bench.Design(*SMALL), STUDIES[recipe], SEED)

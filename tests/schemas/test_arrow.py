@@ -19,7 +19,7 @@ def _copied(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(arrow, "find_spec", lambda _: object())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(TEXT, st.none() | st.integers(-(2**63), 2**63 - 1)), max_size=5))
 def test_what_goes_in_comes_out(rows: list[tuple[str | None, int | None]]) -> None:
     frame = pl.DataFrame(rows, schema={"text": pl.String, "number": pl.Int64}, orient="row")

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandera.errors import SchemaErrors
 
@@ -245,6 +245,7 @@ def refused(model: type[Frame], rows: pl.DataFrame) -> dict[str, set[int]]:
     return {}
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_a_row_is_refused_where_pandera_refuses_it(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(FRAMES))

@@ -325,7 +325,7 @@ def studies(draw: Any) -> tuple[str, Labels, Labels]:
 
 
 @given(studies())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_counts_are_those_of_the_definition(study: tuple[str, Labels, Labels]) -> None:
     metric, humans, judges = study
     each = run(humans, judges, metric).annotators.select("annotator", "n", "better", "worse")
@@ -338,7 +338,7 @@ def facts(found: AltTest) -> tuple[list[Any], list[Any]]:
 
 
 @given(studies(), st.randoms(use_true_random=False))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_names_and_order_do_not_matter(study: tuple[str, Labels, Labels], random: Any) -> None:
     metric, humans, judges = study
     names = [f"n{i}" for i in range(20)]
@@ -360,7 +360,7 @@ def test_names_and_order_do_not_matter(study: tuple[str, Labels, Labels], random
 
 
 @given(studies())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_winning_rates_rise_with_epsilon(study: tuple[str, Labels, Labels]) -> None:
     metric, humans, judges = study
     for test in ("t", "score"):

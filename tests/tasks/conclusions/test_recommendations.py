@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.results import GATES, Drifts, Findings, Gates
@@ -263,6 +263,7 @@ def test_the_effect_in_logits_can_decide_where_the_shift_is_small(recommended: A
         assert row["more_questions"] is None
 
 
+@settings(max_examples=50)
 @given(
     value=st.floats(-0.3, 0.3),
     half=st.floats(0.01, 0.5),
@@ -538,6 +539,7 @@ def test_people_are_not_recommended(recommended: Any) -> None:
     assert recommended(gate("bias", judge="ben"), people=people) == []
 
 
+@settings(max_examples=50)
 @given(verdicts=st.lists(st.sampled_from(["pass", "fail", "inconclusive"]), min_size=6, max_size=6))
 def test_only_a_judge_that_passes_all_is_recommended(recommended: Any, verdicts: list[str]) -> None:
     rows = [gate(name, verdict) for name, verdict in zip(GATES, verdicts, strict=True)]

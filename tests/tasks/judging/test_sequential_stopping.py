@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import Ballots, Votes
@@ -104,6 +104,7 @@ def test_rules(
     assert not marked.filter("open", pl.col("stopped").is_not_null()).height
 
 
+@settings(max_examples=50)
 @given(xs=st.lists(st.sampled_from([-1, 0, 1, None]), min_size=6, max_size=6))
 def test_lossless_loses_nothing(
     make_ballots: Make, make_votes: Make, make_vote_log: Make, xs: list[int | None]

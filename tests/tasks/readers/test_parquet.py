@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.readers import parquet
@@ -135,6 +135,7 @@ def votes() -> bytes:
     return buffer.getvalue()
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_no_broken_file_ends_the_process(
     votes: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -63,7 +63,9 @@ def test_names_may_be_enumerations(make_contests: Make) -> None:
     right_0=st.integers(0, 12),
     won=st.integers(0, 50),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @example(right_1=20, right_0=3, won=10)  # theta below 0, and what lies above is contradicted
 @example(right_1=11, right_0=8, won=25)  # nothing is
 def test_the_interval_has_all_that_is_not_contradicted(
