@@ -20,8 +20,8 @@ def corrected_means(
 
     Values are moved to [0, 1] by the ends of the scale, and the results back. ``all_judged_mean``
     is the judge's own mean; ``corrected_ppi`` (PPI++) needs a random sample of labels or their
-    ``label_chance``; ``corrected_rogan_gladen``, of verdicts only, needs the same error rates on
-    labelled and other items.
+    ``label_chance``; ``corrected_rogan_gladen``, of verdicts only, is about the items without a
+    label, and needs the same error rates on them as on the others.
     """
     low, high = scale
     judged = rows.filter(pl.col("status").is_in(["used", "unlabelled"]))

@@ -256,7 +256,9 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
         return f"judge minus people: {what} {judge} and {people}{finding}{p}"
     if name.startswith("corrected") and "all_judged_mean" in whole:
         judged = whole["all_judged_mean"]
-        return f"all {count(judged['n'], 'judged item')}; judge {number(judged['estimate'])}"
+        everything = f"all {count(judged['n'], 'judged item')}; judge {number(judged['estimate'])}"
+        unlabelled = f"the {count(row['n'], 'item')} without a label of people"
+        return unlabelled if name == "corrected_rogan_gladen" else everything
     if name.startswith("people_"):
         return "each person against the others, left out in turn"
     return ""

@@ -18,6 +18,8 @@ STRENGTH = (
     "Arena-Hard weighs a strong verdict (A>>B) three times; here it is one vote, like a weak one"
 )
 
+UNPLAYED = "judgments without a game"
+
 
 @log_format(
     title="Arena-Hard judgments",
@@ -27,7 +29,8 @@ STRENGTH = (
 def arena_hard(source: Source) -> Parts:
     """Two games a row, ``A>>B`` to ``B>>A``; the baseline is shown first in the first game.
 
-    A score that is null or not one of these is an invalid vote. Version 0.1 does not name the
+    A score that is null or not one of these is an invalid vote; judgments without any game are
+    counted and left out. Version 0.1 does not name the
     baseline, which is then called ``baseline``.
     """
     names = ("question_id", "uid", "judge", "model", "baseline", "category")
@@ -51,4 +54,5 @@ def arena_hard(source: Source) -> Parts:
         )
         for game, first in enumerate(("anchor", "target"))
     ]
-    return Parts(votes=pl.concat(orders), notes=(STRENGTH,))
+    without = named.filter(~pl.col("game0") & ~pl.col("game1")).height
+    return Parts(votes=pl.concat(orders), left_out={UNPLAYED: without}, notes=(STRENGTH,))

@@ -342,6 +342,19 @@ def test_random_labels_without_effect(
         assert message in done.stderr
 
 
+def test_a_corrected_rate_says_which_items_it_is_about(
+    call: Call, write: Callable[..., str]
+) -> None:
+    # Judge and people: 20 pass both, 5 and 7 differ, 18 fail both; of the others 40 of 50 pass.
+    counts = {("pass", "pass"): 20, ("fail", "pass"): 5, ("pass", "fail"): 7, ("fail", "fail"): 18}
+    counts |= {("pass", ""): 40, ("fail", ""): 10}
+    rows = [pair for pair, many in counts.items() for _ in range(many)]
+    judge, human = ([row[side] for row in rows] for side in (0, 1))
+    shown = " ".join(call(write(judge=judge, human=human), "--no-save").output.split())
+    # (.8 + 18 / 25 - 1) / (20 / 25 + 18 / 25 - 1) = 1, of the 50 that only the judge knows.
+    assert "corrected, Rogan-Gladen 1.00 [.66, 1.00] the 50 items without a label" in shown
+
+
 def test_a_plan_names_the_only_person(call: Call, write: Callable[..., str]) -> None:
     done = call(labels(write), "--plan")
     assert done.exit_code == 2

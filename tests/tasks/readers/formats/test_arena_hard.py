@@ -36,3 +36,13 @@ def test_version_2(read: Any) -> None:
         ("gpt-4.1", "o3-mini", "mine", "u2/o3-mini/mine", "anchor", "tie"),
     }
     assert set(log.votes["category"]) == {"hard_prompt"}
+
+
+def test_judgments_without_a_game_are_counted(read: Any) -> None:
+    played = {"question_id": "q1", "model": "mine", "judge": "ada", "games": [{"score": "A>B"}]}
+    unplayed = [
+        {**played, "question_id": f"q{n}", "games": [] if n % 2 else None} for n in (2, 3, 4)
+    ]
+    log = read([played, *unplayed])
+    assert log.votes.height == 1
+    assert log.left_out == {"judgments without a game": 3}
