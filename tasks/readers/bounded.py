@@ -283,8 +283,14 @@ def _records(reader: Any, source: "_Lines", problems: Problems) -> Iterator[tupl
         except StopIteration:
             return
         except csv.Error as error:
-            fault = UNCLOSED if str(error) == "unexpected end of data" else str(error)
-            problems.add(f"line {number}", f"is not CSV ({fault})", QUOTES)
+            fault, todo = str(error), QUOTES
+            if fault == "unexpected end of data":
+                fault = UNCLOSED
+            elif fault.startswith("field larger than field limit"):
+                most = f"a cell has more than {csv.field_size_limit()} characters"
+                fault = f"{most}, unless a double quote that opens here is never closed"
+                todo = "Shorten it, close the quote, or write JSON Lines or Parquet."
+            problems.add(f"line {number}", f"is not CSV ({fault})", todo)
             return
         if cells:
             yield number, cells

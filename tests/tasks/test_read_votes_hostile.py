@@ -74,7 +74,7 @@ def test_blank_lines_and_a_byte_order_mark_are_no_votes(tmp_path: Path) -> None:
         ("ada,,,control,s,c,anchor,0,first,more", "line 3: has 10 cells"),
         ('"ada,,,control,s,c,anchor,0,first', "line 3: is not CSV ("),
         (b"\xe9,,,control,s,c,anchor,0,first", "line 3: byte 0xe9 at position 1 is not UTF-8"),
-        ("a" * 200_000 + ",,,control,s,c,anchor,0,first", "line 3: is not CSV (field larger"),
+        ("a" * 200_000 + ",,,control,s,c,anchor,0,first", "line 3: is not CSV (a cell has"),
     ],
 )
 def test_malformed_rows_of_csv(tmp_path: Path, row: str | bytes, rule: str) -> None:

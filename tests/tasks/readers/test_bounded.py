@@ -215,7 +215,7 @@ def test_csv_coerces_nothing(tmp_path: Path) -> None:
         ('a,b\n"1"2,3\n', "line 2: is not CSV (',' expected after '\"')"),
         ('a,b\n1,"2\n3', "line 2: is not CSV (a double quote that opens here is never"),
         ("a,b\r1,2\r", "line 1: is not CSV (new-line character seen in unquoted field"),
-        ("a\n" + "x" * 131_073, "line 2: is not CSV (field larger than field limit (131072))"),
+        ("a\n" + "x" * 131_073, "line 2: is not CSV (a cell has more than 131072 characters"),
     ],
 )
 def test_csv_faults(tmp_path: Path, content: str, said: str) -> None:
