@@ -218,8 +218,9 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         nullable=True,
     )
     undecided: str = name(
-        "position or validity that is inconclusive, which makes the data not enough, and drift "
-        "that is inconclusive and limits nothing; null if there is none",
+        "position or validity that is inconclusive, which makes the data not enough, and what "
+        "limits nothing: drift that is inconclusive, and shams that move the judge themselves "
+        "where a bias beyond them is excluded; null if there is none",
         nullable=True,
     )
     more_questions: int = optional(

@@ -12,6 +12,7 @@ from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_
 from tasks.conclusions.exclusions import kept
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
+    BEYOND,
     BIASED,
     BY_EFFECT,
     CLEAR,
@@ -385,7 +386,7 @@ RULES = (
     ),
     Rule(
         (pl.col("word") == CLEAR) & OVER_SHAM & SHAM_MOVES,
-        pl.format("beyond what any such edit does: the sham shifts by {}", shown("sham_shift")),
+        pl.format(BEYOND, shown("sham_shift")),
     ),
 )
 """Rules that follow the first finding, in order; each sees the finding that earlier ones left."""

@@ -7,7 +7,7 @@ from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.more_questions import more_questions
-from tasks.conclusions.rules import BY_EFFECT, MIXED_WHY, written
+from tasks.conclusions.rules import BEYOND, BY_EFFECT, MIXED_WHY, written
 from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, NO_MARGIN, ONE_LABEL, WORST
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
@@ -245,9 +245,16 @@ def _standing() -> pl.Expr:
         .then(pl.lit(STATED))
         .when(fails | open_)
         .then(pl.lit(CARE))
+        .when(_sham_shift().is_not_null())
+        .then(pl.lit(STATED))
         .otherwise(pl.lit(PASSED))
         .alias("standing")
     )
+
+
+def _sham_shift() -> pl.Expr:
+    """Return by how much the sham itself moves a judge that passes beyond it, as text."""
+    return pl.col("reason").str.extract(f"{BEYOND.partition('{')[0]}([^;]+)")
 
 
 def _weight() -> pl.Expr:
@@ -323,4 +330,6 @@ def _reason() -> pl.Expr:
         undecided + pl.format(" ({})", why),
         undecided + numbers,
     )
+    passed = pl.format("{}: the sham itself shifts the judge by {}", subject, _sham_shift())
+    found = pl.when(pl.col("verdict") == "pass").then(passed).otherwise(found)
     return pl.when(decided).then(found).otherwise(undecided).alias("reason_text")

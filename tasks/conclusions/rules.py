@@ -35,6 +35,9 @@ MIXED_WHY = ("shifts differ between", "the shift differs between")
 BY_EFFECT = "the effect in logits decides: {}, limit {}"
 """Reason of a bias whose shift, or gap, does not reach its minimum."""
 
+BEYOND = "beyond what any such edit does: the sham shifts by {}"
+"""Reason of *no relevant bias* beside a sham that moves the judge itself."""
+
 BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
 
 

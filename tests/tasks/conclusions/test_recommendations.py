@@ -487,6 +487,13 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(
     assert limited["reasons"] == "drift is inconclusive (suspect: the next wave must confirm it)"
 
 
+def test_a_sham_that_moves_a_judge_is_stated_where_a_bias_is_excluded(recommended: Any) -> None:
+    beyond = "beyond what any such edit does: the sham shifts by .12 [.07, .17]; and so on"
+    [row] = recommended(gate("validity"), gate("bias", reason=beyond))
+    assert (row["recommendation"], row["reasons"], row["passed"]) == ("use", None, 2)
+    assert row["undecided"] == "boast: the sham itself shifts the judge by .12 [.07, .17]"
+
+
 def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> None:
     sham = "the sham itself moves this judge; and so on"
     moved = gate("bias", "inconclusive", value=0.12, low=0.07, high=0.17, reason=sham)
