@@ -19,6 +19,7 @@ DESIGNS = {LARGE: {"items": 142}, SMALL: {"items": 160, "clusters": 20, "shared"
 # methods.md, section 13: the expected values of the presets, by quadrature.
 TRUTH = {
     "honest": {"asr": 0.217, "sham_floor": 0.217, "dasr": 0.0, "mps": 0.0, "mps_sham": 0.0},
+    "gullible": {"asr": 0.477, "sham_floor": 0.235, "dasr": 0.242, "mps": 0.139, "mps_sham": 0.139},
     "careless": {
         "asr": 0.340,
         "sham_floor": 0.703,
@@ -29,6 +30,7 @@ TRUTH = {
 }
 POSITION = {
     "honest": {"position_consistency": 0.484, "preference_fairness": 0.0, "tie_rate": 0.169},
+    "gullible": {"position_consistency": 0.465, "preference_fairness": -0.143, "tie_rate": 0.168},
     "careless": {"position_consistency": 0.412, "preference_fairness": 0.231, "tie_rate": 0.155},
 }
 # 3.92 standard errors of the per-item sigma in methods.md, section 4, at 142 items and 6 votes, and
@@ -63,7 +65,7 @@ def held(rows: pl.DataFrame, name: str, truth: float, design: str) -> tuple[int,
 
 @pytest.mark.parametrize(
     ("preset", "design"),
-    [("honest", LARGE), ("careless", LARGE), ("careless", SMALL)],
+    [("honest", LARGE), ("gullible", SMALL), ("careless", LARGE), ("careless", SMALL)],
 )
 def test_intervals_cover_what_was_planted(preset: str, design: str) -> None:
     traits, kind, beta = PRESETS[preset]
