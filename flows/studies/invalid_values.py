@@ -63,5 +63,6 @@ def _allowed(error: Any, model: type[BaseModel], field: str) -> str | None:
 def _ends(value: Any, metadata: Iterable[object]) -> Iterator[str]:
     for name, words in ENDS.items():
         for end in (getattr(each, name, None) for each in metadata):
-            if end is not None and (end < LARGEST_NAMED or value > end):
+            beyond = isinstance(value, int | float) and end is not None and value > end
+            if end is not None and (end < LARGEST_NAMED or beyond):
                 yield f"{words} {end}"

@@ -313,7 +313,8 @@ def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
     fewest, most = 1 - agreement["high"], 1 - agreement["low"]
     low = 1 - min(most + q, 1) / (most + q - 2 * q * most)
     high = 1 - max(fewest - q, 0) / (fewest + q - 2 * q * fewest)
-    return {"low": low, "high": high, "df": other["df"], "reason": None, "method": other["method"]}
+    method = f"{other['method']}, of verdicts not given"
+    return {"low": low, "high": high, "df": other["df"], "reason": None, "method": method}
 
 
 def _coefficient(cell: Cell, name: str, found: Coefficient) -> Row:

@@ -185,8 +185,8 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         parts.append(_missing(undecided, row["more_questions"]))
     # Drift that is inconclusive is stated, but does not make the data not enough.
     every = undecided.split("; ") if undecided and word != DO_NOT_USE else []
-    blocking = [reason for reason in every if not reason.startswith(STATED)]
-    parts.append("; ".join(blocking))
+    before_drift = [reason for reason in every if not reason.startswith(STATED)]
+    parts.append("; ".join(before_drift))
     if word == NOT_ENOUGH:
         parts.append(limiting)
     parts += [reason for reason in every if reason.startswith(STATED)]
@@ -240,8 +240,8 @@ def policy(
     compared = (recommendations["mode"] != "any").any()
     return (
         f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
-        f"{'position or ' if compared else ''}validity is inconclusive, or neither bias, detection "
-        "of flaws nor agreement has an interval. Use with care: another "
+        f"{'position or ' if compared else ''}validity is inconclusive, or none of bias, detection "
+        "of flaws and agreement has an interval. Use with care: another "
         f"gate {other}is inconclusive, except drift. "
         f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
     )

@@ -200,3 +200,9 @@ def test_prompts_are_given_once_and_by_one_key() -> None:
         Study(prompts=["pair_v2", "pair_v9"]).check()
     both = Study(prompts=["pair_v1", "pair_v2"])
     assert both.fingerprint() != Study(prompts=["pair_v1"]).fingerprint()
+
+
+@pytest.mark.parametrize("field", ["seed", "limit"])
+def test_a_text_for_a_number_without_an_upper_end_is_one_clear_error(field: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{field} is 'abc', but must be a whole number, at"):
+        make_study("quick", {field: "abc"})

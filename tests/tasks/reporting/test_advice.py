@@ -148,7 +148,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     head = "Policy (`disqualifying` of the study)."
     assert policy(DEFAULTS, rows) == (
         f"{head} Do not use: any gate fails. Not enough data: position or validity is "
-        "inconclusive, or neither bias, detection of flaws nor agreement has an interval. Use with "
+        "inconclusive, or none of bias, detection of flaws and agreement has an interval. Use with "
         "care: another gate is inconclusive, except drift. Limits (`thresholds`): shift and "
         "position .05, unreadable replies .10, flaws detected .20 and .50, agreement lost .10, "
         "agreement beyond chance .20, drift of the shift .05, of the ASR above its floor .10, of "
@@ -164,7 +164,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     assert none.startswith(f"{head} Not enough data: ")
     # Single answers have no position.
     rated = policy(DEFAULTS, rows.with_columns(mode=pl.lit("any")))
-    assert "Not enough data: validity is inconclusive, or neither" in rated
+    assert "Not enough data: validity is inconclusive, or none of" in rated
     assert "shift of grades .25 standard deviations, shift of a pass rate .05, unread" in rated
 
 
