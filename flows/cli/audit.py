@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -35,6 +36,9 @@ QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     **SETTINGS,
 }
+
+SECONDS_TO_START = 60.0
+"""How long a run waits for a busy Prefect server, whose database refuses a write during others."""
 
 SECONDS_TO_RECORD_THE_END = 20.0
 """How long the Prefect server may take to record that a run has ended."""
@@ -361,13 +365,28 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
     from warehouse.store import Warehouse
 
     store, before, began = Warehouse(path), len(outcomes), datetime.now(UTC)
-    running = asyncio.ensure_future(flow(study, str(path), return_state=True))
+    latest = monotonic() + SECONDS_TO_START
     sent = False
+
+    def newest_run() -> list[tuple[Any, ...]]:
+        return store.query(NEWEST, [study.name, began]).rows()
+
+    async def ended() -> Any:
+        running = asyncio.ensure_future(flow(study, str(path), return_state=True))
+        try:
+            return await _state_in_time(running, lambda: len(outcomes) > before)
+        except httpx.HTTPStatusError as error:
+            busy = error.response.status_code == httpx.codes.SERVICE_UNAVAILABLE
+            if not busy or monotonic() > latest or newest_run():
+                raise
+        await asyncio.sleep(POLLING_SECONDS)
+        return await ended()
+
     try:
-        state = await _state_in_time(running, lambda: len(outcomes) > before)
+        state = await ended()
         sent = await send_the_rest()
     except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
-        newest = store.query(NEWEST, [study.name, began]).rows()
+        newest = newest_run()
         if not newest:
             lost = ConnectionError(
                 f"{where} did not start the run: {one_line(error)[:LONGEST_CAUSE]}. "

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from waiting import PATIENCE_SECONDS
@@ -99,6 +102,75 @@ def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
     row = warehouse.query("select flow, state, asked, error from runs").row(0)
     assert row[:3] == ("audit", "failed", 0)
     assert row[3].startswith(f"ConnectionError: the Prefect server at {url} did not start")
+
+
+def test_a_run_waits_for_a_busy_server(
+    environment: dict[str, str], server: str, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    # Prefect's SQLite database refuses a write while others write; its client gives up after three.
+    words = [*WORDS]
+    words[words.index("emu/one")] = "offline/random"
+    with Busy(urlsplit(server).port or 0, refusals=7) as busy:
+        threading.Thread(target=busy.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{busy.server_address[1]}/api"
+        audit = subprocess.run(
+            [sys.executable, "-m", "flows.cli", *words, "--server", url],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        busy.shutdown()
+    assert (audit.returncode, busy.refusals) == (0, 0), audit.stderr
+    assert "503" not in audit.stdout + audit.stderr
+    assert warehouse.query("select state, asked from runs").rows() == [("completed", BALLOTS)]
+
+
+class Busy(socketserver.ThreadingTCPServer):
+    """Passes requests on to a Prefect server, but refuses the first that create a run of a flow."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, refusals: int) -> None:
+        super().__init__(("127.0.0.1", 0), PassOn)
+        self.port, self.refusals = port, refusals
+
+
+class PassOn(socketserver.StreamRequestHandler):
+    """Passes one request on to the server, and all that follows on its connection."""
+
+    server: Busy
+
+    def handle(self) -> None:
+        first, *fields = iter(self.rfile.readline, b"\r\n")
+        if first.startswith(b"POST /api/flow_runs/ ") and self.server.refusals:
+            self.server.refusals -= 1
+            self.wfile.write(
+                b"HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n"
+                b"connection: close\r\n\r\n"
+            )
+            return
+        # The server refuses requests for another host; other connections than sockets end here.
+        ours = [b"host: 127.0.0.1:%d\r\n" % self.server.port]
+        if not any(field.lower().startswith(b"upgrade:") for field in fields):
+            ours.append(b"connection: close\r\n")
+        names = tuple(field.partition(b" ")[0] for field in ours)
+        kept = [field for field in fields if not field.lower().startswith(names)]
+        port = self.server.port
+        # The client may have gone.
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as there:
+            there.sendall(b"".join([first, *kept, *ours, b"\r\n"]))
+            sender = threading.Thread(target=self._send, args=(there,), daemon=True)
+            sender.start()
+            while part := there.recv(65536):
+                self.wfile.write(part)
+
+    def _send(self, there: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while part := self.rfile.read1(65536):
+                there.sendall(part)
 
 
 class VersionOnly(BaseHTTPRequestHandler):
