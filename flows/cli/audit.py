@@ -265,6 +265,8 @@ class Shown(NamedTuple):
     rows: list[dict[str, Any]]
     recommended: Any
     filled: Any
+    at_hand: dict[str, Any]
+    """The row of ``AT_HAND``."""
     missing: str | None
     """What is missing according to the last run."""
 
@@ -272,14 +274,16 @@ class Shown(NamedTuple):
 def _results_of(study: Study, path: Path) -> Shown:
     """Read what is printed, in one visit of the warehouse; import what prints it."""
     from flows.cli.printing.ranking_table import BIAS, RECOMMENDED
+    from flows.publishing.evidence import AT_HAND
     from warehouse.store import Warehouse
 
-    found, recommended, filled, error = Warehouse(path).query_all(
+    found, at_hand, recommended, filled, error = Warehouse(path).query_all(
         (BIAS, {"study": study.name}),
+        (AT_HAND, {"study": study.name, "wave": study.wave}),
         *((query, [study.name]) for query in (RECOMMENDED, FILLED, LAST_ERROR)),
     )
     missing = None if error.is_empty() else error.item()
-    return Shown(found.to_dicts(), recommended, filled, missing)
+    return Shown(found.to_dicts(), recommended, filled, at_hand.row(0, named=True), missing)
 
 
 def _show(
@@ -324,7 +328,7 @@ def _show(
     for note in ("", *notes):
         print_line(CONSOLE, note)
     again = "run the same command again: it asks only the missing ballots"
-    following = again if gaps else next_step(study.name, rows, path)
+    following = again if gaps else next_step(study.name, rows, results.at_hand, path)
     show_places(CONSOLE, report_path(path, study.name), path, following)
 
 

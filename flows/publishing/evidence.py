@@ -9,7 +9,7 @@ import polars as pl
 from flows.studies.calibration import SUFFIX
 from schemas.keys import JUDGE
 from tasks.kit.catalogue import unknown
-from warehouse.evidence.comparisons import FLIPPED, samples_like, studies_of
+from warehouse.evidence.comparisons import FLIPPED, NO_VERDICT, samples_like, studies_of
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
@@ -40,11 +40,34 @@ VIEWS = {
         "disagreements", "mart.disagreements where true", (*JUDGE, "criterion", "item")
     ),
 }
+SEEN_TOGETHER = ("flipped", "invalid")
+"""Views that are about the votes of judges, so that one leads to the other."""
 NAMES = """
     select judge, prompt, perturbation, wave from shifts where study = $study
     union select judge, prompt, perturbation, wave from ratings where study = $study
     union select judge, prompt, null, wave from differing_labels where study = $study
 """
+UNREAD = f"""
+    select study, judge, prompt, wave, perturbation, sample, coalesce(human, false) as human
+    from vote_log where study = $study and choice in {NO_VERDICT}
+    union all
+    select * exclude (dataset, side, arm, repeat) from (
+        select distinct study, judge, prompt, wave, perturbation, coalesce(sample, item), human,
+            dataset, side, arm, repeat
+        from ratings where study = $study and invalid is not null
+    )
+"""
+"""Votes without a verdict, also those that were collected elsewhere, without their replies."""
+AT_HAND = f"""
+    select
+        (
+            select arg_max(judge, value) from gates
+            where study = $study and wave = $wave and gate = 'validity' and verdict = 'fail'
+        ) as unreadable,
+        exists(from {COMPARED} and {FLIPPED} and study = $study) as flipped,
+        exists(from ({UNREAD}) where not human) as invalid,
+"""
+"""One row: the judge with too many unreadable replies, if any; whether there is evidence."""
 WAVES = """
     select parameters->>'wave' as wave from runs
     where study = $study and flow = 'audit' and state = 'completed' and wave <> ''
@@ -103,6 +126,9 @@ class Evidence(NamedTuple):
     replies: pl.DataFrame
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
+    others: dict[str, int]
+    """Number of rows that match in the views ``flipped`` and ``invalid``, and as ``unread`` that of
+    all votes without a verdict, also where the reply is unknown; empty for other views."""
 
 
 def find_evidence(
@@ -177,7 +203,19 @@ def find_evidence(
             _require_sample(warehouse, study, what, sample)
     total = rows["total"][0] if rows.height else 0
     replies = _replies(warehouse, study, rows, what)
-    return Evidence(rows.drop("total"), total, replies, _without_results(warehouse, study))
+    elsewhere = _without_results(warehouse, study)
+    others = _others(warehouse, " and ".join(conditions), values) if what in SEEN_TOGETHER else {}
+    return Evidence(rows.drop("total"), total, replies, elsewhere, others)
+
+
+def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dict[str, int]:
+    """Count what the same filters leave of other evidence."""
+    counted = ", ".join(
+        f"(select count(*) from {VIEWS[name].chosen_from} and {condition}) as {name}"
+        for name in SEEN_TOGETHER
+    )
+    unread = f"(select count(*) from ({UNREAD}) where {condition}) as unread"
+    return warehouse.query(f"select {counted}, {unread}", values).row(0, named=True)
 
 
 def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFrame) -> pl.DataFrame:

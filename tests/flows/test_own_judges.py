@@ -1,5 +1,6 @@
 """Judges of the user's own files, as a user makes and corrects them."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,27 @@ def test_a_judge_changes_in_the_waves_that_its_file_names(
     )
     assert [row[:2] for row in choices.rows()] == [("after", True), ("before", False)]
     assert warehouse.read(Votes)["cost_usd"].sum() == 0
+
+
+@pytest.mark.served
+def test_unreadable_replies_are_what_to_look_at_next(
+    voirdire: Voirdire, warehouse: Warehouse, own_file: Path
+) -> None:
+    mute = FILE.replace("seed = 11, omega = 1.5", "iota = 1.0")
+    own_file.write_text(mute.replace("efects", "effects"))
+    done = voirdire("audit", "--judge", "sim/steady", *SMALL, "--limit", "10")
+    command = "voirdire show small --judge sim/steady --invalid"
+    assert done.stdout.splitlines()[-1] == f"next:      {command}"
+    replies = warehouse.read(Votes).height
+    flipped = voirdire("show", "small").stdout
+    assert flipped == (
+        "No perturbation changed a verdict of study small.\n"
+        f"{replies} replies have no verdict. To see them: `voirdire show small --invalid`.\n"
+    )
+    unread = voirdire(*command.split()[1:], "--most", "1").stdout
+    assert f"1 of {replies}  sim/steady (simulated)" in unread
+    assert re.search(r"(control|perturbed|sham), (anchor|target) first: invalid: ", unread)
+    assert "verdict." not in unread
 
 
 @pytest.mark.served

@@ -1,7 +1,7 @@
 """The answer: which judge to use; and the last lines: where everything is, what to do next."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +53,46 @@ def show_advice(
     print_line(console, "")
 
 
-def next_step(study: str, rows: Sequence[dict[str, Any]], warehouse: Path) -> str:
-    """Return the command that shows the evidence of the most surprising finding."""
-    shifted = [row for row in rows if row["kind"] != POSITION]
+def next_step(
+    study: str, rows: Sequence[dict[str, Any]], at_hand: Mapping[str, Any], warehouse: Path
+) -> str:
+    """Return the command that shows what a user should look at next.
+
+    ``at_hand`` is the row of :data:`flows.publishing.evidence.AT_HAND`. Unreadable replies come
+    first where a judge has too many of them, because its other results rest on the few that can be
+    read; then the most surprising finding.
+    """
+    if at_hand["unreadable"]:
+        return show_command(study, warehouse, {"judge": at_hand["unreadable"]}, "invalid")
     found = sorted(
-        (row for row in shifted if row["finding"] in SURPRISING),
+        (row for row in rows if row["kind"] != POSITION and row["finding"] in SURPRISING),
         key=lambda row: SURPRISING.index(row["finding"]),
     )
-    # Without perturbations nothing can flip.
-    words = ["voirdire", "show" if shifted else "gate", study]
     if found:
-        words += ["--judge", found[0]["judge"], "--perturbation", found[0]["perturbation"]]
-    if warehouse != default_path().absolute():
-        words += ["--warehouse", str(near(warehouse))]
-    return shlex.join(map(printable, words))
+        names = {name: found[0][name] for name in ("judge", "perturbation")}
+        return show_command(study, warehouse, names)
+    for what in ("flipped", "invalid"):
+        if at_hand[what]:
+            return show_command(study, warehouse, {}, what)
+    return shlex.join(map(printable, ["voirdire", "gate", study, *_warehouse_words(warehouse)]))
+
+
+def show_command(
+    study: str, warehouse: Path, filters: Mapping[str, str | None], what: str = "flipped"
+) -> str:
+    """Return the command that shows the evidence ``what`` of a study, to be typed here."""
+    words = ["voirdire", "show", study]
+    for name, value in filters.items():
+        words += [] if value is None else [f"--{name}", value]
+    # Flipped pairs are the default.
+    words += [] if what == "flipped" else [f"--{what}"]
+    return shlex.join(map(printable, [*words, *_warehouse_words(warehouse)]))
+
+
+def _warehouse_words(warehouse: Path) -> list[str]:
+    """Return the option that names a warehouse, unless it is the default one."""
+    path = warehouse.absolute()
+    return [] if path == default_path().absolute() else ["--warehouse", str(near(path))]
 
 
 def show_places(console: Console, report: Path, warehouse: Path, following: str) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 from rich.padding import Padding
 from rich.text import Text
 
+from flows.cli.printing.answer import show_command
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
@@ -18,6 +19,7 @@ from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import DRAWN, count, listing
 from tasks.rewriting.word_diff import difference
+from warehouse.peek import default_path
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}{of_sample}.",
@@ -28,6 +30,8 @@ NONE = {
 }
 CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {"disagree": "the worst first, judge by judge"}
 """What to show -> how those that are shown were chosen."""
+
+FILTERS = ("judge", "prompt", "perturbation", "wave", "sample")
 
 MARKS = {"removed": ("[-", "-]", "red"), "added": ("{+", "+}", "green")}
 """Changed words -> the marks around them, and their colour: never colour alone."""
@@ -45,10 +49,15 @@ def show_evidence(
         rows = [{**row, **_sham(row, found.replies)} for row in found.rows.to_dicts()]
         echo_data(json.dumps(rows, indent=1, default=str) + "\n")
         return
+    filters = {"pair" if name == "sample" else name: wanted[name] for name in FILTERS}
+    others = list(_others(study, what, warehouse, found, filters))
     if found.rows.is_empty():
         sample, who = wanted["sample"], wanted["judge"] or f"study {study}"
         of_sample = f" on {sample}" if sample is not None else ""
-        say(NONE[what].format(who=who, study=study, of_sample=of_sample))
+        if what != "invalid" or not found.others["unread"]:
+            say(NONE[what].format(who=who, study=study, of_sample=of_sample))
+        for other in others:
+            say(other)
         return
     console = Printer(highlight=False)
     several = found.rows["prompt"].n_unique() > 1
@@ -64,12 +73,37 @@ def show_evidence(
     if found.without_results:
         shown = listing(found.rows["wave"].unique().sort().to_list())
         *rest, last = found.without_results
-        others = f"{last} and {count(len(rest), 'other')}" if rest else last
+        waves = f"{last} and {count(len(rest), 'other')}" if rest else last
         say(
-            f"These are results of wave {shown}. Of other waves ({others}) the warehouse has the "
+            f"These are results of wave {shown}. Of other waves ({waves}) the warehouse has the "
             f"votes: `voirdire audit {quote(study)} --wave WAVE` measures them again, and asks no "
             "judge."
         )
+    for other in others:
+        say(other)
+
+
+def _others(
+    study: str,
+    what: str,
+    warehouse: Path | None,
+    found: Evidence,
+    filters: Mapping[str, str | None],
+) -> Iterator[str]:
+    """Say which other evidence the same filters leave, and which command shows it."""
+    there = found.others
+    path = warehouse or default_path()
+    if there.get("invalid") and what != "invalid":
+        replies = count(there["invalid"], "reply has", "replies have")
+        command = show_command(study, path, filters, "invalid")
+        yield f"{replies} no verdict. To see them: `{command}`."
+    elif there.get("unread") and not there["invalid"]:
+        votes = count(there["unread"], "vote has", "votes have")
+        yield f"{votes} no verdict. The replies are unknown: these votes were collected elsewhere."
+    if there.get("flipped") and what == "invalid" and found.rows.is_empty():
+        changed = count(there["flipped"], "verdict")
+        command = show_command(study, path, filters)
+        yield f"A perturbation changed {changed}. To see them: `{command}`."
 
 
 def _lines(
@@ -87,7 +121,7 @@ def _lines(
     yield _labelled("sample", row["sample"])
     if what == "invalid":
         yield from _texts(_shown(row))
-        yield from _texts({f"{row['choice']} reply": row["reply"]})
+        yield _reply(row)
         return
     yield from _texts({"question": row["question"], "anchor": row["anchor"]})
     if row["target"] is None:
@@ -164,9 +198,12 @@ def _own(row: Mapping[str, Any], replies: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _replies(row: Mapping[str, Any], replies: pl.DataFrame) -> Iterator[Padding]:
-    for each in _own(row, replies):
-        arm = "perturbed" if each["arm"] == "experimental" else each["arm"]
-        first = each["shown_first"]
-        shown = ", ".join(filter(None, (arm, order_text(first))))
-        verdict = choice_text(each["choice"], first, each["rating"])
-        yield _labelled(f"{shown}: {verdict}", each["reply"])
+    yield from map(_reply, _own(row, replies))
+
+
+def _reply(vote: Mapping[str, Any]) -> Padding:
+    arm = "perturbed" if vote["arm"] == "experimental" else vote["arm"]
+    first = vote["shown_first"]
+    shown = ", ".join(filter(None, (arm, order_text(first))))
+    verdict = choice_text(vote["choice"], first, vote["rating"])
+    return _labelled(f"{shown}: {verdict}", vote["reply"])

@@ -131,8 +131,24 @@ def test_a_name_that_is_not_there_is_an_error(run: Run, words: list[str], says: 
     assert says in done.stderr
 
 
+def test_a_vote_without_a_verdict_is_counted_though_its_reply_is_unknown(
+    run: Run, tmp_path: Path, make_vote_log: Make
+) -> None:
+    votes = make_vote_log([{"choice": "invalid"}, {"repeat": 1}])
+    Warehouse(tmp_path / "w.duckdb").save(
+        [Saving(VoteLog, VoteLog.of(votes))], run="r2", study="mine"
+    )
+    unknown = "1 vote has no verdict. The replies are unknown: these votes were collected elsewhere"
+    shown = run("mine", "--invalid").stdout
+    assert unknown in shown
+    assert "Every reply" not in shown
+    assert unknown in run("mine").stdout
+
+
 def test_nothing_found_is_said(run: Run) -> None:
-    assert "Every reply to study mine has a verdict." in run("mine", "--invalid").stdout
+    shown = run("mine", "--invalid").stdout
+    assert "Every reply to study mine has a verdict." in shown
+    assert "A perturbation changed 3 verdicts. To see them: `voirdire show mine --ware" in shown
     assert (
         "No perturbation changed a verdict of ada on s0."
         in run("mine", "--judge", "ada", "--pair", "s0").stdout
