@@ -133,7 +133,11 @@ class Ratings(
     kind: str = pa.Field(
         isin=RATINGS, description="number (a grade), label, or verdict on a pair of answers"
     )
-    label: str = name("the label, such as pass, anchor or 7; null if invalid", nullable=True)
+    label: str = name(
+        "the label, such as pass, anchor or 7; of an invalid rating the text that is none, if the "
+        "log has it",
+        nullable=True,
+    )
     value: float = optional(
         "the grade, 1 for pass or a chosen label and 0 for fail, the label's position on its "
         "scale, or the score of a verdict (0 anchor, 1 target); null if there is none"
@@ -196,7 +200,8 @@ class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statist
     clusters: int = counted("number of independent clusters used")
     missing: int = counted("items with a label of people and none of the judge")
     invalid: int = counted(
-        "items with a label of people and a label of the judge that is unreadable, such as an error"
+        "items with a label of people on which the judge's label is unreadable, such as an error, "
+        "or its repeats tie"
     )
     unlabelled: int = counted("items with a label of the judge and none of people")
     tied: int = counted("items whose people disagree so that no label is the most frequent")

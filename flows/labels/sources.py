@@ -152,7 +152,8 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
         )
         if found is not None:
             log, items = found
-            return Sources(log, items, log)
+            options = calibration.options()
+            return Sources(log, items, [readable_labels(each, options) for each in log])
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():

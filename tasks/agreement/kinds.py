@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from tasks.agreement.pass_words import PASS_WORDS
+from tasks.agreement.pass_words import PASS_WORDS, is_failure
 from tasks.calibration.label_values import as_word, nearest_whole, read_labels
 
 Kind = Literal["pass_fail", "grade", "name"]
@@ -126,6 +126,33 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
         {"label": distinct, "word": words, "value": values},
         schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
     )
+
+
+def read_beside(labels: pl.Series, people: pl.Series, reading: Reading) -> pl.DataFrame:
+    """Return the ``word`` and ``value`` of labels that are compared with those of people.
+
+    Also a text with which tools say that a grader failed is unreadable, unless people give it.
+    """
+    words = values_of(people, Reading("name"))["word"].drop_nulls()
+    known = [str(word).strip().lower() for word in words]
+    found = values_of(labels, reading, known)
+    failed = [
+        word is not None and is_failure(word) and word.strip().lower() not in known
+        for word in found["word"]
+    ]
+    return found.with_columns(pl.when(~pl.Series(failed, dtype=pl.Boolean)).then("word"))
+
+
+def unreadable_labels(labels: pl.Series, people: pl.Series) -> pl.Series:
+    """Return the distinct labels of judges (JSON) that cannot be compared with those of people.
+
+    Without labels of people, the other labels of judges say what kind they are.
+    """
+    if people.drop_nulls().is_empty():
+        words = values_of(labels, Reading("name"))
+        people = words.filter(~pl.col("word").map_elements(is_failure, pl.Boolean))["label"]
+    found = read_beside(labels, people, reading_of(people))
+    return found.filter(pl.col("word").is_null())["label"]
 
 
 def _whole(grades: pl.Series) -> pl.Series:

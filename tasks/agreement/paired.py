@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.agreement.combine import combined, left_out
-from tasks.agreement.kinds import Kind, OddLabels, Reading, odd_labels, reading_of, values_of
+from tasks.agreement.kinds import Kind, OddLabels, Reading, odd_labels, read_beside, reading_of
 from tasks.calibration.label_values import Labelled, read_labels
 
 MOST_NAMES = 100
@@ -47,7 +47,7 @@ def pair_labels(
     or an unreadable one; ``unlabelled`` if people gave none; ``tied`` if theirs have no majority;
     ``nobody`` if neither gave one.
     """
-    sides = [_with_criterion(each) for each in (labelled.humans, labelled.judges)]
+    sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]
     criteria = items["criterion"].unique().sort().to_list()
     for criterion in criteria:
         own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
@@ -66,7 +66,8 @@ def pair_labels(
             yield found._replace(odd=odd_labels(humans, reading))
 
 
-def _with_criterion(labels: pl.DataFrame) -> pl.DataFrame:
+def with_criterion(labels: pl.DataFrame) -> pl.DataFrame:
+    """Return labels with the column ``criterion``, null if they have none."""
     if "criterion" in labels.columns:
         return labels
     return labels.drop_nulls("item").with_columns(criterion=pl.lit(None, pl.String))
@@ -127,9 +128,7 @@ def _pair(
 
 def _read(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.DataFrame:
     """Add ``word`` and ``value`` of each label; null for one that is not of the kind."""
-    words = values_of(people, Reading("name"))["word"].drop_nulls()
-    known = [str(word).strip().lower() for word in words]
-    values = values_of(labels["label"], reading, known)
+    values = read_beside(labels["label"], people, reading)
     return labels.join(values, on="label", how="left", maintain_order="left")
 
 

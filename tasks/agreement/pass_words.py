@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 VERDICTS = (
     ("pass", "fail"),
@@ -21,6 +22,14 @@ VERDICTS = (
 
 PASS_WORDS = {word: word == good for good, bad in VERDICTS for word in (good, bad)}
 """Word -> whether it means a pass."""
+
+FAILURE = re.compile(r"|n/a|nan|null|timeout|(error|exception)(\s*[:(].*)?", re.DOTALL)
+"""Texts, in lower case, with which tools say that a grader gave no verdict."""
+
+
+def is_failure(label: str) -> bool:
+    """Tell whether a label says that a grader failed, such as ``ERROR: timeout``, or is blank."""
+    return FAILURE.fullmatch(label.strip().lower()) is not None
 
 
 def number_of(value: object) -> float | None:

@@ -6,7 +6,7 @@ import polars as pl
 
 from tasks.agreement.compare import Options
 from tasks.agreement.kinds import Reading, reading_of, values_of
-from tasks.agreement.paired import are_sets, words_of
+from tasks.agreement.paired import are_sets, with_criterion, words_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
 from tasks.metrics import METRICS
@@ -121,17 +121,18 @@ def described(items: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def readable_labels(labelled: Labelled, options: Options) -> Labelled:
-    """Return the labels of a table for tests that know neither kinds nor criteria.
+    """Return labels for tests that know neither kinds nor criteria.
 
     Each item and criterion becomes an item. Labels that are unreadable as people's kind of label
     become null, so that an error of the judge does not count as a label, and different words for
     pass and fail become the same.
     """
     parts = []
-    criteria = labelled.humans["criterion"].unique().sort()
+    both_sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]
+    criteria = both_sides[0]["criterion"].unique().sort()
     for criterion in criteria:
         own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
-        sides = [each.filter(own) for each in (labelled.humans, labelled.judges)]
+        sides = [each.filter(own) for each in both_sides]
         if not are_sets(sides[0]["label"]):
             reading = reading_of(
                 sides[0]["label"], options.positive, options.scale, options.threshold

@@ -13,6 +13,7 @@ from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
 from tasks.calibration.label_values import Kind as LabelKind
 from tasks.calibration.label_values import (
     Labelled,
+    as_json,
     as_whole,
     as_word,
     read_labels,
@@ -61,12 +62,18 @@ def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> 
 
 
 def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
-    """Return labels from annotations, one entry per dataset."""
+    """Return labels from annotations, one entry per dataset.
+
+    A column ``unreadable`` has labels (JSON) that are none.
+    """
     as_number = find_metric(metric).labels == "number"
-    rows = annotations.filter(pl.col("aspect").is_null()).with_columns(
-        label=pl.col("value").cast(pl.String)
+    label = (
+        pl.col("value").cast(pl.String)
         if as_number
-        else pl.col("label").map_elements(_as_json, return_dtype=pl.String),
+        else pl.col("label").map_elements(as_json, return_dtype=pl.String)
+    )
+    rows = annotations.filter(pl.col("aspect").is_null()).with_columns(
+        label=pl.coalesce(label, "unreadable") if "unreadable" in annotations.columns else label,
         prompt=pl.col("prompt").fill_null(PERSON),
     )
     return [
@@ -191,11 +198,6 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
 def label_kind(metric: str) -> LabelKind:
     """Return the kind of labels that the metric takes."""
     return find_metric(metric).labels
-
-
-def _as_json(word: str) -> str:
-    """Return the JSON of a label written by :func:`as_word`."""
-    return word if word.startswith(("[", '"')) else json.dumps(word, ensure_ascii=False)
 
 
 def _labelled(dataset: str, rows: pl.DataFrame) -> Labelled:

@@ -23,6 +23,24 @@ LARGEST = 1e100
 BITS = frozenset({"0", "1"})
 
 
+WHY = "unreadable"
+
+
+def unreadable(why: str) -> str:
+    """Return the JSON of a label that is unreadable as any kind, with the reason."""
+    return json.dumps({WHY: why}, ensure_ascii=False)
+
+
+TIED = unreadable("repeats tie")
+"""Label of a judge whose repeats have no majority."""
+
+
+def why_unreadable(label: str) -> str | None:
+    """Return the reason in a label (JSON) of :func:`unreadable`; None for other labels."""
+    found = json.loads(label) if label.startswith("{") else None
+    return found.get(WHY) if isinstance(found, dict) else None
+
+
 class ListLabel(NamedTuple):
     """A list as a hashable label."""
 
@@ -59,8 +77,15 @@ def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
 
 
 def _as_they_are(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Keep labels unchanged, for a user's own function."""
-    return [ListLabel(json.dumps(label)) if isinstance(label, list) else label for label in labels]
+    """Keep labels unchanged, for a user's own function; None for objects, which are unreadable."""
+    return [
+        ListLabel(json.dumps(label))
+        if isinstance(label, list)
+        else None
+        if isinstance(label, dict)
+        else label
+        for label in labels
+    ]
 
 
 def _text(label: Any) -> str | None:
@@ -315,6 +340,11 @@ def require_two_names(labelled: Labelled) -> Labelled:
             f"{min(both)!r:.60} is the name of a person and of a judge. Rename one of the two."
         )
     return labelled
+
+
+def as_json(word: str) -> str:
+    """Return the JSON of a label written by :func:`as_word`."""
+    return word if word.startswith(("[", '"')) else json.dumps(word, ensure_ascii=False)
 
 
 def as_word(label: Any) -> str | None:

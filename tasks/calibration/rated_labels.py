@@ -9,15 +9,19 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.keys import BETWEEN
-from tasks.calibration.label_values import Labelled, are_whole, require_two_names
+from tasks.calibration.label_values import (
+    TIED,
+    Labelled,
+    are_whole,
+    require_two_names,
+    unreadable,
+)
 from tasks.readers.bounded import clip
 
 PEOPLE = "people"
 """Name of those who gave the labels that came with a dataset."""
-UNREADABLE = json.dumps("no rating")
+UNREADABLE = unreadable("no rating")
 """Label of a judge none of whose ratings of an answer was read."""
-TIED = json.dumps("as often pass as fail")
-"""Label of a judge whose repeats are tied. Neither is a label that can be compared."""
 UNIT = ("judge", "prompt", "wave")
 LABEL = ("annotator", "item", "criterion", "label")
 

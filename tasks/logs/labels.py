@@ -15,6 +15,7 @@ from tasks.calibration.label_values import Labelled, are_whole
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
 from tasks.logs.ratings import annotations_of
 from tasks.logs.reading import Log, read_log
+from tasks.logs.unreadable import unread_items
 
 
 def labels_in_log(
@@ -45,7 +46,10 @@ def labels_of_both(
     votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], metric: str
 ) -> list[Labelled]:
     """Return the labels of each dataset and criterion that both judges and people rated."""
-    rows = pl.concat([annotate(count_votes(votes)), annotations_of(ratings, exact=True)])
+    read = annotations_of(ratings, exact=True)
+    rows = pl.concat(
+        [annotate(count_votes(votes)), read, unread_items(ratings, read)], how="diagonal_relaxed"
+    )
     criterion = pl.col("aspect")
     named = rows.with_columns(
         dataset=pl.concat_str("dataset", criterion, separator=": ", ignore_nulls=True),

@@ -88,6 +88,7 @@ def _ratings(found: pl.DataFrame, side: str) -> pl.DataFrame:
     value, label = f"{side}value", f"{side}label"
     number = as_number(value) if value in found.columns else pl.lit(None, dtype=pl.Float64)
     text = as_text(label) if label in found.columns else pl.lit(None, dtype=pl.String)
+    text = pl.when(text.str.strip_chars() != "").then(text)
     cluster = "cluster" if "cluster" in found.columns else "item"
     rows = found.with_columns(_label=text, _value=number, cluster=cluster)
     lost = pl.col("_value" if label not in found.columns else "_label").is_null()

@@ -15,6 +15,7 @@ from schemas.judging import VERSUS, VoteLog
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.logs.mapped import read_mapped
 from tasks.logs.ratings import whole_number
+from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.fields import Source, opened
 from tasks.readers.formats import TEXTS, Parts, recognise
 from tasks.readers.votes import RESERVED
@@ -180,15 +181,17 @@ def _ratings(
     schema = dict.fromkeys(("criterion", "prompt", "label"), pl.String)
     empty = pl.DataFrame(schema={**schema, "inconsistent": pl.Boolean, "value": pl.Float64})
     rows = _named(name, pl.concat([empty, *frames], how="diagonal_relaxed"), "item", left_out)
+    rows = with_unreadable(rows)
     key = ("dataset", "item", "criterion", "judge", "prompt")
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()
     unnamed = rows.select((valid & pl.col("label").is_null()).any()).item()
     told = rows.with_columns(
         criterion=pl.lit(None, dtype=pl.String) if one else pl.col("criterion"),
-        label=pl.when(valid).then(
-            pl.coalesce("label", whole_number("value")) if unnamed else "label"
-        ),
+        label=pl.when(valid)
+        .then(pl.coalesce("label", whole_number("value")) if unnamed else "label")
+        .when(pl.col("invalid") == UNREADABLE)
+        .then("label"),
         value=pl.when(valid & pl.col("value").is_finite()).then("value"),
         inconsistent=pl.col("inconsistent").fill_null(value=False),
         wave=pl.lit(""),
@@ -208,7 +211,8 @@ def _with_passes(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     word = pl.col("label").str.strip_chars().str.to_lowercase()
     passes = word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
-    known = bare & (passes.is_not_null() | pl.col("label").is_null())
+    unread = pl.col("label").is_null() | pl.col("invalid").is_not_null()
+    known = bare & (passes.is_not_null() | unread)
     alone = known.all().over("dataset", "criterion")
     return rows.with_columns(value=pl.when(alone).then(passes.cast(pl.Float64)).otherwise("value"))
 

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 import polars as pl
 
 from tasks.logs.reading import MANY, Log, is_long
-from tasks.reporting.wording import listing
+from tasks.logs.unreadable import UNREADABLE
+from tasks.reporting.wording import clean, clip, listing
 
 SHOWN = 3
 """Maximum number of names in a list."""
+LONGEST = 60
+"""Maximum width of a label in a list."""
 NAMES = {"number": "grade"}
 FEW_PEOPLE = "one person: the alternative annotator test needs two or more"
 NO_PEOPLE = "no ratings of people: agreement with people cannot be computed"
@@ -89,11 +92,17 @@ def _missing(log: Log) -> Iterator[str]:
 
 def _lost(log: Log) -> Iterator[str]:
     invalid = log.ratings.drop_nulls("invalid").group_by("invalid").len().sort("len", "invalid")
-    told = [f"{why} ({n})" for why, n in invalid.rows()]
+    texts = log.ratings.filter(pl.col("invalid") == UNREADABLE)["label"].value_counts(sort=True)
+    such = [f'"{clip(clean(text), LONGEST)}"' for text in texts["label"].head(SHOWN)]
+    told = [
+        f"{why} ({n})" + (f", such as {listing(such)}" if why == UNREADABLE else "")
+        for why, n in invalid.rows()
+    ]
     lost = log.votes.filter(pl.col("choice").is_in(["invalid", "abstain", "ambiguous"])).height
     told += [f"no verdict ({lost})"] if lost else []
     if told:
-        yield f"invalid, which is no verdict: {', '.join(told[-SHOWN:])}"
+        more = ["other reasons"] if told[SHOWN:] else []
+        yield f"invalid, which is no verdict: {', '.join([*told[-SHOWN:], *more])}"
     for why, n in log.left_out.items():
         if n:
             yield f"left out: {n} {why}"

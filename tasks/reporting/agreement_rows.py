@@ -9,7 +9,7 @@ import polars as pl
 from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.agreement.kinds import HAS, LACKS
 from tasks.agreement.pass_words import VERDICTS
-from tasks.calibration.label_values import NUMBER
+from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.counting.annotations import HUMANS
 from tasks.kit.defaults import calibration_limits
 from tasks.reporting.wording import (
@@ -164,7 +164,7 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
     return JudgeView(
         title,
         bool(first["simulated"]),
-        _items(whole),
+        _items(whole, found.unreadable),
         AGAINST[first["kind"] == "grade"] if people else "people",
         first["kind"],
         measures,
@@ -180,10 +180,11 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
 
 def _unreadable(rows: pl.DataFrame) -> str:
     """Name the first items with an unreadable label of the judge."""
+    rows = rows.filter(pl.col("label") != TIED)
     if rows.is_empty():
         return ""
     named = [
-        f"{clip(clean(item), 40)} ({clip(clean(label), 60)})"
+        f"{clip(clean(item), 40)} ({clip(clean(why_unreadable(label) or label), 60)})"
         for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()
     ]
     more = [f"{rows.height - len(named)} more"] if rows.height > len(named) else []
@@ -264,17 +265,19 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
     return ""
 
 
-def _items(whole: dict[str, Row]) -> str:
+def _items(whole: dict[str, Row], unreadable: pl.DataFrame) -> str:
     row = whole["agreement"]
+    tied = unreadable.filter(label=TIED).height
     kept_apart = [
-        f"{thousands(row[name])} {what}"
-        for name, what in (
-            ("missing", "without a label of the judge"),
-            ("invalid", "with an unreadable label of the judge"),
-            ("tied", "on which people are tied"),
-            ("unlabelled", "without a label of people"),
+        f"{thousands(many)} {what}"
+        for many, what in (
+            (row["missing"], "without a label of the judge"),
+            (row["invalid"] - tied, "with an unreadable label of the judge"),
+            (tied, "on which the repeats of the judge tie"),
+            (row["tied"], "on which people are tied"),
+            (row["unlabelled"], "without a label of people"),
         )
-        if row[name]
+        if many
     ]
     apart = f"; left out: {listing(kept_apart)}" if kept_apart else ""
     return f"{count(_size(whole), 'item')} compared{apart}"

@@ -45,6 +45,9 @@ def langfuse(source: Source) -> Parts:
     text, known = pl.col("type") == "TEXT", by.is_in(["EVAL", "ANNOTATION"])
     rated = found.filter(known & ~text).with_columns(human=by == "ANNOTATION")
     is_number = pl.col("type") == "NUMERIC"
+    # Langfuse writes 0 for categories to which no number is assigned.
+    is_category = pl.col("type") == "CATEGORICAL"
+    assigned = ~is_category | (is_category & (pl.col("number") != 0)).any().over("name")
     truth = pl.when(pl.col("number") == 1).then(pl.lit("true")).when(pl.col("number") == 0)
     label = (
         pl.when(pl.col("type") == "BOOLEAN")
@@ -64,7 +67,7 @@ def langfuse(source: Source) -> Parts:
         cluster=pl.coalesce("group", "observationId"),
         kind=pl.when(is_number).then(pl.lit("number")).otherwise(pl.lit("label")),
         label="label",
-        value="number",
+        value=pl.when(assigned).then("number"),
         invalid=pl.when(is_number & pl.col("number").is_null())
         .then(pl.lit("not a number"))
         .when(~is_number & pl.col("label").is_null())

@@ -1,0 +1,95 @@
+"""Labels of judges in logs that are no verdicts, such as a grader's error: invalid, and kept."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tasks.agreement.kinds import unreadable_labels
+from tasks.calibration.label_values import TIED, as_json, unreadable
+from tasks.logs.ratings import whole_number
+
+ABOUT = ("dataset", "criterion")
+JUDGED = (*ABOUT, "judge", "prompt", "item")
+NO_LABEL = "no label"
+UNREADABLE = "unreadable label"
+
+
+def with_unreadable(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Make ratings invalid whose label is blank, or is a judge's that agreement cannot read.
+
+    The latter keep the label. A label to which the log gives a value is readable.
+    """
+    told = (pl.col("kind") == "label") & pl.col("invalid").is_null()
+    blank = told & (pl.col("label").str.strip_chars() == "")
+    rows = ratings.with_columns(
+        label=pl.when(~blank.fill_null(value=False)).then("label"),
+        invalid=pl.when(blank).then(pl.lit(NO_LABEL)).otherwise("invalid"),
+    )
+    lost = list(_lost(rows, told & pl.col("value").is_null() & ~pl.col("human")))
+    if not lost:
+        return rows
+    found = rows.join(
+        pl.concat(lost), on=[*ABOUT, "label"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    own = pl.col("lost").is_not_null() & told & pl.col("value").is_null() & ~pl.col("human")
+    return found.with_columns(
+        invalid=pl.when(own).then(pl.lit(UNREADABLE)).otherwise("invalid")
+    ).drop("lost")
+
+
+def _lost(rows: pl.DataFrame, judged: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Yield the unreadable labels of judges, of each dataset and criterion that has any."""
+    valid = rows.filter(pl.col("invalid").is_null())
+    given = valid.filter(judged).select(*ABOUT, "label").unique()
+    grade = pl.coalesce("label", whole_number("value"))
+    people = valid.filter("human").select(*ABOUT, label=grade).unique()
+    about = given.select(ABOUT).unique()
+    for place in about.iter_rows(named=True):
+        own = pl.all_horizontal(
+            pl.col(n).eq_missing(pl.lit(v, pl.String)) for n, v in place.items()
+        )
+        labels = given.filter(own)["label"].drop_nulls().sort()
+        json = labels.map_elements(as_json, pl.String)
+        theirs = people.filter(own)["label"].drop_nulls().map_elements(as_json, pl.String)
+        lost = labels.filter(json.is_in(unreadable_labels(json, theirs).implode()))
+        if lost.len():
+            yield pl.DataFrame({"label": lost}).select(
+                *(pl.lit(value, pl.String).alias(name) for name, value in place.items()),
+                "label",
+                lost=pl.lit(value=True),
+            )
+
+
+def unread_items(ratings: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """Return annotations of the items of which no label of a judge is in ``read``.
+
+    ``unreadable`` is the text that could not be read or, without one, why there is none; repeats
+    that tie have a label of their own.
+    """
+    judged = ratings.filter(~pl.col("human")).with_columns(pl.col(JUDGED).cast(pl.String))
+    known = read.select(
+        pl.col("dataset", "prompt", "item").cast(pl.String),
+        criterion=pl.col("aspect").cast(pl.String),
+        judge=pl.col("annotator").cast(pl.String),
+    )
+    lost = judged.join(known, on=JUDGED, how="anti", nulls_equal=True)
+    first = pl.when(pl.col("invalid").is_not_null()).then("label").drop_nulls().first()
+    rows = lost.group_by(JUDGED, maintain_order=True).agg(
+        pl.col("cluster").cast(pl.String).first(),
+        tied=pl.col("invalid").is_null().any(),
+        label=first,
+        why=pl.col("invalid").cast(pl.String).first(),
+    )
+    text = pl.col("label").map_elements(as_json, pl.String)
+    reason = pl.col("why").map_elements(unreadable, pl.String)
+    return rows.select(
+        "dataset",
+        "item",
+        "cluster",
+        "prompt",
+        aspect="criterion",
+        annotator="judge",
+        wave=pl.lit(""),
+        human=pl.lit(value=False),
+        unreadable=pl.when("tied").then(pl.lit(TIED)).otherwise(pl.coalesce(text, reason)),
+    )
