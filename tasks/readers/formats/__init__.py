@@ -18,6 +18,7 @@ from tasks.readers.bounded import MAX_FILE
 from tasks.readers.fields import Source
 
 TEXTS = ("item", "texts")
+COPIES = "copies of earlier rows"
 MOST_WITH_TEXTS = 100_000
 """Rows up to which the texts of a table are read: they are in memory together."""
 
@@ -59,6 +60,16 @@ def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFr
 def object_in(value: object) -> dict[str, Any]:
     """Return a value of JSON if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Leave out copies of earlier rows and count them: rows with equal ``stamp`` and ``digest``.
+
+    Rows of which neither is known are repeats, not copies.
+    """
+    known = pl.any_horizontal(pl.col("stamp", "digest").is_not_null())
+    kept = rows.filter(~(known & ~pl.struct(pl.all()).is_first_distinct()))
+    return kept, {COPIES: rows.height - kept.height}
 
 
 def with_texts(source: Source, ratings: pl.DataFrame) -> bool:

@@ -19,7 +19,10 @@ LENGTHS = {"anchor_length": "output_1", "target_length": "output_2"}
 
 @log_format(
     title="AlpacaEval annotations",
-    needs=(("instruction", "generator_1", "generator_2", "annotator", "preference"),),
+    needs=(
+        ("instruction", "generator_1", "generator_2", "annotator", "preference"),
+        ("instruction", "output_1", "output_2", "generator_1", "generator_2", "preference"),
+    ),
     source="https://github.com/tatsu-lab/alpaca_eval",
 )
 def alpaca_eval(source: Source) -> Parts:

@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import choice_of_side, pair_item, sorted_pair, winner_side
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, without_copies
 
 
 @log_format(
@@ -16,12 +16,22 @@ def fastchat_pair(source: Source) -> Parts:
     """Judgments of a model on pairs of models, asked in both orders: two votes a row.
 
     ``g1_winner`` is of the order in which ``model_1`` was shown first, ``g2_winner`` of the other
-    order. ``error`` is an invalid vote.
+    order. ``error`` is an invalid vote. A row that repeats an earlier one, with its time and its
+    replies, is a copy and left out.
     """
     names = ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "turn", "category")
-    found = source.fields(
-        {**{n: n for n in names}, "whole": "judge", "model": "judge.0", "prompt": "judge.1"}
-    ).with_columns(
+    rows = source.fields(
+        {
+            **{n: n for n in names},
+            "whole": "judge",
+            "model": "judge.0",
+            "prompt": "judge.1",
+            "stamp": "tstamp",
+        },
+        digests={"digest": "g1_judgment", "second_digest": "g2_judgment"},
+    )
+    once, copies = without_copies(rows)
+    found = once.with_columns(
         *sorted_pair("model_1", "model_2"),
         judge=pl.coalesce("model", "whole"),
         human=pl.lit(value=False),
@@ -43,4 +53,4 @@ def fastchat_pair(source: Source) -> Parts:
         part=pl.concat_str(pl.lit("turn"), "turn"),
         choice=choice_of_side("side", "shown_first"),
     )
-    return Parts(votes=votes)
+    return Parts(votes=votes, left_out=copies)

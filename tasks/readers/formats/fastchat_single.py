@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import as_number
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, without_copies
 
 
 @log_format(
@@ -13,12 +13,24 @@ from tasks.readers.formats import Parts, log_format
     source="https://github.com/lm-sys/FastChat",
 )
 def fastchat_single(source: Source) -> Parts:
-    """Grades that a judge gave to single answers; the score -1 marks an unreadable reply."""
+    """Grades that a judge gave to single answers; the score -1 marks an unreadable reply.
+
+    A row that repeats an earlier one, with its time and its reply, is a copy and left out.
+    """
     names = ("question_id", "model", "turn", "category")
-    found = source.fields(
-        {**{n: n for n in names}, "whole": "judge", "grader": "judge.0", "prompt": "judge.1"},
+    rows = source.fields(
+        {
+            **{n: n for n in names},
+            "whole": "judge",
+            "grader": "judge.0",
+            "prompt": "judge.1",
+            "stamp": "tstamp",
+        },
         {"score": "score"},
-    ).with_columns(value=as_number("score"))
+        {"digest": "judgment"},
+    )
+    once, copies = without_copies(rows)
+    found = once.with_columns(value=as_number("score"))
     unread = pl.col("value").is_null() | (pl.col("value") == -1)
     ratings = found.select(
         pl.col("prompt", "category"),
@@ -31,4 +43,4 @@ def fastchat_single(source: Source) -> Parts:
         value=pl.when(~unread).then("value"),
         invalid=pl.when(unread).then(pl.lit("no grade in the reply")),
     )
-    return Parts(ratings=ratings)
+    return Parts(ratings=ratings, left_out=copies)

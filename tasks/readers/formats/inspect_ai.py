@@ -14,8 +14,12 @@ from tasks.readers.formats._archive import members, read_members
 VERSION = 2
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Values of Inspect's letters: correct, partial, incorrect, no answer."""
-FIELDS = ("id", "epoch", "scores", "error", "input", "output")
+FIELDS = ("id", "epoch", "scores", "error", "status", "input", "output")
 FAILED = "samples that failed before they were scored"
+ENDED = "sample ended with an error"
+"""Why a score is invalid; Inspect gives such samples scores under its option score_on_error."""
+UNFINISHED = ("error", "cancelled", "started")
+STOPPED = "the run did not finish: samples may be missing"
 PERSON = "unnamed reviewer"
 EXPORT = "Export it with `inspect log convert --to eval`."
 COLUMNS = {
@@ -39,7 +43,8 @@ def inspect_ai(source: Source) -> Parts:
     """One rating per sample, epoch and scorer; epochs are repeats of a sample.
 
     The first entry of a score's history is the scorer's, later edits are those of people. A value
-    that is null or NaN, as after a grader's unreadable reply, is invalid. Letters are labels with
+    that is null or NaN, as after a grader's unreadable reply, is invalid, and so is each rating of
+    a scorer in a sample that ended with an error. Letters are labels with
     the values C 1, P .5, I and N 0; an object has a criterion for each key.
     """
     if source.kind == "archive":
@@ -62,7 +67,8 @@ def inspect_ai(source: Source) -> Parts:
         for sample in samples
         if (item := _item(sample)) in rated
     )
-    return Parts(ratings=ratings, texts=texts_of(seen), left_out={FAILED: failed})
+    notes = (STOPPED,) if header.get("status") in UNFINISHED else ()
+    return Parts(ratings=ratings, texts=texts_of(seen), left_out={FAILED: failed}, notes=notes)
 
 
 def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -72,7 +78,9 @@ def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         what = "is a ZIP archive without header.json, so not a log of Inspect AI"
         source.problems.add("", what, "Give an .eval file.")
         source.problems.check()
-    head = read_members(source.path, [known[str(name)]], ("version", "eval"), source.problems)
+    head = read_members(
+        source.path, [known[str(name)]], ("version", "status", "eval"), source.problems
+    )
     samples = [each for n, each in known.items() if n.startswith("samples/")]
     rows = read_members(source.path, samples, FIELDS, source.problems)
     return _parsed(head.to_dicts()[0]), [_parsed(row) for row in rows.iter_rows(named=True)]
@@ -111,6 +119,7 @@ def _output(sample: Mapping[str, Any]) -> Any:
 def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the ratings of a sample, of scorers and of people."""
     item = _item(sample)
+    lost = bool(sample.get("error")) or sample.get("status") == "error"
     for scorer, score in object_in(sample.get("scores")).items():
         history = [each for each in object_in(score).get("history") or [] if isinstance(each, dict)]
         edits = [each for each in history if each.get("provenance")]
@@ -133,7 +142,7 @@ def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[d
                     "criterion": f"{scorer}/{key}" if key else scorer,
                     "judge": who,
                     "human": human,
-                    **_read(part, reason),
+                    **(_read(None, ENDED) if lost and not human else _read(part, reason)),
                 }
 
 

@@ -122,3 +122,26 @@ def test_an_array_is_read_like_lines(tmp_path: Path) -> None:
     assert log is not None
     assert log.titles == ("AlpacaEval annotations",)
     assert log.ratings["repeat"].to_list() == [0, 1]
+
+
+@pytest.mark.parametrize("command", ["doctor", "measure"])
+def test_first_rows_without_an_annotator_are_left_out_and_counted(
+    tmp_path: Path, command: str
+) -> None:
+    row = {
+        "instruction": "Name a colour.",
+        "output_1": "Red.",
+        "output_2": "Blue.",
+        "generator_1": "base",
+        "generator_2": "mine",
+        "preference": 2.0,
+    }
+    rows = [row, row, *({**row, "instruction": str(at), "annotator": "gpt"} for at in range(3))]
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    done = CliRunner().invoke(main, [command, str(path)])
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert "AlpacaEval annotations, 5 rows, judge gpt" in told
+    assert "3 verdicts without an order" in told
+    assert "left out: 2 rows without the name of a judge or person" in told

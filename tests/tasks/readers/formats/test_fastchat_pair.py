@@ -29,3 +29,26 @@ def test_a_row_is_two_votes(read: Any) -> None:
         ("log/turn2", "gpt-4", "pair-v2", "82/alpaca/vicuna", "anchor", "invalid", 0),
     }
     assert log.notes == ()
+
+
+def test_copies_of_rows_are_counted(read: Any) -> None:
+    row = {
+        "question_id": 81,
+        "model_1": "vicuna",
+        "model_2": "alpaca",
+        "g1_winner": "model_1",
+        "g2_winner": "model_1",
+        "judge": ["gpt-4", "pair-v2"],
+        "g1_judgment": "[[A]]",
+        "g2_judgment": "[[B]]",
+        "turn": 1,
+        "tstamp": 1.5,
+    }
+    log = read([row, row, {**row, "tstamp": 2.5}, row])
+    assert dict(log.left_out) == {"copies of earlier rows": 2}
+    assert log.votes.group_by("shown_first").len()["len"].to_list() == [2, 2]
+    # Rows with neither a time nor a reply cannot be told from repeats.
+    names = [name for name in row if name not in {"tstamp", "g1_judgment", "g2_judgment"}]
+    bare = {name: row[name] for name in names}
+    log = read([bare, bare])
+    assert (dict(log.left_out), log.votes.height) == ({}, 4)

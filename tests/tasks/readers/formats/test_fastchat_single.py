@@ -1,6 +1,11 @@
 """Single grades as FastChat writes them."""
 
+from pathlib import Path
 from typing import Any
+
+from click.testing import CliRunner
+
+from flows.cli.main import main
 
 
 def test_minus_one_is_no_grade(read: Any, rated: Any) -> None:
@@ -22,3 +27,26 @@ def test_minus_one_is_no_grade(read: Any, rated: Any) -> None:
         ("82/alpaca", "number", None, None, "no grade in the reply"),
         ("83/alpaca", "number", "7.5", 7.5, None),
     ]
+
+
+def test_copies_of_rows_are_counted_and_repeats_kept(tmp_path: Path, read: Any) -> None:
+    row = {
+        "question_id": 81,
+        "model": "alpaca",
+        "judge": ["gpt-4", "single-v1"],
+        "judgment": "Rating: [[7]]",
+        "score": 7,
+        "turn": 1,
+        "tstamp": 1.5,
+    }
+    again, other = {**row, "tstamp": 2.5}, {**row, "question_id": 82}
+    assert read([row, again, row, other, row, other]).ratings["repeat"].to_list() == [0, 1, 0]
+    done = CliRunner().invoke(main, ["doctor", str(tmp_path / "log.jsonl")])
+    told = " ".join(done.output.split())
+    assert "FastChat single grades, 6 rows" in told
+    assert "left out: 3 copies of earlier rows" in told
+    assert "gpt-4 3 0 7.00" in told
+    # Without a time, a copy is known by its text.
+    rows = [{name: each[name] for name in each if name != "tstamp"} for each in (row, row, other)]
+    log = read([*rows, {**rows[0], "judgment": "I rate it [[7]]"}])
+    assert dict(log.left_out) == {"copies of earlier rows": 1}

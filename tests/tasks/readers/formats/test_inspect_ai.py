@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from flows.cli.main import main
 from tasks.logs.ratings import annotations_of
 from tasks.logs.reading import read_log
 
@@ -252,3 +254,40 @@ def test_members_that_share_their_bytes_are_one_error(tmp_path: Path) -> None:
     path.write_bytes(first + bytes(directory))
     with pytest.raises(ValueError, match="its 50 members claim 50000: they overlap"):
         read_log(path)
+
+
+@pytest.mark.parametrize("broken", [{"error": {"message": "timeout"}}, {"status": "error"}])
+@pytest.mark.parametrize("form", ["json", "eval"])
+def test_scores_of_samples_that_ended_with_an_error_are_invalid(
+    tmp_path: Path, form: str, broken: dict[str, Any]
+) -> None:
+    """Of 4 samples 2 ended with an error: one was scored 0, of the other a person gave a score."""
+    samples = [
+        sample("a", 1, {"value": "C"}),
+        sample("b", 1, {"value": "I"}),
+        sample("c", 1, {"value": {"tone": 0, "facts": 1}}) | broken,
+        sample("d", 1, {"value": "I", "history": [edited("I", None), edited("C", "ann")]}) | broken,
+    ]
+    head = {**HEADER, "status": "error"}
+    path = tmp_path / f"log.{form}"
+    if form == "eval":
+        members = {f"samples/{each['id']}_epoch_1.json": each for each in samples}
+        with zipfile.ZipFile(path, "w") as file:
+            for name, content in {"header.json": head, **members}.items():
+                file.writestr(name, json.dumps(content))
+    else:
+        path.write_text(json.dumps({**head, "results": {}, "stats": {}, "samples": samples}))
+    done = CliRunner().invoke(main, ["doctor", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "invalid, which is no verdict: sample ended with an error (3)" in done.output
+    assert "the run did not finish: samples may be missing" in done.output
+    log = read_log(path)
+    assert log is not None
+    assert sorted(log.ratings.select("item", "human", "label", "invalid").rows()) == [
+        ("a", False, "C", None),
+        ("b", False, "I", None),
+        ("c", False, None, "sample ended with an error"),
+        ("c", False, None, "sample ended with an error"),
+        ("d", False, None, "sample ended with an error"),
+        ("d", True, "C", None),
+    ]
