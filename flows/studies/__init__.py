@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from flows.studies.invalid_values import problems_in
 from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
-from tasks.kit.catalogue import Catalogue, entry, tables, unknown
+from tasks.kit.catalogue import Catalogue, tables, unknown
 from tasks.kit.home import own_folder
+from tasks.validation.invalid_values import problems_in
+from tasks.validation.toml_tables import entry
 
 __all__ = ["LARGEST", "PATIENCE_SECONDS", "Parameters", "Study", "with_prompts"]
 
@@ -44,11 +45,11 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     study = Study()
     try:
         named = {"name": name, **with_prompts(table)} if isinstance(table, dict) else table
-        study = entry(Study, "[study]", named)
+        study = entry(Study, "[study]", named, show_values=True)
     except ValueError as error:
         problems.append(str(error))
     try:
-        file = entry(StudyFile, "the file", {**data, "study": study})
+        file = entry(StudyFile, "the file", {**data, "study": study}, show_values=True)
     except ValueError as error:
         problems.insert(0, str(error))
     if problems:
@@ -89,5 +90,20 @@ def make_study(
         study = Study(**{**known, **changes})
     except ValidationError as error:
         raise ValueError(problems_in(error, Study, called)) from error
-    study.check(called)
+    try:
+        study.check(called)
+    except (LookupError, ValueError) as error:
+        raise type(error)(f"{_culprit(name, base)}{error}") from error
     return study
+
+
+def _culprit(name: str, base: Study | None) -> str:
+    """Name the user's own file of a study if it has the problem itself, without changes."""
+    file = None if base else STUDIES.own.get(name)
+    if file is None:
+        return ""
+    try:
+        STUDIES[name].study.check()
+    except (LookupError, ValueError):
+        return f"the study {name!r} of {file}: "
+    return ""

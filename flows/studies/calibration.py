@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
-from flows.studies.invalid_values import NAME_PATTERN, problems_in
 from schemas.keys import content_key
 from tasks.agreement.compare import Options
 from tasks.calibration.calibrate import Terms
@@ -18,6 +17,7 @@ from tasks.calibration.similarity import find_metric
 from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds
 from tasks.metrics import METRICS
+from tasks.validation.invalid_values import NAME_PATTERN, problems_in
 
 SUFFIX = "-people"
 """Suffix of a calibration from a study's own votes, so that it does not replace the study."""

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from flows.studies.invalid_values import NAME_PATTERN
 from schemas.keys import content_key
 from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
@@ -19,6 +18,7 @@ from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Threshold
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
+from tasks.validation.invalid_values import NAME_PATTERN
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)

@@ -25,11 +25,12 @@ from tasks.judging.rating_parser import (
 from tasks.judging.readings import Pattern, Pointer
 from tasks.judging.turns import TURN_PLACES
 from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
-from tasks.kit.catalogue import Catalogue, entry, tables
+from tasks.kit.catalogue import Catalogue, tables
 from tasks.kit.home import own_folder
 from tasks.prompts._fastchat import prompts_of
 from tasks.prompts._places import filled, places_in, require_places
 from tasks.prompts._variants import Variant, require_rewording
+from tasks.validation.toml_tables import entry
 
 POINTWISE = ("single", "binary", "rubric", "labels")
 """Kinds of prompts that show one answer."""
@@ -334,7 +335,7 @@ def _require_names(prompt: Prompt) -> None:
 
 
 def _prompt(name: str, data: dict[str, Any]) -> Prompt:
-    return entry(Prompt, "the file", data, prompt=name)
+    return entry(Prompt, "the file", data, show_values=True, prompt=name)
 
 
 PROMPTS: Catalogue[Prompt] = tables(

@@ -10,9 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from schemas.keys import PEOPLE
 from tasks.engine.provider_checks import refuse_params, refuse_secrets
-from tasks.kit.catalogue import Catalogue, entry, read_toml, require_tables, tables
+from tasks.kit.catalogue import Catalogue, read_toml, tables
 from tasks.kit.home import own_folder
 from tasks.simulation.traits import read_traits
+from tasks.validation.invalid_values import MODULE_PATTERN
+from tasks.validation.toml_tables import entry, require_tables
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers (litellm's names) for which litellm can create, read and list batches of chats."""
@@ -47,7 +49,7 @@ class Provider(Limits):
     """Address of an OpenAI-compatible endpoint or a gateway; empty if litellm knows it."""
     api_base_variable: str = ""
     """Environment variable of that address, if it differs between machines."""
-    serve: str = Field(default="", pattern=r"^(\w+(\.\w+)*)?$")
+    serve: str = Field(default="", pattern=MODULE_PATTERN)
     """Module that is run with ``--port`` to serve the models if ``api_base`` does not answer."""
     concurrency: int | None = Field(default=8, ge=1)
     timeout_seconds: float = Field(default=120, gt=0)
@@ -163,16 +165,22 @@ HINT = " Parameters of the model belong in params."
 def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     if name == PEOPLE:
         raise ValueError(f"the name {PEOPLE!r} is reserved for people who vote. Rename the file.")
-    judges = {
-        judge: entry(
-            Judge, f"[judges.{judge}]", table, HINT, judge=f"{name}/{judge}", provider=name
-        )
-        for judge, table in _judges(data).items()
-    }
-    for judge in judges.values():
-        _require_batches(judge)
-    provider = entry(Provider, "[provider]", data.get("provider", {}))
-    if problems := [text for judge in judges.values() if (text := _unfit(judge, provider))]:
+    tables_of_judges = _judges(data)
+    provider, judges, problems = Provider(), {}, []
+    try:
+        provider = entry(Provider, "[provider]", data.get("provider", {}))
+    except ValueError as error:
+        problems.append(str(error))
+    for judge, table in tables_of_judges.items():
+        place, full = f"[judges.{judge}]", f"{name}/{judge}"
+        try:
+            judges[judge] = entry(Judge, place, table, HINT, judge=full, provider=name)
+            _require_batches(judges[judge])
+        except ValueError as error:
+            problems.append(str(error))
+    if not problems:
+        problems = [text for judge in judges.values() if (text := _unfit(judge, provider))]
+    if problems:
         raise ValueError(" ".join(problems))
     return ProviderFile(provider=provider, judges=judges)
 

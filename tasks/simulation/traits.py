@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from tasks.kit.catalogue import entry
+from tasks.validation.toml_tables import entry
 
 Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
 

@@ -75,7 +75,8 @@ def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
     )
     assert problem.startswith(start), problem
     assert problem.endswith(
-        "[study] limit: Input should be a valid integer, unable to parse string as an integer."
+        "[study] limit is 'many', but must be a whole number, at least 1. Give such a value, or "
+        "leave the key out."
     )
 
 

@@ -64,10 +64,10 @@ def test_a_bundled_prompt_keeps_its_name() -> None:
         ("{answer_b}", "{answer_c}", "{answer_c} is not a placeholder; {answer_b} is missing."),
         ("{answer_b}", "{answer}", "{answer} is not a placeholder; {answer_b} is missing."),
         ("{answer_a}", "", "{answer_a} is missing."),
-        ('kind = "pair"', 'kind = "poem"', "kind: Input should be 'pair', 'single'"),
+        ('kind = "pair"', 'kind = "poem"', "the key kind is 'poem', but must be 'pair', 'sin"),
         ("user =", 'sytem = ""\nuser =', "no key 'sytem'. Did you mean 'system'?"),
         ('pointer = "/better", ', "", "it needs the key 'pattern' or the key 'pointer'"),
-        ('"2" = "second"', '"2" = "worse"', "Input should be 'first', 'second' or 'tie'"),
+        ('"2" = "second"', '"2" = "worse"', "is 'worse', but must be 'first', 'second' or 'tie'"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(place: Path, old: str, new: str, said: str) -> None:

@@ -3,7 +3,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.kit.catalogue import entry, require_tables
+from tasks.validation.toml_tables import entry, require_tables
 
 
 class Handle(BaseModel):
@@ -48,8 +48,17 @@ def test_a_table_becomes_an_entry() -> None:
             "[tools.saw] has no key 'name'. Known: weight, kind, handle.",
         ),
         ({}, "[tools.saw] needs the key 'weight'."),
-        ({"weight": 0}, "[tools.saw] weight: Input should be greater than or equal to 1."),
-        ({"weight": 1, "kind": "x"}, "[tools.saw] kind: Input should be 'hand' or 'power'."),
+        (
+            {"weight": 0},
+            "[tools.saw] weight is 0, but must be a whole number, at least 1. Give such a value.",
+        ),
+        (
+            {"weight": 1, "kind": "x"},
+            (
+                "[tools.saw] kind is a text (not shown, because it may hold a secret), but must be "
+                "'hand' or 'power'. Give such a value, or leave the key out."
+            ),
+        ),
         ({"weight": 1, "handle": {}}, "[tools.saw] needs the key 'handle.wood'."),
         (
             {"weight": 1, "handle": {"wood": "ash", "lenght": 2}},

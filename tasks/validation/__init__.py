@@ -1,0 +1,1 @@
+"""Check values of options and of TOML files."""

@@ -1,0 +1,108 @@
+"""What a user reads about a value that is not allowed in a file of the user's own folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Voirdire = Callable[..., Any]
+STEP = "Give such a value, or leave the key out."
+PROVIDER = """
+[provider]
+concurrency = 0
+{provider}
+[judges.one]
+model = "openai/one"
+{judge}
+"""
+
+
+def _write(folder: Path, kind: str, text: str) -> Path:
+    file = folder / "voirdire" / kind / "mine.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return file
+
+
+def _refused(voirdire: Voirdire, *words: str) -> str:
+    """Return the error of a command, which is one line."""
+    done = voirdire(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = [each for each in done.stderr.splitlines() if "ignored" not in each]
+    for raw in ("Input should", "String should", "validation", "pydantic"):
+        assert raw not in line
+    return str(line)
+
+
+@pytest.mark.parametrize("command", ["plan", "audit"])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            'limit = "many"',
+            f"[study] limit is 'many', but must be a whole number, at least 1. {STEP}",
+        ),
+        ("limit = 1.5", "[study] limit is 1.5, but must be a whole number, at least 1."),
+        (
+            "votes_per_pair = 200",
+            "votes_per_pair is 200, but must be a whole number, at least 1 and",
+        ),
+        ("budget_usd = inf", "[study] budget_usd is inf, but must be a finite number, above 0."),
+        ('judges = "offline/fair"', "judges is 'offline/fair', but must be a list in square brack"),
+        ("judges = [3]", "[study] judges (entry 1) is 3, but must be a text in quotes."),
+        ("perturbations = []", "[study] perturbations is [], but must have 1 or more entries."),
+        ('sham = "third"', f"is 'third', but must be 'first', 'second', 'both' or 'none'. {STEP}"),
+        ('probe = "perhaps"', "[study] probe is 'perhaps', but must be true or false."),
+        ("wave = 3", "[study] wave is 3, but must be a text in quotes."),
+        ('name = "a b"', "[study] name is 'a b', but must have 1 to 64 letters A to Z, digits"),
+        ('timezone = "Mars"', "[study] timezone ('Mars'): not a time zone. Use a name of the IANA"),
+        ("thresholds = 3", "[study] thresholds is 3, but must be a table."),
+        (
+            "thresholds.minimum_shift = 2",
+            "[study] thresholds.minimum_shift is 2, but must be a finite number, above 0 and below",
+        ),
+        ('judges = ["offline/fairr"]', "no judge 'offline/fairr'. Did you mean 'offline/fair'?"),
+        ("votes_per_pair = 3", "votes_per_pair (3) must be even in mode 'balanced'."),
+    ],
+)
+def test_a_value_in_a_study_file_is_one_clear_error(
+    voirdire: Voirdire, tmp_path: Path, command: str, wrong: str, said: str
+) -> None:
+    file = _write(tmp_path, "studies", f'about = "Mine."\n[study]\n{wrong}\n')
+    told = _refused(voirdire, command, "mine")
+    assert told.startswith(f"voirdire: the study 'mine' of {file}")
+    assert said in told
+
+
+def test_a_wrong_option_is_no_error_of_the_study_file(voirdire: Voirdire, tmp_path: Path) -> None:
+    _write(tmp_path, "studies", 'about = "Mine."\n[study]\nlimit = 12\n')
+    told = _refused(voirdire, "plan", "mine", "--judge", "offline/fairr")
+    assert told.startswith("voirdire: no judge 'offline/fairr'.")
+
+
+def test_all_values_in_a_provider_file_are_named_and_no_text_is_repeated(
+    voirdire: Voirdire, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    folder = tmp_path / "voirdire" / "providers"
+    file = _write(
+        tmp_path,
+        "providers",
+        PROVIDER.format(
+            provider='timeout_seconds = "sk-live-1"\nserve = "sk-live-2 x"',
+            judge='mode = "sk-live-3"\nusd_per_million = { prompt = -1, completion = 1 }',
+        ),
+    )
+    environment["VOIRDIRE_PROVIDERS"] = str(folder)
+    told = _refused(voirdire, "plan", "quick", "--judge", "mine/one")
+    hidden = "is a text (not shown, because it may hold a secret), but must be"
+    assert told.startswith(f"voirdire: the provider 'mine' of {file} cannot be used: ")
+    assert "sk-live" not in told
+    for said in (
+        f"[provider] concurrency is 0, but must be a whole number, at least 1. {STEP}",
+        f"[provider] timeout_seconds {hidden} a finite number, above 0. {STEP}",
+        f"[provider] serve {hidden} the name of a module, such as tools.server. {STEP}",
+        f"[judges.one] mode {hidden} 'live' or 'batch'. {STEP}",
+        "[judges.one] usd_per_million.prompt is -1, but must be a finite number, at least 0. Give",
+    ):
+        assert said in told
