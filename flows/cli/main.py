@@ -30,7 +30,6 @@ from tasks.kit.command_line import (
     CONTEXT,
     Commands,
     Finite,
-    given_options,
     port_option,
     warehouse_option,
 )
@@ -89,8 +88,11 @@ def audit(
         "voirdire plan --judge openai/gpt-5.4-mini --name mini --effect .1",
     ),
 )
-@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
-@study_options("Plan for a study of this name. Default: the name of STUDY.")
+@click.argument("study", required=False, shell_complete=complete_studies)
+@study_options(
+    "Plan for a study of this name. Without STUDY and other options, plan for the study that has "
+    "this name. Default: the name of STUDY."
+)
 @click.option(
     "--effect",
     type=float,
@@ -99,19 +101,13 @@ def audit(
 )
 @warehouse_option
 @clear_errors
-def plan(study: str, warehouse: Path | None, effect: float | None, **options: Any) -> None:
+def plan(study: str | None, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
     require_home()
-    from flows.cli.plan import show_plan
-    from flows.publishing.pages import require_data, saved_study
-    from flows.studies import make_study
+    from flows.cli.plan import show_plan, study_to_plan
     from tasks.kit.defaults import limited_by
-    from warehouse.peek import default_path
 
-    place = warehouse or default_path()
-    saved = saved_study(study, place)
-    planned = make_study(study, _given(options), base=saved, called=given_options())
-    require_data(planned, saved, place, "plan")
+    planned = study_to_plan(study, _given(options), warehouse)
     with limited_by(planned.thresholds):
         show_plan(planned, warehouse, effect)
 

@@ -7,12 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from flows.cli.options import DEFAULT_STUDY
 from flows.cli.power_analysis import (
     advice,
     detectable_effects,
@@ -27,10 +29,11 @@ from flows.cli.power_analysis import (
 )
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import RECOMMENDED
-from flows.cli.printing.terminal import echo_data, number, plain_table, print_line
+from flows.cli.printing.terminal import echo_data, number, plain_table, print_line, say
+from flows.publishing.pages import require_data, saved_study
 from flows.running.ballots import ballots_of, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
-from flows.studies import Study
+from flows.studies import STUDIES, Study, make_study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
@@ -51,12 +54,14 @@ from tasks.engine.queue import (
 )
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
+from tasks.kit.catalogue import unknown
+from tasks.kit.command_line import given_options
 from tasks.pair import background_of
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import CHANCE, open_questions
-from warehouse.peek import default_path
+from warehouse.peek import default_path, studies_in
 from warehouse.store import Warehouse
 
 FRAMES = 2 * FRAME_TOKENS
@@ -95,6 +100,34 @@ class Cost(NamedTuple):
     def expected_usd(self) -> float | None:
         """The estimate if it is based on earlier votes, else the maximum."""
         return self.usd if self.from_history else self.most_usd
+
+
+def study_to_plan(study: str | None, changes: dict[str, Any], warehouse: Path | None) -> Study:
+    """Return a study with changes; without ``study`` and others, that of the name in ``changes``.
+
+    Raise an error if there is no such study, or its data file is not found from here.
+    """
+    place, name = warehouse or default_path(), changes.get("name")
+    if study is None and name is not None:
+        is_known = name in STUDIES or name in studies_in(place)
+        if changes.keys() == {"name"}:
+            if not is_known:
+                known = sorted({*STUDIES, *studies_in(place)})
+                raise ValueError(
+                    f"{unknown('study', name, known)} To plan a new study of this name, say which "
+                    f"one it is like: `voirdire plan {DEFAULT_STUDY} --name {quote(name)}`."
+                )
+            study = name
+        elif is_known:
+            say(
+                f"This is the plan of study {DEFAULT_STUDY} with these options, as `voirdire audit`"
+                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}."
+            )
+    study = study or DEFAULT_STUDY
+    saved = saved_study(study, place)
+    planned = make_study(study, changes, base=saved, called=given_options())
+    require_data(planned, saved, place, "plan")
+    return planned
 
 
 def show_plan(study: Study, warehouse: Path | None, effect: float | None = None) -> None:

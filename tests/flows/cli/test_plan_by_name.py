@@ -1,0 +1,62 @@
+"""`voirdire plan --name`: which study is planned."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+from flows.running.run_row import first_row
+from flows.studies import make_study
+from schemas.results import Estimates
+from warehouse.store import Saving, Warehouse
+
+Run = Callable[..., Result]
+QUESTIONS = re.compile(r"fake_reference +(\d+) ")
+JUDGE = ("--judge", "offline/fair")
+
+
+@pytest.fixture
+def run(tmp_path: Path, make_estimates: Any) -> Run:
+    """Return what runs ``voirdire plan`` on a warehouse with the study ``mini``."""
+    warehouse, now = Warehouse(tmp_path / "w.duckdb"), datetime.now(UTC)
+    changes = {"name": "mini", "limit": 12, "judges": ["offline/hasty"]}
+    row = first_row("audit", "r1", make_study("quick", changes), now)
+    warehouse.start_run({**row, "study": "mini", "state": "completed", "ended_at": now})
+    warehouse.save([Saving(Estimates, make_estimates())], run="r1", study="mini")
+    place = str(warehouse.path)
+    return lambda *words: CliRunner().invoke(main, ["plan", *words, "--warehouse", place])
+
+
+@pytest.mark.parametrize(
+    "words", [["mini"], ["--name", "mini"], ["--name", "mini", "--effect", ".1"]]
+)
+def test_a_saved_study_is_planned_with_its_settings(run: Run, words: list[str]) -> None:
+    planned = run(*words)
+    assert planned.exit_code == 0, planned.stderr
+    assert "offline/hasty" in planned.stdout
+    assert "offline/fair" not in planned.stdout
+    assert QUESTIONS.findall(planned.stdout) == ["12"]
+
+
+def test_a_name_that_no_study_has_is_an_error_with_the_next_step(run: Run) -> None:
+    refused = run("--name", "minni")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "no study 'minni'. Did you mean 'mini'? Known: canary, " in refused.stderr
+    step = "say which one it is like: `voirdire plan quick --name minni`."
+    assert refused.stderr.rstrip().endswith(step)
+    assert run("quick", "--name", "minni", "--limit", "2").exit_code == 0
+
+
+def test_with_other_options_the_plan_is_that_of_the_same_audit(run: Run) -> None:
+    fresh = run("--name", "new", *JUDGE, "--limit", "20").stdout
+    again = run("--name", "mini", *JUDGE, "--limit", "20").stdout
+    for planned in (fresh, again):
+        assert QUESTIONS.findall(planned) == ["20"]
+        assert "offline/hasty" not in planned
+    assert "`voirdire plan mini` plans for the settings of study mini." in again
+    assert "settings of study" not in fresh
