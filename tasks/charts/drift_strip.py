@@ -25,7 +25,7 @@ from tasks.drawing.spec import (
     pixel,
     scaled,
 )
-from tasks.reporting.wording import clean, clip, number, with_who
+from tasks.reporting.wording import clean, clip, listing, number, with_who
 
 NIGHTS = 30
 """Maximum number of waves in a chart; the last ones are shown."""
@@ -39,6 +39,14 @@ SIZES = {"quiet": 16, "suspect": 48, "alert": 64, "not measured": 24}
 TONES = {"alert": "bad", "suspect": "good"}
 
 
+ANSWERS = {
+    "pass": "no relevant change",
+    "fail": "changed",
+    "inconclusive": "no change shown, none excluded",
+}
+"""Verdict of the gate -> whether the judge changed."""
+SUSPECTED = ANSWERS | {"inconclusive": "may have changed"}
+"""The same if a change is suspected."""
 WHO = ("dataset", "judge", "prompt")
 """What tells panels apart."""
 
@@ -87,7 +95,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
         clip(clean(who), 32) + (" (simulated)" if simulated else ""),
-        _verdict(verdicts.get(judge)),
+        _verdict(verdicts.get(judge), found),
         _subtitle(found, waves),
         about=f"Changes of {who} from wave to wave",
         layers=[
@@ -108,14 +116,20 @@ def _name(row: Row) -> Name:
     return Name(upper, clip(lower, 23), f"{upper} {lower}".strip())
 
 
-def _verdict(gate: Row | None) -> str:
-    """Write the verdict of the gate drift with the change that it rests on."""
+def _verdict(gate: Row | None, found: pl.DataFrame) -> str:
+    """Say whether the judge changed: the verdict of the gate drift, and what it rests on."""
     if gate is None:
         return ""
+    rows = found.filter(pl.col("label") == gate["wave"])
+    is_suspected = not rows.filter(state="suspect").is_empty()
+    answer = ANSWERS[gate["verdict"]] if not is_suspected else SUSPECTED[gate["verdict"]]
+    numbers = (("estimate", "value"), ("low", "low"), ("high", "high"))
+    decided = rows.filter(pl.col(column) == gate[name] for column, name in numbers).to_dicts()
+    what = _name(decided[0]).whole if len(decided) == 1 else ""
     change = measured("", gate["value"], gate["low"], gate["high"]).strip()
     limit = f"; limit {number(gate['tolerance'])}" if change and gate["tolerance"] else ""
-    why = f" ({change}{limit})" if change else ""
-    return f"gate of {clip(clean(gate['wave']), 16)}: {gate['verdict']}{why}"
+    why = f" ({f'{what} {change}'.strip()}{limit})" if change else ""
+    return f"{answer}: gate of {clip(clean(gate['wave']), 16)}: {gate['verdict']}{why}"
 
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
@@ -123,8 +137,11 @@ def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
     many = f"waves compared: {total}"
     if total > len(waves):
         many = f"the last {len(waves)} of {total} waves"
+    last = found.filter(pl.col("label") == waves[-1])
+    since = listing([clip(clean(base), 16) for base in last["base"].unique().sort()])
+    against = f"{clip(clean(waves[-1]), 16)} is compared with {since}"
     level: Any = found["level"].max()
-    return f"{many}; significance level {number(level, 3)} per wave"
+    return f"{against}; {many}; significance level {number(level, 3)} per wave"
 
 
 def _ends(waves: Sequence[str]) -> list[Spec]:

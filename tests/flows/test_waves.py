@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from flows.cli.printing.measure_tables import BASE
 from flows.cli.printing.terminal import number
 from warehouse.store import Warehouse
 
@@ -106,11 +105,12 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
             _is_one_verdict(voirdire, "inconclusive")
         rated.append(warehouse.query(passed).item())
     assert "no earlier named wave asked these judges the same questions" in said[0]
+    asked = [f"Did a judge change from wave {WAVES[0]} to wave {wave}?" for wave in WAVES]
     # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
-    assert f"Drift since {BASE}: inconclusive for emu/one (no alert, but" in said[1]
+    assert f"{asked[1]} Not shown: inconclusive for emu/one (no alert, but" in said[1]
     suspect = "inconclusive for emu/one (suspect, which the next wave must confirm: ratings)"
-    assert f"Drift since {BASE}: {suspect}" in said[2]
-    assert f"Drift since {BASE}: emu/one changed." in said[3]
+    assert f"{asked[2]} Perhaps: {suspect}" in said[2]
+    assert f"{asked[3]} Yes: emu/one changed." in said[3]
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
     assert "fake reference is inconclusive (about" not in said[2].lower()

@@ -306,14 +306,16 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
     """Print suspected and confirmed drift, the verdict of the gate, and comparisons by state."""
     if drifts.is_empty():
         return
+    console.print()
+    print_line(console, _did_change(drifts, gates))
     changed = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
     if changed.height:
-        columns = ["judge", "wave", "base", "perturbation", "measure", "change", "state"]
+        columns = ["judge", "from", "to", "perturbation", "measure", "change", "state"]
         rows = [
             [
                 row["judge"],
-                row["wave"],
                 row["base"],
+                row["wave"],
                 row["perturbation"] or "",
                 row["measure"],
                 _bounded(row),
@@ -321,9 +323,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
             ]
             for row in changed.to_dicts()
         ]
-        console.print()
-        print_rows(console, columns, rows, "Drift")
-    print_line(console, f"Drift since {BASE}: {_drift_words(gates) or FIRST}.")
+        print_rows(console, columns, rows, "Suspected and confirmed changes between waves")
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
     why = "; ".join(
         str(row["reason"]) if missing.height == 1 else f"{row['count']} times, {row['reason']}"
@@ -338,6 +338,21 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         ]
     )
     print_line(console, f"Comparisons by judge, wave and measure: {counted}.")
+
+
+def _did_change(drifts: pl.DataFrame, gates: pl.DataFrame) -> str:
+    """Say between which waves judges were compared, and whether one changed."""
+    found = gates.filter(pl.col("gate") == "drift")
+    last = drifts.join(found, on=["dataset", "judge", "prompt", "wave"], how="semi")
+    pairs = last.select("base", "wave").unique().rows()
+    since = f"from wave {pairs[0][0]} to wave {pairs[0][1]}" if len(pairs) == 1 else f"since {BASE}"
+    if found.is_empty():
+        return f"Did a judge change {since}? Unknown: {FIRST}."
+    verdicts = set(found["verdict"])
+    suspected = "Perhaps" if last.filter(state="suspect").height else "Not shown"
+    decided = "No" if verdicts == {"pass"} else suspected
+    answer = "Yes" if "fail" in verdicts else decided
+    return f"Did a judge change {since}? {answer}: {_drift_words(gates)}."
 
 
 def _drift_words(gates: pl.DataFrame) -> str:

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from flows.cli.main import main
-from flows.cli.printing.measure_tables import BASE, show_drift
+from flows.cli.printing.measure_tables import show_drift
 from schemas.judging import SIDES
 from schemas.results import Drifts, Gates
 
@@ -90,9 +90,10 @@ def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> 
     assert "ada / n2 boast 20" in said
     assert "Excluded from mean attack success rates: no judge." in said
     # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
-    assert "ada n2 n1 boast mps_drift 1.00" in said
+    assert "ada n1 n2 boast mps_drift 1.00" in said
     assert "suspect" in said
-    assert f"Drift since {BASE}: " in said
+    assert "Did a judge change from wave n1 to wave n2? Perhaps: inconclusive for ada" in said
+    assert said.index("Did a judge change") < said.index("ada n1 n2 boast")
 
 
 def test_one_row_of_drift_has_its_wave_and_what_it_is_held_against(measure: Any) -> None:

@@ -51,7 +51,7 @@ def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> N
     assert {"shift", "padding", "position gap", "verdicts"} <= set(shown)
     names = [row["row"].strip() for row in panel["data"]["values"]]
     assert names == ["shift padding", "position gap", "verdicts"]
-    assert "waves compared: 3; significance level .011 per wave" in shown
+    assert "n3 is compared with n0; waves compared: 3; significance level .011 per wave" in shown
     (marks,) = layers(panel, "point")
     assert [(m["row"].strip(), m["at"], m["state"]) for m in marks] == [
         ("shift padding", 0, "quiet"),
@@ -69,13 +69,16 @@ def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None
     assert "a" in titles[0]
     assert "b (simulated)" in titles[1]
     # A single wave is named once, below its mark.
-    assert [text for text in titles[0] if "n1" in text] == ["wave n1"]
+    assert [text for text in titles[0] if text.endswith("n1")] == ["wave n1"]
 
 
 def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
     rows = [{"wave": f"n{n:02}"} for n in range(45)]
     (panel,) = drift_strip(drifts=make_drifts(rows), gates=Gates.empty())
-    assert "the last 30 of 45 waves; significance level .011 per wave" in texts(panel)
+    assert (
+        "n44 is compared with n0; the last 30 of 45 waves; significance level .011 per wave"
+        in texts(panel)
+    )
     assert {"n15", "n44"} <= set(texts(panel))
     assert "n14" not in texts(panel)
 
@@ -112,8 +115,9 @@ def test_the_gate_s_verdict_stands_above_the_changes(make_drifts: Make) -> None:
     # The last wave that has a verdict: another study may have asked in later ones.
     earlier = last | {"wave": "n1", "verdict": "pass"}
     gates = Gates.draft(pl.DataFrame([earlier, last, last | {"gate": "validity"}]))
-    drifts = make_drifts([row, row | {"wave": "n3"}])
-    (panel,) = drift_strip(drifts=drifts, gates=gates)
+    changes = [row | {"estimate": 0.02, "low": -0.1, "high": 0.14}, row | {"wave": "n3"}]
+    (panel,) = drift_strip(drifts=make_drifts(changes), gates=gates)
     assert panel["title"]["subtitle"][0] == (
-        "gate of n2: inconclusive (.02 [\N{MINUS SIGN}.10,\N{NO-BREAK SPACE}.14]; limit .05)"
+        "no change shown, none excluded: gate of n2: inconclusive "
+        "(shift padding .02 [\N{MINUS SIGN}.10,\N{NO-BREAK SPACE}.14]; limit .05)"
     )
