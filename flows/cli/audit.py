@@ -205,6 +205,8 @@ def _run(
         if not warned and (line := cannot_compute(study.dataset, found)):
             status.tell(line)
         require_free(study.name, Warehouse(path))
+        if others := study.not_reworded():
+            status.tell(f"--reworded: {', '.join(others)} not asked in other words (no variants).")
         if line := less_shown_line(study, found[0].height, Warehouse(path)):
             status.tell(line)
         if server:

@@ -194,6 +194,9 @@ def explain(name: str) -> None:
         return
     entries = (*_statistics(name), *_catalogue_entries(name, listings), *_provider(name))
     if not (meanings := [*entries, *_words(name)]):
+        for listing in listings.values():
+            if listing.catalogue and (problem := listing.catalogue.unusable.get(name)):
+                raise UnknownNameError(problem)
         no_such = str(unknown("name", name, sorted(known_names()))).partition(" Known: ")[0]
         raise UnknownNameError(
             f"{no_such} `voirdire list` shows all names; the page of each mart is in "

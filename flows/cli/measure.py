@@ -27,6 +27,7 @@ from tasks.agreement.compare import Comparison, Options, compare
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
+from tasks.kit.printable import several
 from tasks.logs.items import CATEGORY, categories_of, items_in_log
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
@@ -115,7 +116,7 @@ def show_measures(
     if warehouse:
         study = save_file(votes, mode, log, found, warehouse)
         current_status().tell(
-            f"{log.height} votes and all results saved as study {study} in {warehouse}. "
+            f"{several(log.height, 'vote')} and all results saved as study {study} in {warehouse}. "
             f"`voirdire report {study} --warehouse {warehouse}` writes the report."
         )
     if form == "table" and not only:
@@ -232,7 +233,7 @@ def show_recognised(
             say(summary)
             return
         votes = read_votes(path)
-        say(f"{path.name}: votes for `voirdire measure`, {votes.height} rows.")
+        say(f"{path.name}: votes for `voirdire measure`, {several(votes.height, 'row')}.")
         if line := _lacking(votes, None):
             say(f"- {line}")
         return

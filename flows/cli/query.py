@@ -29,6 +29,7 @@ from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
+from tasks.kit.printable import several
 from tasks.reporting.wording import count
 from warehouse.descriptions import grains
 from warehouse.peek import existing_path
@@ -96,7 +97,7 @@ def show_query(
     say_outdated(Warehouse(path))
     if output is not None:
         write_private(output, _content(rows, form))
-        click.echo(f"Wrote {rows.height} rows to {output}", err=True)
+        click.echo(f"Wrote {several(rows.height, 'row')} to {output}", err=True)
     elif form == "table":
         _print_table(Printer(highlight=False), rows, parameters.get("study"))
         if ask and rows.is_empty():

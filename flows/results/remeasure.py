@@ -21,6 +21,7 @@ from schemas.keys import PEOPLE
 from schemas.results import Annotations
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
+from tasks.kit.printable import several
 from tasks.progress import step
 from tasks.results import Conclusions, Steps, counted_votes
 from warehouse.evidence.people import pairs_of
@@ -120,8 +121,9 @@ def _replace(
     rated = ratings.n_unique(["judge", "prompt", "wave", "item", "arm", "perturbation", "repeat"])
     votes = found.results.tallies["voted"].sum() + (rated if ratings.height else 0)
     message = (
-        f"{votes} votes of {study}: {found.results.estimates.height} estimates and "
-        f"{findings.height} findings recomputed and saved. {remarks}"
+        f"{several(int(votes), 'vote')} of {study}: "
+        f"{several(found.results.estimates.height, 'estimate')} and "
+        f"{several(findings.height, 'finding')} recomputed and saved. {remarks}"
         f"`voirdire report {study}` writes the report."
     )
     return Remeasured(message, parameters, found.concluded)

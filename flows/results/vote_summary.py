@@ -10,6 +10,7 @@ from schemas.conclusions import Voters
 from schemas.judging import Ballots, Pairs, VoteLog, Votes
 from schemas.keys import PEOPLE
 from tasks.judging.people import log_people, voters
+from tasks.kit.printable import several
 from warehouse.evidence.people import pairs_of, people_of
 from warehouse.store import Warehouse
 
@@ -96,8 +97,9 @@ def newer_line(study: str, warehouse: Warehouse) -> str:
     if newer <= 0:
         return ""
     return (
-        f"{newer} votes of people are newer than the results of {study}. Run `voirdire remeasure "
-        f"{study}` first, which adds them"
+        f"{several(newer, 'vote of people is', 'votes of people are')} newer than the results of "
+        f"{study}. Run `voirdire remeasure {study}` first, which adds "
+        f"{'it' if newer == 1 else 'them'}"
     )
 
 
@@ -108,8 +110,8 @@ def left_out_line(log: pl.DataFrame, study: Study) -> str:
     choices = log["choice"]
     hasty, unknown = (int((choices == name).sum()) for name in ("invalid", "abstain"))
     return (
-        f"{log['judge'].n_unique()} people, {log.height} votes; excluded: {hasty} too fast (below "
-        f"{study.too_fast_seconds:g} s), {unknown} not familiar"
+        f"{several(log['judge'].n_unique(), 'person', 'people')}, {several(log.height, 'vote')}; "
+        f"excluded: {hasty} too fast (below {study.too_fast_seconds:g} s), {unknown} not familiar"
     )
 
 

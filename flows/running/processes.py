@@ -30,6 +30,8 @@ SECONDS_TO_STOP = 5.0
 """How long interrupted work may take to end; unsaved replies stay in the journal.
 
 A run that is stopped saves its replies and its end; a busy machine needs longer for it."""
+NAMING = {"list_", "serve"}
+"""Commands that say of each file of the user's own folder why it cannot be used."""
 CATALOGUES = {
     "tasks.datasets": "DATASETS",
     "tasks.metrics": "METRICS",
@@ -124,17 +126,21 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             raise
         finally:
             os.umask(mask)
-            warn_of_ignored_files(error)
+            warn_of_ignored_files(error, brief=command.__name__ not in NAMING)
 
     return run
 
 
-def warn_of_ignored_files(error: str = "") -> None:
+def warn_of_ignored_files(error: str = "", *, brief: bool = False) -> None:
     """Write a line for each file of the user's own folder that was read and cannot be used.
 
-    Problems that ``error`` names are left out.
+    Problems that ``error`` names are left out; if ``brief``, several are one line.
     """
-    for problem in ignored_files(error):
+    problems = ignored_files(error)
+    if brief and len(problems) > 1:
+        many = f"ignored {len(problems)} files of your own folder that cannot be used"
+        problems = [f"{many}: `voirdire list` says why"]
+    for problem in problems:
         click.echo(f"voirdire: {problem}", err=True)
 
 

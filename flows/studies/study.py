@@ -299,6 +299,10 @@ class Study(Parameters):
             return []
         return sorted({name for prompt in self.prompts for name in variants_of(prompt)})
 
+    def not_reworded(self) -> list[str]:
+        """Return the names of the judge prompts that ``reworded`` leaves out, without variants."""
+        return [name for name in self.prompts if self.reworded and not variants_of(name)]
+
     def turn(self) -> int:
         """Return the turn of conversations that is judged: 2 if each prompt shows the one before.
 

@@ -105,8 +105,14 @@ def require_pattern(pattern: str) -> None:
     except pl.exceptions.PolarsError as error:
         raise ValueError(
             f"the pattern {pattern!r:.80} is not a regular expression of Rust's regex: "
-            f"{' '.join(str(error).split()):.200}"
+            f"{_said(str(error)):.200}"
         ) from error
+
+
+def _said(error: str) -> str:
+    """Return what an error of Polars says of a pattern, without the pattern and the expression."""
+    about = error.partition("This error occurred in the following expression")[0]
+    return " ".join(about.rpartition("error: ")[2].split())
 
 
 def matched(pattern: str, reply: str, groups: int = 1) -> list[tuple[str, ...]]:

@@ -100,7 +100,7 @@ class Catalogue(Mapping[str, Entry]):
             except OSError as error:
                 problem = f"{error.strerror or error}."
             except ValueError as error:
-                problem = str(error)
+                problem = _without_file(str(error), self.what, file)
             else:
                 self._files[name] = self._own[name] = file
                 self._loaded[name] = entry
@@ -158,6 +158,12 @@ class Catalogue(Mapping[str, Entry]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.files
+
+
+def _without_file(problem: str, what: str, file: Path) -> str:
+    """Return a problem of a file without the file's name, which is named before it."""
+    said = problem.removeprefix(f"{file.name} is not a {what}: ")
+    return f"it {said.removeprefix(f'{file.name} ')}" if said.startswith(f"{file.name} ") else said
 
 
 def modules(

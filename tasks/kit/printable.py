@@ -28,6 +28,11 @@ def laid_out(text: str) -> str:
     return printable(text.replace("\r\n", "\n").replace("\t", "    "))
 
 
+def several(number: int, one: str, more: str = "") -> str:
+    """Write a number of things without separators: ``1 id``, ``1200 ids``."""
+    return f"{number} {one if number == 1 else more or one + 's'}"
+
+
 def message(text: str) -> str:
     """Return text for a terminal: printable, and shortened in the middle if long."""
     shown = printable(text)

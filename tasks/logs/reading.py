@@ -13,6 +13,7 @@ from schemas.calibration import Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from tasks.agreement.pass_words import PASS_WORDS
+from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
 from tasks.logs.ratings import whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
@@ -267,8 +268,8 @@ def _unique(name: str, rows: pl.DataFrame, left_out: Counter[str]) -> pl.DataFra
     ids = known["id"].drop_nulls()
     if (repeated := ids.filter(ids.is_duplicated())).len():
         raise ValueError(
-            f"{name}: {repeated.n_unique()} ids occur more than once with different content, the "
-            f"first is {repeated[0]!r:.60}. Keep one row for each id."
+            f"{name}: {several(repeated.n_unique(), 'id occurs', 'ids occur')} more than once with "
+            f"different content, the first is {repeated[0]!r:.60}. Keep one row for each id."
         )
     return known.drop("id")
 

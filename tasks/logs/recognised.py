@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tasks.kit.printable import several
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
@@ -28,14 +29,14 @@ def recognised_line(log: Log) -> str:
     judges, people = rows.filter(~pl.col("human")), rows.filter("human")
     parts = [" and ".join(log.titles)]
     parts += [f"{log.files} files"] if log.files > 1 else []
-    parts.append(_count(rows.height + sum(log.left_out.values()), "row"))
+    parts.append(several(rows.height + sum(log.left_out.values()), "row"))
     if judges.height:
         names = judges["judge"].unique().sort().to_list()
         many = len(names) > 1
         parts.append(f"judge{'s' if many else ''} {_names(names)}")
     who = people["judge"].n_unique()
     parts.append(
-        f"{_count(people.height, 'human rating')} by {_count(who, 'person', 'people')}"
+        f"{several(people.height, 'human rating')} by {several(who, 'person', 'people')}"
         if who
         else "no human ratings"
     )
@@ -56,12 +57,12 @@ def _possible(log: Log) -> Iterator[str]:
     kinds = dict(log.ratings.group_by("kind").len().rows())
     votes, verdicts = log.votes.height, kinds.pop("verdict", 0)
     if votes:
-        yield f"{_count(votes, 'vote')} with the order shown: position, ties, validity, wins"
+        yield f"{several(votes, 'vote')} with the order shown: position, ties, validity, wins"
     if verdicts:
-        yield f"{_count(verdicts, 'verdict')} without an order: validity, ties, wins, agreement"
+        yield f"{several(verdicts, 'verdict')} without an order: validity, ties, wins, agreement"
     if kinds:
         told = listing(
-            [_count(n, NAMES.get(str(kind), str(kind))) for kind, n in sorted(kinds.items())]
+            [several(n, NAMES.get(str(kind), str(kind))) for kind, n in sorted(kinds.items())]
         )
         yield f"{told}: {NO_POINTWISE}"
 
@@ -98,14 +99,13 @@ def _lost(log: Log) -> Iterator[str]:
         f"{why} ({n})" + (f", such as {listing(such)}" if why == UNREADABLE else "")
         for why, n in invalid.rows()
     ]
-    lost = log.votes.filter(pl.col("choice").is_in(["invalid", "abstain", "ambiguous"])).height
-    told += [f"no verdict ({lost})"] if lost else []
+    votes = log.votes.filter(pl.col("choice").is_in(["invalid", "abstain", "ambiguous"])).height
+    told += [f"no verdict ({votes})"] if votes else []
     if told:
         more = ["other reasons"] if told[SHOWN:] else []
         yield f"invalid, which is no verdict: {', '.join([*told[-SHOWN:], *more])}"
-    for why, n in log.left_out.items():
-        if n:
-            yield f"left out: {n} {why}"
+    if lost := [f"{why} ({n})" for why, n in log.left_out.items() if n]:
+        yield f"left out: {', '.join(lost)}"
     if log.skipped:
         yield f"files not recognised: {_names(list(log.skipped))}"
 
@@ -166,7 +166,3 @@ def _names(names: list[str]) -> str:
     shown = [name if len(name) <= 60 else f"{name[:59]}…" for name in names[:SHOWN]]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(shown) + more
-
-
-def _count(number: int, one: str, several: str = "") -> str:
-    return f"{number} {one if number == 1 else several or one + 's'}"

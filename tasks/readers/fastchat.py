@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tasks.kit.printable import several
 from tasks.readers.bounded import Problems, Row, Table, clip, json_lines
 
 Kind = Literal["questions", "answers", "reference answers"]
@@ -43,10 +44,12 @@ def described(path: Path) -> str:
             return ""
         models = ", ".join(part.model for part in parts if part.kind == "answers") or "no model"
         questions = sum(len(part.rows) for part in parts if part.kind == "questions")
-        what = f"FastChat questions and answers, {questions} questions, answers of {models}"
+        what = (
+            f"FastChat questions and answers, {several(questions, 'question')}, answers of {models}"
+        )
     elif part := _part(path, path.parent.name):
         of = "" if part.kind == "questions" else f" of {part.model}"
-        what = f"FastChat {part.kind}{of}, {len(part.rows)} rows"
+        what = f"FastChat {part.kind}{of}, {several(len(part.rows), 'row')}"
     else:
         return ""
     return (

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -231,8 +232,11 @@ def _unpacked(path: Path, to: Path, problems: Problems) -> Path:
                     problems.add("", what, "Unpack it first.")
                     problems.check()
                 file.write(part)
-    except (OSError, EOFError) as error:
-        problems.add("", f"is not gzip ({clip(str(error))})", RESAVE)
+    except EOFError:
+        problems.add("", "is gzip that is cut off: its end is missing", "Copy or export it again.")
+        problems.check()
+    except (OSError, zlib.error) as error:
+        problems.add("", f"is damaged gzip ({error!s:.200})", "Copy or export it again.")
         problems.check()
     return to
 

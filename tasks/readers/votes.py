@@ -12,6 +12,7 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import KINDS, VERDICTS
 from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERSUS, VoteLog
+from tasks.kit.printable import several
 from tasks.readers.bounded import (
     NO_FORMAT,
     SURROGATE,
@@ -312,7 +313,8 @@ def _check_rows(votes: pl.DataFrame, place: Place) -> None:
             values = ", ".join(f"{c} {rows[c][0]!r:.60}" for c in (*shown, "shown_first", "repeat"))
             given = _alternatives(rows, rule)
             raise ValueError(
-                f"{place(rows['at'][0])}: {rule}{given}. {rows.height} votes break this rule, "
+                f"{place(rows['at'][0])}: {rule}{given}. "
+                f"{several(rows.height, 'vote breaks', 'votes break')} this rule, "
                 f"the first is: {values}. {LIKE}"
             )
 

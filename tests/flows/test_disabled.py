@@ -9,12 +9,15 @@ import pytest
 
 GOOD = '[provider]\napi_base = "http://127.0.0.1:9/v1"\n[judges.one]\nmodel = "hosted_vllm/one"\n'
 BAD = {
-    "torn.toml": (b"[provider\nx", "torn.toml is not valid TOML"),
-    "binary.toml": (b"\xff\xfe\x00", "binary.toml is not valid TOML"),
+    "torn.toml": (b"[provider\nx", "torn.toml cannot be used: it is not valid TOML"),
+    "binary.toml": (b"\xff\xfe\x00", "binary.toml cannot be used: it is not valid TOML"),
     "spy.toml": (b'[provider]\nkey_variable = "PATH"\n', "not the name of an API key"),
     "local_file.toml": (b'[provider]\napi_base = "file:///etc"\n', "http:// or https://"),
     "openai.toml": (GOOD.encode(), "there is a bundled provider of this name"),
-    "control.toml": (b"[provider]\n\x1b[2J = 1\n", "control.toml is not valid TOML"),
+    "control.toml": (
+        b"[provider]\n\x1b[2J = 1\n",
+        "control.toml cannot be used: it is not valid TOML",
+    ),
 }
 
 

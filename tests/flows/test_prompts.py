@@ -112,6 +112,7 @@ def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Wa
     assert refused.returncode == 2
     assert "reworded needs variants of a prompt, and pair_v1 has none" in refused.stderr
     done = voirdire("audit", *SMALL[:4], "--judge", "offline/careless", "--reworded", COLUMNS="200")
+    assert "not asked in other words" not in done.stderr
     assert done.returncode == 0, done.stderr
     # control, experimental, sham, replicate and two variants of 20 questions, two votes
     assert "240 ballots: 0 from the warehouse, 240 cast" in done.stdout
@@ -131,3 +132,12 @@ def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Wa
     # The words that were sent are in the warehouse.
     words = warehouse.query("select prompt from prompts order by prompt")["prompt"].to_list()
     assert words == ["pair_v2", "pair_v2~brief", "pair_v2~formal"]
+
+
+def test_a_prompt_without_variants_is_named(voirdire: Voirdire, warehouse: Warehouse) -> None:
+    prompts = ("--prompt", "pair_v1", "--prompt", "pair_v2")
+    done = voirdire("audit", *SMALL, *prompts, "--judge", "offline/careless", "--reworded")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("--reworded: pair_v1 not asked in other words (no variants).") == 1
+    arms = "select distinct prompt from vote_log where arm = 'reworded'"
+    assert warehouse.query(arms).rows() == [("pair_v2",)]

@@ -66,7 +66,7 @@ def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
     known = "Known: about, flow, cron, on_alert, study."
     file = tmp_path / "mine.toml"
     start = (
-        f"the study 'mine' of {file} cannot be used: mine.toml is not a study: "
+        f"the study 'mine' of {file} cannot be used: "
         f"the file has no key 'abuot'. Did you mean 'about'? {known} "
         f"the file has no key 'timezone'. Did you mean [study] timezone? {known} "
         f"the file has no key 'folder'. Did you mean [study] folder? {known} "

@@ -112,9 +112,13 @@ def test_init_says_where_it_cannot_write(voirdire: Voirdire, tmp_path: Path) -> 
     ("place", "text", "said"),
     [
         ("statistics/bad.py", "import no_such_package", "ModuleNotFoundError in line 1"),
-        ("statistics/other.py", "other = 1", "other.py must define 'other' as a Statistic."),
+        (
+            "statistics/other.py",
+            "other = 1",
+            "other.py cannot be used: it must define 'other' as a Statistic.",
+        ),
         ("perturbations/padding.py", "", "there is a bundled perturbation of this name"),
-        ("prompts/p.toml", "kind = 'pair'", "p.toml is not a judge prompt"),
+        ("prompts/p.toml", "kind = 'pair'", "p.toml cannot be used: "),
         ("metrics/m.py", "1 / 0", "ZeroDivisionError in line 1"),
     ],
 )

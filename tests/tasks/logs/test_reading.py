@@ -81,8 +81,21 @@ def test_a_truncated_gzip_file_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(packed)
     assert log_of(path).ratings.height == 1
     path.write_bytes(packed[:-10])
-    with pytest.raises(ValueError, match="is not gzip"):
+    with pytest.raises(ValueError, match=r"is gzip that is cut off: its end is missing\. Copy or"):
         read_log(path)
+
+
+def test_damaged_gzip_files_are_errors(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl.gz"
+    numbered = "".join(json.dumps({**VOTE, "question_id": at}) + "\n" for at in range(500))
+    damaged = bytearray(gzip.compress(numbered.encode()))
+    damaged[200:210] = bytes(10)
+    for content in (bytes(damaged), b"\x1f\x8bno such method"):
+        path.write_bytes(content)
+        done = CliRunner().invoke(main, ["doctor", str(path)])
+        assert done.exit_code == 2
+        assert done.stderr.startswith("voirdire: votes.jsonl.gz: is damaged gzip (")
+        assert done.stderr.count("\n") == 1
 
 
 def test_an_unknown_file_is_no_log(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_three_models_are_too_many(bench: Path) -> None:
     [
         ("question.jsonl", "question.jsonl: FastChat questions, 2 rows."),
         ("model_answer/vicuna.jsonl", "vicuna.jsonl: FastChat answers of vicuna, 2 rows."),
-        ("reference_answer/gpt-4.jsonl", "FastChat reference answers of gpt-4, 1 rows."),
+        ("reference_answer/gpt-4.jsonl", "FastChat reference answers of gpt-4, 1 row."),
         ("", "FastChat questions and answers, 2 questions, answers of alpaca, vicuna."),
     ],
 )

@@ -44,7 +44,7 @@ def test_copies_of_rows_are_counted_and_repeats_kept(tmp_path: Path, read: Any) 
     done = CliRunner().invoke(main, ["doctor", str(tmp_path / "log.jsonl")])
     told = " ".join(done.output.split())
     assert "FastChat single grades, 6 rows" in told
-    assert "left out: 3 copies of earlier rows" in told
+    assert "left out: copies of earlier rows (3)" in told
     assert "gpt-4 3 0 7.00" in told
     # Without a time, a copy is known by its text.
     rows = [{name: each[name] for name in each if name != "tstamp"} for each in (row, row, other)]

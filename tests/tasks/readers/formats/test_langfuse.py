@@ -48,7 +48,7 @@ def test_ids_are_unique(read: Any) -> None:
     log = read([score(), score()])
     assert log.ratings.height == 1
     assert dict(log.left_out) == {"rows that repeat the id and content of an earlier row": 1}
-    with pytest.raises(ValueError, match="1 ids occur more than once with different content"):
+    with pytest.raises(ValueError, match="1 id occurs more than once with different content"):
         read([score(), score(value=0.1)])
 
 

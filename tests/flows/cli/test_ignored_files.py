@@ -1,0 +1,57 @@
+"""Files of the user's own folder that cannot be used: said once, where they matter."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Voirdire = Callable[..., Any]
+BAD = {"first": 'kind = "pair"', "second": 'kind = "pair'}
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> list[Path]:
+    """Write two prompts that cannot be used, and a log."""
+    folder = tmp_path / "voirdire" / "prompts"
+    folder.mkdir(parents=True)
+    files = [folder / f"{name}.toml" for name in BAD]
+    for file, text in zip(files, BAD.values(), strict=True):
+        file.write_text(text, encoding="utf-8")
+    vote = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "judge": "gpt"}
+    (tmp_path / "votes.jsonl").write_text(json.dumps(vote), encoding="utf-8")
+    return files
+
+
+def test_the_list_says_why_and_names_each_file_once(
+    voirdire: Voirdire, prompts: list[Path]
+) -> None:
+    lines = voirdire("list", "prompts").stderr.splitlines()
+    assert len(lines) == 2
+    for file, line, why in zip(prompts, lines, ("the file needs", "it is not valid"), strict=True):
+        assert line.count(file.name) == 1
+        assert f"{file} cannot be used: {why}" in line
+
+
+def test_other_commands_say_one_line(voirdire: Voirdire, prompts: list[Path]) -> None:
+    done = voirdire("measure", "votes.jsonl")
+    assert done.returncode == 0
+    ignored = [line for line in done.stderr.splitlines() if "ignored" in line]
+    assert ignored == [
+        "voirdire: ignored 2 files of your own folder that cannot be used: `voirdire list` says why"
+    ]
+    prompts[1].unlink()
+    (line,) = [s for s in voirdire("measure", "votes.jsonl").stderr.splitlines() if "ignored" in s]
+    assert f"{prompts[0]} cannot be used: the file needs" in line
+
+
+@pytest.mark.parametrize("words", [("list", "first"), ("plan", "--prompt", "first")])
+def test_a_prompt_that_is_asked_for_says_why(
+    voirdire: Voirdire, prompts: list[Path], words: tuple[str, ...]
+) -> None:
+    done = voirdire(*words)
+    assert done.returncode == 2
+    first = done.stderr.splitlines()[0]
+    assert f"the judge prompt 'first' of {prompts[0]} cannot be used: the file needs" in first
+    assert done.stderr.count("first.toml") == 1
