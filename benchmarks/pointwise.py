@@ -108,6 +108,7 @@ def truths(judge: Judge) -> dict[str, float]:
         "rating_icc": between / (between + within),
         "retest_flips": WEIGHTS @ (2 * passed["control"] * (1 - passed["control"])),
         "rating_bias": mean["control"] - MIDDLE,
+        "rating_bias_sd": (mean["control"] - MIDDLE) / deviation,
         "derived_preference": 0.5,
     }
     for row, (arm, base) in {

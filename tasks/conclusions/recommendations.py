@@ -9,6 +9,7 @@ from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.rules import BEYOND, BY_EFFECT, MIXED_WHY, written
 from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, NO_MARGIN, ONE_LABEL, WORST
+from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
 
@@ -42,8 +43,8 @@ FAILED = {
     "agreement": "agrees less with people than people with each other",
     "drift": "has changed since its baseline",
 }
-HARDLY = "agrees with people hardly better than by chance"
-"""How a judge fails the gate agreement where each answer has one label."""
+HARDLY = "agrees with the labels hardly better than by chance"
+"""How a judge fails the gate agreement where each item has one label."""
 FOUND = {
     "biased": "biased by {}",
     "overlooks": "overlooks {}",
@@ -54,6 +55,8 @@ FOUND = {
 """Finding about a perturbation that limits the use of a judge -> its reason."""
 IS_OPEN = (" is inconclusive", " more question")
 """Texts of which one is in each reason about a gate that the data do not decide."""
+POOR = 0.5
+"""A test-retest reliability below this is poor (Koo & Li 2016, J. Chiropr. Med. 15, 155-163)."""
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
 ESSENTIAL = ("position", "validity")
@@ -132,6 +135,10 @@ def recommend(
             ),
         )
     )
+    stated = (pl.when(pl.col("undecided") != "").then("undecided"), "level", "repeats")
+    found = found.join(_stated(estimates), on=JUDGE, how="left").with_columns(
+        undecided=pl.concat_str(*stated, separator="; ", ignore_nulls=True)
+    )
     texts = ("reasons", "undecided", "not_measured")
     recommendation = (
         pl.when("forbidden")
@@ -152,6 +159,40 @@ def recommend(
             .then("more_decide")
             .otherwise("more_free"),
         )
+    )
+
+
+def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Return what is stated of judges of single answers, as texts.
+
+    ``level``: how far the mean grade or pass rate lies from people's, if by more than the smallest
+    relevant shift. ``repeats``: how far ratings of the same answer agree, if hardly.
+    """
+    low, high, name = pl.col("low"), pl.col("high"), pl.col("statistic")
+    numbers = pl.format("{} [{}, {}]", written("estimate"), written(low), written(high))
+    passes = (name == "rating_bias") & (pl.col("unit") == "share")
+    limit = (
+        pl.when(passes)
+        .then(limits().minimum_pass_rate_shift)
+        .when(name == "rating_bias_sd")
+        .then(limits().minimum_rating_shift)
+    )
+    apart = pl.max_horizontal(low, -high) > limit
+    level = pl.format(
+        "{} minus people's: {}{}",
+        pl.when(passes).then(pl.lit("pass rate")).otherwise(pl.lit("mean grade")),
+        numbers,
+        pl.when(passes).then(pl.lit("")).otherwise(pl.lit(" standard deviations")),
+    )
+    repeats = pl.format(
+        "ratings of the same answer hardly agree: intraclass correlation {}", numbers
+    )
+    known = estimates.filter(
+        pl.col("perturbation").is_null(), pl.col("subgroup") == "", why_not_enough().is_null()
+    )
+    return known.group_by(JUDGE).agg(
+        level=level.filter(apart).first(),
+        repeats=repeats.filter((name == "rating_icc") & (high < POOR)).first(),
     )
 
 

@@ -17,11 +17,11 @@ NO_MARGIN = (
     "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
 )
 ONE_LABEL = (
-    "agreement beyond chance: one label per answer does not tell how well people agree with each "
+    "agreement beyond chance: one label per item does not tell how well people agree with each "
     "other"
 )
-BEYOND_CHANCE = ["rating_kappa", "rating_correlation"]
-"""Statistics of the agreement with the labels that came with single answers."""
+BEYOND_CHANCE = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
+"""Statistics of the agreement with the labels that came with answers or pairs."""
 BY_MEAN = "mean over the kinds of flaws"
 NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect, which the next wave must confirm: {}"
@@ -40,7 +40,7 @@ def scorecard(
     """Return one row per judge and gate.
 
     Gates are position, validity, each bias, discernment, agreement (if people labelled the same
-    items; of several criteria, the worst; beyond chance if each answer has one label) and drift (if
+    items; of several criteria, the worst; beyond chance if each item has one label) and drift (if
     there are waves). A gate fails if the whole
     interval lies beyond the tolerance, passes if the whole interval lies within it, and is
     inconclusive otherwise. Position and biases follow their findings; drift fails only if an alert
@@ -234,7 +234,7 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
     """
     among_people = _agreement_lost(estimates, limits().most_agreement_lost)
     alone = _beyond_chance(estimates, limits().least_agreement)
-    alone = alone.join(among_people, on=CELL, how="anti", nulls_equal=True)
+    alone = alone.join(among_people, on=JUDGE, how="anti", nulls_equal=True)
     rows = pl.concat([among_people, alone], how="diagonal_relaxed")
     criteria = pl.len().over(CELL)
     told = rows.with_columns(
@@ -289,7 +289,7 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
 
 
 def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
-    """Return how far a judge agrees beyond chance with the labels that came with the answers.
+    """Return how far a judge agrees beyond chance with the labels that came with the items.
 
     It fails if its whole interval lies at or below the limit, and passes if it lies above it.
     """

@@ -76,8 +76,8 @@ LACKING = {
         "within_order_agreement across_order_agreement excess_conflict"
     ),
     "no pair with a label has a valid vote": (
-        "accuracy accuracy_12 accuracy_21 accuracy_valid both_right order_agreement "
-        "order_agreement_llmbar"
+        "accuracy accuracy_12 accuracy_21 accuracy_valid accuracy_beyond_chance both_right "
+        "order_agreement order_agreement_llmbar"
     ),
     "no sample with a label in both arms has votes in both, or one arm has no valid vote": (
         "accuracy_before accuracy_after accuracy_change"

@@ -127,8 +127,9 @@ class Thresholds(BaseModel):
     )
     least_agreement: float = _limit(
         0.20,
-        "Where the labels that came with single answers are all that is known of people, a judge "
-        "whose kappa, or rank correlation of grades, is at most this fails the gate agreement.",
+        "Where the labels that came with the items are all that is known of people, a judge whose "
+        "kappa, rank correlation of grades or, of pairs, accuracy beyond chance is at most this "
+        "fails the gate agreement.",
     )
     disqualifying: tuple[Gate, ...] = Field(
         default=("discernment", "agreement", "validity", "bias", "position", "drift"),

@@ -22,7 +22,7 @@ Rows = Mapping[str, tuple[str, ...]]
 ORDER_FREE: Rows = {
     "validity": ("valid_rate", "invalid_rate"),
     "tie_rate": ("tie_rate",),
-    "accuracy": ("accuracy", "accuracy_valid"),
+    "accuracy": ("accuracy", "accuracy_valid", "accuracy_beyond_chance"),
 }
 """Statistic -> rows that do not depend on the order in which answers were shown."""
 NAMES = (

@@ -5,18 +5,25 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import differences
+from tasks.inference.delta_method import linearised, summed
 from tasks.pointwise.rated import control_things, differences_in_unit, is_on_scale, on_scale
 from tasks.statistics import Rows, statistic
+from tasks.statistics.rating_shift import SUMS, in_deviations
 
 
 @statistic(
-    source="methods.md, section 6 (pointwise judges)", family="pointwise", unit="points", null=0.0
+    source="methods.md, section 6 (pointwise judges)",
+    family="pointwise",
+    unit="points",
+    null=0.0,
+    rows={"rating_bias_sd": {"unit": "sd"}},
 )
 def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much higher a judge rates unperturbed answers than people do.
 
     ``rating_bias = mean_i (y(i) - h(i))``, h people's mean grade of the answer; for pass and fail
-    the difference of pass rates.
+    the difference of pass rates. ``rating_bias_sd`` divides the bias of grades by the standard
+    deviation (divisor n) of the judge's single ratings of these answers.
 
     Parameters
     ----------
@@ -27,7 +34,8 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     -------
     Estimates
         In points (for pass and fail a share) by cluster linearisation, with a p-value against 0;
-        Newcombe's interval if judge and people differ equally everywhere.
+        Newcombe's interval if judge and people differ equally everywhere. In standard deviations by
+        the delta method, null if all grades are equal.
 
     Notes
     -----
@@ -41,7 +49,8 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
 
     Examples
     --------
-    The judge's grades 7, 8 and 4, people's 6, 8 and 3: 2/3.
+    The judge's grades 7, 8 and 4, people's 6, 8 and 3: 2/3; the judge's standard deviation is
+    1.700, so .392.
     """
     if not ratings["human_value"].is_not_null().any():
         return []
@@ -59,4 +68,9 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
         return []
     theirs = pl.when(inside).then(on_scale("human_value"))
     rows = differences("rating_bias", found, on_scale("score"), theirs)
-    return differences_in_unit(rows, found)
+    apart = pl.col("score") - pl.when(inside).then(people)
+    known = apart.is_not_null()
+    terms = {"d": apart, "y": pl.col("score"), "q": pl.col("square")}
+    items = found.filter("graded").with_columns(**terms, counted=known, dropped=~known)
+    standardised = linearised("rating_bias_sd", summed(items, SUMS), in_deviations)
+    return [differences_in_unit(rows, found), standardised]

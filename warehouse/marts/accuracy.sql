@@ -17,6 +17,9 @@ select
     max(estimate) filter (statistic = 'accuracy_valid') as accuracy_valid,
     max(low) filter (statistic = 'accuracy_valid') as accuracy_valid_low,
     max(high) filter (statistic = 'accuracy_valid') as accuracy_valid_high,
+    max(estimate) filter (statistic = 'accuracy_beyond_chance') as beyond_chance,
+    max(low) filter (statistic = 'accuracy_beyond_chance') as beyond_chance_low,
+    max(high) filter (statistic = 'accuracy_beyond_chance') as beyond_chance_high,
     max(estimate) filter (statistic = 'both_right') as both_right,
     max(low) filter (statistic = 'both_right') as both_right_low,
     max(high) filter (statistic = 'both_right') as both_right_high,
@@ -40,7 +43,7 @@ select
     max(high) filter (statistic = 'accuracy_change') as change_high,
 from estimates
 where subgroup = '' and statistic in (
-    'accuracy', 'accuracy_12', 'accuracy_21', 'accuracy_valid', 'both_right', 'order_agreement',
-    'order_agreement_llmbar', 'order_kappa', 'accuracy_before', 'accuracy_after', 'accuracy_change'
+    'accuracy', 'accuracy_12', 'accuracy_21', 'accuracy_valid', 'accuracy_beyond_chance',
+    'both_right', 'order_agreement', 'order_agreement_llmbar', 'order_kappa', 'accuracy_before', 'accuracy_after', 'accuracy_change'
 )
 group by all

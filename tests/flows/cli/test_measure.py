@@ -250,6 +250,36 @@ def test_votes_and_labels_are_enough(tmp_path: Path) -> None:
     assert "accuracy" in table.output
 
 
+def test_a_judge_that_draws_lots_is_not_to_be_used(tmp_path: Path) -> None:
+    # Unbiased and consistent, but right on every second of 200 pairs, or on nine of ten.
+    votes = [
+        {
+            "judge": judge,
+            "sample": f"s{at}",
+            "cluster": f"s{at}",
+            "label": "target",
+            "arm": arm,
+            "perturbation": name,
+            "kind": name and "promote",
+            "shown_first": side,
+            "repeat": 0,
+            "choice": "first" if (side == "target") == right else "second",
+        }
+        for judge, period in (("lots", 2), ("sound", 10))
+        for at in range(200)
+        for right in (at % period > 0,)
+        for arm, name in (("control", None), ("experimental", "boast"), ("sham", "boast"))
+        for side in ("anchor", "target")
+    ]
+    shown = " ".join(run(write(tmp_path / "votes.jsonl", votes)).stdout.split())
+    # Twice the ends of Wilson's interval of 100 in 200, less 1.
+    assert (
+        "✗ lots: do not use. Agrees with the labels hardly better than by chance "
+        "(.00 [-.14, .14], limit .20)" in shown
+    )
+    assert "! sound: use with care. Boast is inconclusive" in shown
+
+
 def test_bad_files_end_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text('{"judge": 1}\n', encoding="utf-8")

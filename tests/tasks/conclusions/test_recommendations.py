@@ -579,7 +579,10 @@ def test_agreement_names_the_worst_criterion(
 @pytest.mark.parametrize(
     ("verdict", "told"),
     [
-        ("fail", "agrees with people hardly better than by chance (.19 [-.25, .35], limit .20)"),
+        (
+            "fail",
+            "agrees with the labels hardly better than by chance (.19 [-.25, .35], limit .20)",
+        ),
         ("inconclusive", "agreement with people is inconclusive (.19 [-.25, .35], limit .20)"),
     ],
 )
@@ -603,3 +606,39 @@ def test_agreement_with_one_label_per_answer_lacks_questions_too(recommended: An
     more = row["more_questions"]
     assert 44 + more == pytest.approx(256, abs=1)
     assert row["reasons"] == f"agreement with people is inconclusive (about {more} more questions)"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        # The interval in standard deviations lies beyond .25, on either side, or reaches into it.
+        (
+            [("rating_bias_sd", 0.9, 0.7, 1.1)],
+            "mean grade minus people's: .90 [.70, 1.10] standard",
+        ),
+        ([("rating_bias_sd", -0.4, -0.5, -0.3)], "mean grade minus people's: -.40 [-.50, -.30]"),
+        ([("rating_bias_sd", 0.4, 0.2, 0.6)], None),
+        # The bias of grades in points decides nothing.
+        ([("rating_bias", 1.6, 1.4, 1.8)], None),
+        ([("rating_icc", 0.07, 0.02, 0.12)], "hardly agree: intraclass correlation .07 [.02, .12]"),
+        ([("rating_icc", 0.45, 0.4, 0.5)], None),
+    ],
+)
+def test_level_and_repeats_of_a_judge_of_single_answers_are_stated(
+    recommended: Any, rows: list[tuple[str, float, float, float]], said: str | None
+) -> None:
+    names = ("statistic", "estimate", "low", "high")
+    beside = [{**WHOLE, "unit": "sd"} | dict(zip(names, row, strict=True)) for row in rows]
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside)
+    assert (row["recommendation"], row["reasons"]) == ("use", None)
+    assert row["undecided"] is None if said is None else said in row["undecided"]
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside, clusters=9)
+    assert row["undecided"] is None
+
+
+def test_a_pass_rate_apart_from_people_s_is_stated(recommended: Any) -> None:
+    numbers = {"estimate": 0.12, "low": 0.08, "high": 0.16, "unit": "share"}
+    [row] = recommended(
+        gate("validity"), gate("bias"), beside=[{**WHOLE, "statistic": "rating_bias", **numbers}]
+    )
+    assert row["undecided"] == "pass rate minus people's: .12 [.08, .16]"

@@ -392,7 +392,7 @@ def test_agreement_with_one_label_per_answer_must_exceed_chance(
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
     [gate] = scorecard(estimates, Findings.empty()).to_dicts()
     assert gate["tolerance"] == 0.2
-    assert gate["reason"].startswith("agreement beyond chance: one label per answer")
+    assert gate["reason"].startswith("agreement beyond chance: one label per item")
 
 
 def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_each_other(

@@ -37,10 +37,26 @@ def test_docstring_example(make_vote_log: Make) -> None:
         "accuracy_21": (0.0, 0, 1, 0),
         "accuracy": (0.5, 1, 2, 0),
         "accuracy_valid": (1.0, 1, 1, 1),
+        "accuracy_beyond_chance": (1.0, None, 1, 0),
         "both_right": (0.0, 0, 1, 0),
         "order_agreement": (None, 0, 0, 1),
         "order_agreement_llmbar": (0.0, 0, 1, 0),
     }
+
+
+def test_a_tie_is_half_a_right_vote_beyond_chance(make_vote_log: Make) -> None:
+    # Three right, one wrong, two ties: s = (3 + 1) / 6; the pair whose label is a tie is left out.
+    votes = [
+        {"sample": f"s{at}", "choice": choice, "label": label}
+        for at, (choice, label) in enumerate(
+            [("first", "anchor")] * 3
+            + [("second", "anchor")]
+            + [("tie", "anchor")] * 2
+            + [("first", "tie")]
+        )
+    ]
+    found = measured(make_vote_log, votes, shown_first="anchor")["accuracy_beyond_chance"]
+    assert found == (pytest.approx(1 / 3), None, 6, 1)
 
 
 VERDICTS = ["anchor", "tie", "target"]
@@ -93,6 +109,7 @@ def test_repeats_are_matched(make_vote_log: Make) -> None:
         "accuracy_21": (pytest.approx(1 / 3), 1, 3, 0),
         "accuracy": (pytest.approx(4 / 7), 4, 7, 0),
         "accuracy_valid": (0.8, 4, 5, 2),
+        "accuracy_beyond_chance": (None, None, 0, 1),
         "both_right": (pytest.approx(1 / 3), 1, 3, 0),
         "order_agreement": (0.5, 1, 2, 1),
         "order_agreement_llmbar": (pytest.approx(2 / 3), 2, 3, 0),
@@ -235,6 +252,7 @@ def test_a_judge_that_never_answers_is_not_wrong(make_vote_log: Make) -> None:
     assert measured(make_vote_log, votes, label="target") == {
         **dict.fromkeys(("accuracy_12", "accuracy_21"), (None, 0, 0, 12)),
         **dict.fromkeys(("accuracy", "accuracy_valid"), (None, 0, 0, 24)),
+        "accuracy_beyond_chance": (None, None, 0, 12),
         **dict.fromkeys(
             ("both_right", "order_agreement", "order_agreement_llmbar"), (None, 0, 0, 12)
         ),

@@ -32,13 +32,16 @@ def test_accuracy_in_each_order(warehouse: Warehouse, make: Make) -> None:
         for name, share in shares.items()
     ]
     kappa = {**ALL, "statistic": "order_kappa", "estimate": 0.3}
+    chance = {**ALL, "statistic": "accuracy_beyond_chance", "estimate": 0.25, "low": 0.05}
     other = {"statistic": "asr", "estimate": 0.99}
     changes = {"accuracy_before": 0.6, "accuracy_after": 0.4, "accuracy_change": -0.2}
     of_padding = [
         {"statistic": name, "estimate": value, "low": value - 0.1, "high": value + 0.1}
         for name, value in changes.items()
     ]
-    warehouse.save([make(Estimates, *rows, kappa, other, *of_padding)], run="r1", study="quick")
+    warehouse.save(
+        [make(Estimates, *rows, kappa, chance, other, *of_padding)], run="r1", study="quick"
+    )
     perturbed = warehouse.query(
         "select before, after, change, change_low, change_high, accuracy from mart.accuracy "
         "where perturbation = 'padding'"
@@ -66,6 +69,8 @@ def test_accuracy_in_each_order(warehouse: Warehouse, make: Make) -> None:
         "n": 20,
         "clusters": 4,
         "order_kappa": 0.3,
+        "beyond_chance": 0.25,
+        "beyond_chance_low": 0.05,
         **shares,
         **bounds,
     }
