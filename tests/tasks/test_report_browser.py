@@ -157,6 +157,11 @@ def test_pictures_and_tables_follow_a_choice(opened: Open) -> None:
     expect(forest.get_by_text(".03").first).to_be_visible()
     names = page.locator("table:visible tbody tr:visible th .who:visible").all_inner_texts()
     assert {*names} == {EVIL}
+    # A number in the heading of a folded section is of the chosen judge, or says that it is of all.
+    folded = page.locator("details:visible > summary").all_inner_texts()
+    numbers = [heading for heading in folded if any(map(str.isdigit, heading))]
+    assert any("all judges and perturbations: " in heading for heading in numbers)
+    assert all("all judges" in heading or EVIL in heading for heading in numbers)
     page.get_by_label("Perturbation", exact=True).select_option("padding")
     expect(forest.locator(".panel:visible h3")).to_have_text(["padding"])
     expect(page.locator("tbody[data-perturbation=fake_reference]")).to_be_hidden()

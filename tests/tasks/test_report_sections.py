@@ -243,7 +243,7 @@ def test_of_very_many_numbers_those_of_whole_cells_stand_in_the_page(
     facts = parts.FACTS._replace(study="ann's")
     page = parts.report(facts, found, parts.findings(), parts.perturbed(), numbers=found)
     text = parts.Page(page).text
-    assert "All numbers, with sample sizes and methods (9 of 14 rows)" in text
+    assert "sample sizes and methods (all judges and perturbations: 9 of 14 rows)" in text
     assert ".81" in text
     assert ".56" not in text
     assert "voirdire sql --format csv 'from mart.numbers where study = '\"'\"'ann'\"'\"''" in text
