@@ -322,6 +322,12 @@ def _show(
     for line in (*lost_lines(rows), lacking):
         if line:
             print_line(CONSOLE, line)
+    if study.category_column:
+        from flows.cli.printing.ranking_table import SHIFTS, show_categories
+
+        shifts = Warehouse(path).query(SHIFTS, {"study": study.name})
+        more = "the report, and the table mart.categories of `voirdire sql`"
+        show_categories(CONSOLE, shifts.rename({"category_shift": "estimate"}), more)
     if study.reworded or len(study.prompts) > 1:
         from flows.cli.printing.ranking_table import show_wordings
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer, View
 from flows.cli.printing.measure_tables import missing, show_gates, show_rows, show_summary
-from flows.cli.printing.ranking_table import BIAS
+from flows.cli.printing.ranking_table import BIAS, show_categories
 from flows.cli.printing.terminal import echo_data, interval, number, print_line, print_rows, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
@@ -177,6 +177,8 @@ def _show_all(
     show_summary(console, f"{file}, mode {mode}", shown, bias, len(persons))
     if folded:
         print_line(console, folded)
+    shifts = f"`voirdire measure {file} --only category_shift`"
+    show_categories(console, concluded.category_shifts, shifts)
     if line := _lacking(log, other):
         print_line(console, line)
     if agreement:

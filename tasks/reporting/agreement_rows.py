@@ -46,6 +46,7 @@ COMPACT = {
     "name": ("agreement", "kappa"),
 }
 """Statistics of the tables that compare judges, criteria or slices, by kind of labels."""
+_FIRST = {names[0] for names in COMPACT.values()}
 MOST_WORDS = 12
 """Most labels of a confusion matrix that is shown."""
 MOST_IN_REPORT = 50
@@ -326,8 +327,13 @@ def _shown(word: str) -> str:
 
 
 def _slices(rows: pl.DataFrame) -> Iterator[Part]:
+    """Yield the slices, those with the lowest agreement or kappa first."""
     several = rows["slice_column"].n_unique() > 1
-    for (column, value), part in rows.group_by("slice_column", "slice", maintain_order=True):
+    first = pl.col("estimate").filter(pl.col("statistic").is_in(_FIRST)).first()
+    ordered = rows.with_columns(worst=first.over("slice_column", "slice")).sort(
+        "slice_column", "worst", nulls_last=True, maintain_order=True
+    )
+    for (column, value), part in ordered.group_by("slice_column", "slice", maintain_order=True):
         yield _part(f"{column}: {value}" if several else str(value), part)
 
 

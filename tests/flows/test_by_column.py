@@ -59,6 +59,11 @@ def test_a_column_of_ones_own_splits_the_results(
     told = " ".join(done.stdout.split())
     assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
     assert "category_shift" not in told
+    table = told.partition("Shifts by category, the largest first")[2]
+    first, second = warehouse.query(
+        "select category from mart.categories order by abs(category_shift) desc, category"
+    )["category"]
+    assert 0 < table.index(f"fake_reference {first} ") < table.index(f"fake_reference {second} ")
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])

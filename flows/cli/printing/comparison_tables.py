@@ -10,6 +10,7 @@ from flows.cli.printing.terminal import plain, plain_table, print_line, print_ro
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
+from tasks.kit.printable import several
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
@@ -26,6 +27,8 @@ SHOWN, SHOWN_TEXTS, LONGEST_TEXT = 5, 3, 160
 """Disagreements, texts of each, and characters of a text that the terminal shows."""
 MOST_VIEWS = 3
 """Most judges and criteria that are shown one by one: those with the highest kappa."""
+MOST_SLICES = 8
+"""Most slices that are shown: those with the least agreement."""
 NAMED = 5
 """Most of the others that are named."""
 
@@ -67,7 +70,7 @@ def show_comparison(
             words = ["people \\ judge", *view.matrix.words]
             console.print(plain_table(words, [(word, *row) for word, row in view.matrix.rows]), "")
         if view.slices:
-            _show_parts(console, "slice", view.kind, view.slices, "")
+            _show_slices(console, view, saved=saved, more=more)
         _show_disagreements(console, view, saved=saved, more=more)
         if view.labels:
             print_line(console, plain(view.labels))
@@ -138,6 +141,14 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
     ]
     print_rows(console, names, rows, title)
     console.print()
+
+
+def _show_slices(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
+    """Print the slices with the least agreement, and say where the others are."""
+    _show_parts(console, "slice", view.kind, view.slices[:MOST_SLICES], "")
+    if left := len(view.slices[MOST_SLICES:]):
+        where = f"{'the report, and ' if saved else ''}{more}"
+        print_line(console, f"{several(left, 'slice')} with more agreement: {where}.")
 
 
 def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:

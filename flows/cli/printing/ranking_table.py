@@ -1,9 +1,10 @@
-"""Tables of a study: judges and people by rank, with a random judge as baseline; its prompts."""
+"""Tables of a study: judges and people by rank, beside a random judge; prompts and categories."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from rich.console import Console
 
 from flows.cli.printing.answer import show_advice
@@ -17,14 +18,16 @@ from flows.cli.printing.terminal import (
     number,
     plain_table,
     print_line,
+    print_rows,
     say,
 )
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from flows.studies import Study
 from schemas.keys import PEOPLE, unit_name
+from tasks.kit.printable import several
 from tasks.reporting.comparison_rows import PRIMARY, RATED
-from tasks.reporting.wording import p_value, rated_unit
+from tasks.reporting.wording import p_value, rated_unit, tagged, with_who
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -314,3 +317,37 @@ def _rating_line(judge: str, row: dict[str, Any]) -> str:
         f"{number(row['again_rating_change'])}. Due to the wording: "
         f"{number(row['rating_excess'])} {excess}."
     )
+
+
+SHIFTS = "select * from mart.categories where study = $study"
+MOST_CATEGORIES = 5
+"""Most shifts by category that are listed."""
+BY_CATEGORY = ("judge", "perturbation", "category", "questions", "shift", "95 %", "adjusted p")
+
+
+def show_categories(console: Console, shifts: pl.DataFrame, more: str) -> None:
+    """Print the largest shifts by category; ``more`` is the command that prints all.
+
+    Nothing is printed if there are fewer than two categories.
+    """
+    known = with_who(shifts.drop_nulls("estimate"))
+    if known["category"].n_unique() < 2:
+        return
+    largest = known.sort(
+        pl.col("estimate").abs(), "category", descending=[True, False], maintain_order=True
+    )
+    rows = [
+        (
+            tagged(row),
+            row["perturbation"],
+            row["category"],
+            row["clusters"],
+            number(row["estimate"]),
+            interval(row["low"], row["high"]) if row["low"] is not None else "",
+            p_value(row["p_adjusted"]),
+        )
+        for row in largest.head(MOST_CATEGORIES).to_dicts()
+    ]
+    print_rows(console, BY_CATEGORY, rows, "Shifts by category, the largest first")
+    if left := known.height - len(rows):
+        print_line(console, f"{several(left, 'other shift')} by category: {more}.")

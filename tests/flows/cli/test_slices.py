@@ -1,0 +1,74 @@
+"""Results by category and slice on the terminal: the worst first, with a line about the others."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from flows.cli.main import main
+
+
+def run(*words: object) -> list[str]:
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+
+def votes(category: int) -> list[dict[str, Any]]:
+    """Return votes on 10 questions: the target wins ``category`` of them if it is perturbed."""
+    rows = []
+    for at in range(10):
+        for arm in ("control", "experimental"):
+            won = "target" if arm == "experimental" and at < category else "anchor"
+            for first in ("anchor", "target"):
+                changed = arm == "experimental"
+                rows.append(
+                    {
+                        "judge": "ada",
+                        "arm": arm,
+                        "perturbation": "boast" if changed else None,
+                        "kind": "promote" if changed else None,
+                        "sample": f"{category}/{at}",
+                        "cluster": f"{category}/{at}",
+                        "shown_first": first,
+                        "choice": "first" if first == won else "second",
+                        "repeat": 0,
+                        "category": f"part {category}",
+                    }
+                )
+    return rows
+
+
+def test_measure_shows_the_largest_shifts_by_category(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    rows = [row for category in range(7) for row in votes(category)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    lines = run("measure", path)
+    start = lines.index("Shifts by category, the largest first")
+    shown = [line.split(" [")[0] for line in lines[start + 2 : start + 7]]
+    assert shown == [f"ada boast part {at} 10 .{at}0" for at in (6, 5, 4, 3, 2)]
+    others = "2 other shifts by category: `voirdire measure votes.jsonl --only category_shift`."
+    assert others in " ".join(lines)
+    one = tmp_path / "one.jsonl"
+    one.write_text("".join(json.dumps(row) + "\n" for row in votes(3)), encoding="utf-8")
+    assert not any("Shifts by category" in line for line in run("measure", one))
+
+
+def test_calibrate_shows_the_slices_with_the_least_agreement(tmp_path: Path) -> None:
+    """Of 10 slices of 10 items, the judge is right on none of part 0 and on 9 of part 9."""
+    path = tmp_path / "labels.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["id", "model", "human", "part"])
+        for part in (3, 9, 0, 4, 1, 8, 2, 5, 7, 6):
+            for at in range(10):
+                said = ("pass", "fail")[at % 2]
+                right = said if at < part else ("fail", "pass")[at % 2]
+                table.writerow([f"{part}/{at}", right, said, f"part {part}"])
+    words = ("calibrate", path, "--judge", "model", "--human", "human", "--slice", "part")
+    lines = run(*words, "--no-save")
+    slices = [line.split()[:4] for line in lines if line.startswith("part ")]
+    assert slices == [["part", str(at), "10", f".{at}0"] for at in range(8)]
+    assert "2 slices with more agreement: --format json." in lines
