@@ -106,5 +106,5 @@ def test_other_statistics_do_not_see_other_words(make_ratings: Make) -> None:
             if name != "rating_rewording" and entry.reads == ("ratings",)
         ]
         both.append(pl.concat(rows))
-    assert both[0].height == 14
+    assert both[0].height == 15
     assert both[0].equals(both[1])
