@@ -121,7 +121,8 @@ def study_to_plan(study: str | None, changes: dict[str, Any], warehouse: Path | 
         elif is_known:
             say(
                 f"This is the plan of study {DEFAULT_STUDY} with these options, as `voirdire audit`"
-                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}."
+                f" runs it. `voirdire plan {quote(name)}` plans for the settings of study {name}.",
+                err=True,
             )
     study = study or DEFAULT_STUDY
     saved = saved_study(study, place)

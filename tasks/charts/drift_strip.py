@@ -124,7 +124,8 @@ def _verdict(gate: Row | None, found: pl.DataFrame) -> str:
     is_suspected = not rows.filter(state="suspect").is_empty()
     answer = ANSWERS[gate["verdict"]] if not is_suspected else SUSPECTED[gate["verdict"]]
     numbers = (("estimate", "value"), ("low", "low"), ("high", "high"))
-    decided = rows.filter(pl.col(column) == gate[name] for column, name in numbers).to_dicts()
+    same = (pl.col(column).eq_missing(pl.lit(gate[name], pl.Float64)) for column, name in numbers)
+    decided = rows.filter(*same).to_dicts()
     what = _name(decided[0]).whole if len(decided) == 1 else ""
     change = measured("", gate["value"], gate["low"], gate["high"]).strip()
     limit = f"; limit {number(gate['tolerance'])}" if change and gate["tolerance"] else ""

@@ -68,8 +68,8 @@ CHANCE = f"with a chance of {100 * POWER:.0f} %"
 
 ALL_REASONS = "mart.recommendations"
 LABELS = (
-    "Agreement needs labels of people: one per single answer, as in the column human_label of the "
-    "data, or else of two people or more{booth}"
+    "Agreement needs labels of people: one per single answer or pair, as in the column human_label "
+    "or label of the data, or else of two people or more{booth}"
 )
 WAYS = {
     ABSENT["discernment"]: (
@@ -82,7 +82,7 @@ WAYS = {
 """What a judge may not be measured on -> how to measure it."""
 
 OF_A_FILE = (
-    "Agreement as a gate needs labels of two people or more",
+    "Agreement as a gate needs the column label of pairs, or labels of two people or more",
     "; agreement with the one person of this file is shown separately",
 )
 """The same about a file of votes or ratings, and what is added if it has one person."""

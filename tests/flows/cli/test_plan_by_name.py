@@ -53,10 +53,10 @@ def test_a_name_that_no_study_has_is_an_error_with_the_next_step(run: Run) -> No
 
 
 def test_with_other_options_the_plan_is_that_of_the_same_audit(run: Run) -> None:
-    fresh = run("--name", "new", *JUDGE, "--limit", "20").stdout
-    again = run("--name", "mini", *JUDGE, "--limit", "20").stdout
+    fresh = run("--name", "new", *JUDGE, "--limit", "20")
+    again = run("--name", "mini", *JUDGE, "--limit", "20")
     for planned in (fresh, again):
-        assert QUESTIONS.findall(planned) == ["20"]
-        assert "offline/hasty" not in planned
-    assert "`voirdire plan mini` plans for the settings of study mini." in again
-    assert "settings of study" not in fresh
+        assert QUESTIONS.findall(planned.stdout) == ["20"]
+        assert "offline/hasty" not in planned.stdout
+    assert "`voirdire plan mini` plans for the settings of study mini." in again.stderr
+    assert "settings of study" not in fresh.stderr
