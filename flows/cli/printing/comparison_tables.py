@@ -25,8 +25,9 @@ from tasks.reporting.wording import clean, formulas, listing, shorten
 
 SHOWN, SHOWN_TEXTS, LONGEST_TEXT = 5, 3, 160
 """Disagreements, texts of each, and characters of a text that the terminal shows."""
-MOST_VIEWS = 3
-"""Most judges and criteria that are shown one by one: those with the highest kappa."""
+MOST_VIEWS = 6
+"""Most judges and criteria that are shown one by one: of more, half of these have the highest kappa
+and half the lowest."""
 MOST_SLICES = 8
 """Most slices that are shown: those with the least agreement."""
 NAMED = 5
@@ -55,15 +56,17 @@ def show_comparison(
             against = next(view.against for view in views if view.kind == kind)
             _show_parts(console, "judge", kind, parts, f"Judges against {against}")
     kappas = [-2.0 if view.kappa is None else view.kappa for view in views]
-    best = sorted(range(len(views)), key=kappas.__getitem__, reverse=True)[:MOST_VIEWS]
-    for view in [views[place] for place in sorted(best)]:
+    ranked = sorted(range(len(views)), key=kappas.__getitem__, reverse=True)
+    half = MOST_VIEWS // 2
+    between = sorted(ranked[half:-half]) if len(views) > MOST_VIEWS else []
+    for view in [view for place, view in enumerate(views) if place not in between]:
         console.print(
             f"[bold]{escape(view.title)} against {view.against}[/bold]: {view.items}",
             highlight=False,
         )
         if view.unreadable:
             print_line(console, f"{view.unreadable}.")
-        if len(views) <= MOST_VIEWS:
+        if not between:
             rows = [tuple(map(plain, measure)) for measure in view.measures]
             console.print(plain_table(("", "estimate", "95 %", ""), rows), "")
         if view.matrix:
@@ -74,14 +77,15 @@ def show_comparison(
         _show_disagreements(console, view, saved=saved, more=more)
         if view.labels:
             print_line(console, plain(view.labels))
-    if len(views) > MOST_VIEWS:
-        others = [view.title for place, view in enumerate(views) if place not in best]
+    if between:
+        others = [views[place].title for place in between]
         named = [*others[:NAMED], *([f"{len(others) - NAMED} more"] if others[NAMED:] else [])]
         print_line(
             console,
-            f"Shown one by one: the {MOST_VIEWS} of {len(views)} with the highest kappa, without "
-            f"{'; '.join(named)}. All intervals, corrected means, confusion matrices, slices and "
-            f"disagreements of these {len(views)}: {'the report, and ' if saved else ''}{more}."
+            f"Shown one by one: of {len(views)}, the {half} with the highest and the {half} with "
+            f"the lowest kappa, without {'; '.join(named)}. All intervals, corrected means, "
+            f"confusion matrices, slices and disagreements of these {len(views)}: "
+            f"{'the report, and ' if saved else ''}{more}."
             + (f" One judge alone: {alone}." if alone else ""),
         )
     if comparison.undeclared:

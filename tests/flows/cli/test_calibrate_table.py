@@ -200,31 +200,59 @@ def test_csv(call: Call, write: Callable[..., str]) -> None:
     assert any(",kappa,pass_fail," in row for row in rows)
 
 
-def test_of_many_judges_those_that_agree_best_are_shown_and_the_others_named(
-    call: Call, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+DIFFERING = {
+    "always": 40,
+    "blind": 20,
+    "coin": 16,
+    "dull": 14,
+    "even": 12,
+    "fair": 8,
+    "good": 4,
+    "zealous": 2,
+}
+"""Number of items on which each of eight judges differs from the person."""
+
+
+@pytest.mark.parametrize(
+    ("shown", "named"),
+    [
+        (["always", "blind", "coin", "dull"], []),
+        (["always", "blind", "coin", "dull", "even", "fair"], []),
+        (["always", "blind", "coin", "fair", "good", "zealous"], ["dull", "even"]),
+    ],
+)
+def test_of_many_judges_the_best_and_the_worst_are_shown_and_the_others_named(
+    call: Call,
+    write: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    shown: list[str],
+    named: list[str],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     other = {"pass": "fail", "fail": "pass"}
-    # Number of items on which each differs from the person.
-    differing = {"always": 40, "blind": 20, "coin": 16, "good": 4, "zealous": 2}
     human = HUMAN[::2] + HUMAN[1::2]
     judges = {
-        name: [other[word] for word in human[:many]] + human[many:]
-        for name, many in differing.items()
+        name: [other[word] for word in human[:differing]] + human[differing:]
+        for name, differing in DIFFERING.items()
+        if name in {*shown, *named}
     }
     file = write(human=human, **judges, topic=["easy", "hard"] * 20)
     words = [word for name in judges for word in ("--judge", name)]
     done = call(file, *words, "--slice", "topic", "--no-save")
     assert done.exit_code == 0, done.output
-    shown = re.findall(r"^(\w+) against people: ", done.stdout, re.MULTILINE)
-    assert shown == ["coin", "good", "zealous"]
+    assert re.findall(r"^(\w+) against people: ", done.stdout, re.MULTILINE) == shown
     assert done.stdout.count("\neasy ") == len(shown)
+    said = " ".join(done.stdout.split())
+    if not named:
+        assert "Shown one by one" not in said
+        assert done.stdout.count("\nTNR ") == len(shown)
+        return
     assert (
-        "Shown one by one: the 3 of 5 with the highest kappa, without always; blind. All "
-        "intervals, corrected means, confusion matrices, slices and disagreements of these 5: "
-        "--format json. One judge alone: --judge COLUMN --no-save."
-    ) in " ".join(done.stdout.split())
-    alone = call(file, "--judge", "blind", "--slice", "topic", "--no-save")
+        "Shown one by one: of 8, the 3 with the highest and the 3 with the lowest kappa, without "
+        "dull; even. All intervals, corrected means, confusion matrices, slices and disagreements "
+        "of these 8: --format json. One judge alone: --judge COLUMN --no-save."
+    ) in said
+    alone = call(file, "--judge", "dull", "--slice", "topic", "--no-save")
     assert "\neasy " in alone.stdout
 
 
