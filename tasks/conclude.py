@@ -15,6 +15,7 @@ from tasks.conclusions.rules import (
     BEYOND,
     BIASED,
     BY_EFFECT,
+    BY_LOG_ODDS,
     CLEAR,
     INCONCLUSIVE,
     SUPPORTING,
@@ -381,7 +382,7 @@ RULES = (
     Rule(
         pl.col("too_easy"),
         pl.when("by_odds")
-        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", shown("odds")))
+        .then(pl.format(BY_LOG_ODDS, shown("odds")))
         .otherwise(pl.lit("pairs too easy: MPS cannot move")),
     ),
     Rule(

@@ -7,7 +7,7 @@ from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.more_questions import more_questions
-from tasks.conclusions.rules import BEYOND, BY_EFFECT, MIXED_WHY, written
+from tasks.conclusions.rules import BEYOND, BY_EFFECT, BY_LOG_ODDS, MIXED_WHY, written, written_p
 from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, NO_MARGIN, ONE_LABEL, WORST
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.quantiles import normal_quantile
@@ -267,7 +267,7 @@ def _with_questions(
     wider = normal_quantile(1 - level / 2) / normal_quantile(1 - ALPHA / 2)
     return rows.with_columns(
         *(pl.coalesce(name, f"{name}_drift").alias(name) for name in rest), wider=wider
-    ).drop("p_value", "p_adjusted", *(f"{name}_drift" for name in rest))
+    ).drop("p_value", *(f"{name}_drift" for name in rest))
 
 
 def _standing() -> pl.Expr:
@@ -320,6 +320,27 @@ def _subject() -> pl.Expr:
     return named.str.replace_all("_", " ").alias("subject")
 
 
+def _in_logits() -> pl.Expr:
+    """Write the numbers of a bias whose size is the effect in logits; null of other gates.
+
+    The p-value is that of the shift, or gap, unless pairs are too easy to move the mean.
+    """
+    size = r"(?:LOS )?(-?[\d.]+)[^;]*?, limit ([\d.]+)"
+    effect = pl.col("reason").str.extract_groups(BY_EFFECT.partition("{")[0] + size)
+    tested = pl.when(pl.col("gate") == "position").then(pl.lit("gap")).otherwise(pl.lit("shift"))
+    both = pl.format(
+        " ({} {} [{}, {}]{}, and effect in logits {}, limit {})",
+        tested,
+        *(written(name) for name in ("value", "low", "high")),
+        pl.format(", adjusted p {}", written_p("p_adjusted")).fill_null(""),
+        effect.struct.field("1"),
+        effect.struct.field("2"),
+    )
+    alone = pl.col("reason").str.extract(f"{BY_LOG_ODDS.partition('{')[0]}([^;]+)")
+    limit = written(limits().minimum_log_odds)
+    return pl.coalesce(both, pl.format(" (effect in logits {}, limit {})", alone, limit))
+
+
 def _reason() -> pl.Expr:
     """Word what a gate contributes to the reasons or to what is inconclusive."""
     subject = _subject()
@@ -356,9 +377,7 @@ def _reason() -> pl.Expr:
     spread = pl.col("reason").str.extract(f"((?:{'|'.join(MIXED_WHY)})[^;]*)")
     mixed = pl.col("finding").eq_missing("mixed")
     numbers = pl.when(mixed).then(pl.format(" ({})", spread)).fill_null(numbers)
-    # The shift, or gap, lies below its limit where the effect in logits decides.
-    by_effect = pl.col("reason").str.extract(f"({BY_EFFECT.partition('{')[0]}[^;]*)")
-    found += pl.coalesce(pl.format(" ({})", by_effect), numbers)
+    found += pl.coalesce(_in_logits(), numbers)
     decided = _found() | (pl.col("verdict") != "inconclusive")
     # More questions do not remove a reason such as a sham that moves the judge.
     why = pl.col("reason").str.replace(f"^{ONE_LABEL}(; )?", "")

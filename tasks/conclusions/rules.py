@@ -32,8 +32,11 @@ WORST = {
 MIXED_WHY = ("shifts differ between", "the shift differs between")
 """How a reason begins that makes a bias *mixed*: questions, and categories or criteria."""
 
-BY_EFFECT = "the effect in logits decides: {}, limit {}"
-"""Reason of a bias whose shift, or gap, does not reach its minimum."""
+BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit {}"
+"""Reason of a bias whose shift, or gap, has the p-value, but does not reach its minimum."""
+
+BY_LOG_ODDS = "pairs too easy: MPS cannot move, so by LOS {}"
+"""Reason of a finding whose p-value and size are those of the log-odds shift."""
 
 BEYOND = "beyond what any such edit does: the sham shifts by {}"
 """Reason of *no relevant bias* beside a sham that moves the judge itself."""
@@ -84,17 +87,24 @@ def shown(name: str) -> pl.Expr:
     return pl.format("{} [{}, {}]", *(written(f"{name}_{e}") for e in ("estimate", "low", "high")))
 
 
-def written(number: str | float | pl.Expr) -> pl.Expr:
+def written(number: str | float | pl.Expr, digits: int = 2) -> pl.Expr:
     """Format a column or a number as ``tasks.reporting.wording.number`` does, in ASCII."""
     value = pl.lit(number) if isinstance(number, float) else pl.coalesce(number)
-    cents = (value * 100).round(mode="half_away_from_zero").cast(pl.Int64)
-    whole = cents.abs() // 100
+    scale = 10**digits
+    scaled = (value * scale).round(mode="half_away_from_zero").cast(pl.Int64)
+    whole = scaled.abs() // scale
     return pl.concat_str(
-        pl.when(cents < 0).then(pl.lit("-")).otherwise(pl.lit("")),
+        pl.when(scaled < 0).then(pl.lit("-")).otherwise(pl.lit("")),
         pl.when(whole > 0).then(whole.cast(pl.String)).otherwise(pl.lit("")),
         pl.lit("."),
-        (cents.abs() % 100).cast(pl.String).str.zfill(2),
+        (scaled.abs() % scale).cast(pl.String).str.zfill(digits),
     )
+
+
+def written_p(p_value: str) -> pl.Expr:
+    """Format a p-value as ``tasks.reporting.wording.p_value`` does; null if it is."""
+    small = pl.col(p_value) < 0.0005
+    return pl.when(small).then(pl.lit("<.001")).otherwise(written(p_value, 3))
 
 
 def ruled(cells: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:

@@ -106,13 +106,14 @@ def test_the_reason_names_the_effect_in_logits_where_it_decides(make_estimates: 
     wide = {"effect_estimate": 0.6, "effect_low": -0.1, "effect_high": 1.3}
     certain = wide | {"effect_low": 0.1, "effect_high": 1.1}
     biased = {"gap_estimate": 0.02, "gap_p_value": 0.01} | certain
+    large = "significant, and large enough by the effect in logits:"
     for changes, reason in (
         (
             {"effect_standard_error": 0.4} | wide,
             "based on the gap: too few verdicts depend on the order to bound the effect in logits",
         ),
         (certain, "the effect in logits says otherwise: .60 [.10, 1.10]"),
-        (biased, "the effect in logits decides: .60 [.10, 1.10], limit .25"),
+        (biased, f"{large} .60 [.10, 1.10], limit .25"),
         ({"gap_estimate": 0.41, "gap_p_value": 1e-6}, None),
         ({}, None),
     ):

@@ -131,11 +131,46 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     assert row["reasons"] == f"{reason} (.01 [-.01, .03], {limit})"
 
 
-def test_a_bias_that_the_effect_in_logits_decides_says_so(recommended: Any) -> None:
-    by_effect = "the effect in logits decides: .69 [.20, 1.18], limit .25"
-    gap = {"value": 0.03, "low": 0.0, "high": 0.06, "reason": f"{by_effect}; no margin"}
-    [row] = recommended(gate("position", "fail", **gap), gate("validity"))
-    assert row["reasons"].startswith(f"prefers one slot ({by_effect})")
+BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit .25; no margin"
+
+
+def test_a_slot_preferred_by_its_effect_in_logits_says_what_is_significant(
+    recommended: Any,
+) -> None:
+    """The interval of the effect contains 0: the p-value is that of the gap (methods, 16)."""
+    effect = BY_EFFECT.format("-.44 [-.96, .09]")
+    gap = {"value": -0.04, "low": -0.07, "high": -0.01, "margin": None, "reason": effect}
+    position = {"kind": "position", "statistic": "position_gap", **WHOLE, "p_adjusted": 0.0213}
+    rest = gate("position", "fail", **gap), gate("validity")
+    [row] = recommended(*rest, findings=[finding("biased", **position)])
+    assert row["reasons"] == (
+        "prefers one slot (gap -.04 [-.07, -.01], adjusted p .021, and effect in logits -.44, "
+        "limit .25)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "p_adjusted", "said"),
+    [
+        (
+            BY_EFFECT.format("LOS .69 [-.20, 1.58]"),
+            0.0001,
+            "shift .03 [.00, .06], adjusted p <.001, and effect in logits .69, limit .25",
+        ),
+        (
+            "first; pairs too easy: MPS cannot move, so by LOS .60 [.20, 1.00]; no margin",
+            0.02,
+            "effect in logits .60 [.20, 1.00], limit .25",
+        ),
+    ],
+)
+def test_a_bias_that_rests_on_log_odds_shows_them(
+    recommended: Any, reason: str, p_adjusted: float, said: str
+) -> None:
+    shift = {"value": 0.03, "low": 0.0, "high": 0.06, "margin": None, "reason": reason}
+    known = finding("biased", p_adjusted=p_adjusted)
+    [row] = recommended(gate("bias", "fail", **shift), findings=[known])
+    assert row["reasons"] == f"biased by boast ({said})"
 
 
 def test_a_mixed_bias_names_the_spread_that_it_rests_on(recommended: Any) -> None:
