@@ -291,10 +291,15 @@ class Gates(
         "name of the perturbation; null if the gate is about the whole judge", nullable=True
     )
     simulated: bool = optional("true for a simulated judge")
-    value: float = optional("estimate that the gate tests")
+    value: float = optional(
+        "estimate that the gate tests: of agreement the share lost of the agreement among people "
+        "or, where reason says so, the agreement beyond chance"
+    )
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")
-    tolerance: float = optional("limit of the gate")
+    tolerance: float = optional(
+        "limit of the gate: of agreement lost at most, of agreement beyond chance at least"
+    )
     verdict: str = pa.Field(isin=["pass", "fail", "inconclusive"], description="the outcome")
     margin: float = optional(
         "share of the tolerance left at the worse end of the interval; below 0 if exceeded"

@@ -10,6 +10,7 @@ import polars as pl
 from flows.publishing.pages import run_of_results, study_of
 from tasks.conclusions.position_bias import EFFECT
 from tasks.conclusions.recommendations import USE, of_wave
+from tasks.conclusions.scorecard import CHANCE_CORRECTED
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
@@ -128,6 +129,20 @@ class Gated(NamedTuple):
         counts = f": {', '.join(parts)}" if parts else ""
         return clean(f"Study {self.study}{wave}: {self.outcome}. {several}{counts}.")
 
+    def exit_line(self) -> str:
+        """Say with which exit code the command ends, and why."""
+        if self.outcome == BROKEN:
+            why = "a gate is broken"
+        elif self.outcome == PASSED:
+            why = "no gate is inconclusive" if self.chosen else "each judge is to be used"
+        elif not self.number_of("pass"):
+            why = "no gate is broken, but none is passed"
+        elif self.chosen:
+            why = "no gate is broken, but one is inconclusive"
+        else:
+            why = "no gate is broken, but not each judge is to be used"
+        return f"Exit code {EXIT_CODES[self.outcome]}: {why}."
+
 
 def gate_of(
     warehouse: Warehouse,
@@ -225,6 +240,9 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
     what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
+    reason = row["reason"] or ""
+    if known and reason.startswith(CHANCE_CORRECTED):
+        what, _, reason = reason.partition(": ")
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return Check(
@@ -232,7 +250,7 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
         row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",
         gate_verdict(row),
         # Reasons have the minus of a keyboard, and so do XML and terminals.
-        "; ".join(filter(None, [numbers, row["reason"]])).translate(PLAIN),
+        "; ".join(filter(None, [numbers, reason])).translate(PLAIN),
     )
 
 

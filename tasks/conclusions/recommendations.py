@@ -8,7 +8,14 @@ from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
 from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.rules import BEYOND, BY_EFFECT, BY_LOG_ODDS, MIXED_WHY, written, written_p
-from tasks.conclusions.scorecard import ALERT, BEYOND_CHANCE, NO_MARGIN, ONE_LABEL, WORST
+from tasks.conclusions.scorecard import (
+    ALERT,
+    BEYOND_CHANCE,
+    CHANCE_CORRECTED,
+    NO_MARGIN,
+    ONE_LABEL,
+    WORST,
+)
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA, limits
@@ -366,8 +373,10 @@ def _reason() -> pl.Expr:
     limit = pl.coalesce(pl.when(flaw).then(two), pl.format("limit {}", written("tolerance")))
     plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
     missing = pl.format("about {} more question{}", "more", plural)
+    measure = pl.when(alone).then(pl.lit(f"{CHANCE_CORRECTED} ")).otherwise(pl.lit(""))
     numbers = pl.format(
-        " ({} [{}, {}], {}{})",
+        " ({}{} [{}, {}], {}{})",
+        measure,
         *(written(name) for name in ("value", "low", "high")),
         limit,
         # A flaw may be detected for certain once more questions are asked.

@@ -16,10 +16,11 @@ FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detect
 NO_MARGIN = (
     "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
 )
+CHANCE_CORRECTED = "agreement beyond chance"
 ONE_LABEL = (
-    "agreement beyond chance: one label per item does not tell how well people agree with each "
-    "other"
+    f"{CHANCE_CORRECTED}: one label per item does not tell how well people agree with each other"
 )
+"""Reason of the gate agreement where it does not test the agreement lost."""
 BEYOND_CHANCE = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
 """Statistics of the agreement with the labels that came with answers or pairs."""
 BY_MEAN = "mean over the kinds of flaws"

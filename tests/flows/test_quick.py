@@ -235,7 +235,8 @@ def test_the_gate_says_by_its_exit_code_what_the_scorecard_says(
     for name, code in judges.items():
         done = voirdire("gate", "quick", "--judge", f"offline/{name}", *files)
         assert (done.returncode, done.stderr) == (code, "")
-        assert " passed" in done.stdout.splitlines()[-1]
+        assert " passed" in done.stdout.splitlines()[-2]
+        assert done.stdout.splitlines()[-1].startswith(f"Exit code {code}: ")
     summary = (folder / "gate.md").read_text(encoding="utf-8")
     assert "offline/fussy (simulated): **use with care**" in summary
     # One minus for numbers and reasons

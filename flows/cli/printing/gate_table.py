@@ -28,7 +28,7 @@ def show_gate(
     junit_file: Path | None,
     markdown_file: Path | None,
 ) -> int:
-    """Print the gates that do not pass, and the outcome; return its exit code."""
+    """Print the gates that do not pass, the outcome and its exit code; return this code."""
     path = existing_path(warehouse, study)
     gated = gate_of(Warehouse(path), study, wave, judges, gates)
     for file, text in ((junit_file, junit), (markdown_file, markdown)):
@@ -42,6 +42,7 @@ def show_gate(
     if said := gated.recommended():
         print_line(console, said)
     print_line(console, gated.summary())
+    print_line(console, gated.exit_line())
     return EXIT_CODES[gated.outcome]
 
 

@@ -52,8 +52,9 @@ JUDGES_LEGEND = {
 """Column of the table of judges -> its explanation."""
 GATES_LEGEND = (
     "margin: share of the tolerance left at the worse end of the 95 % interval (90 % for a promote "
-    "bias); 1: all of it, 0: none, below 0: tolerance exceeded. `voirdire list scorecard` explains "
-    "the gates."
+    "bias); 1: all of it, 0: none, below 0: tolerance exceeded. agreement: the agreement lost "
+    "against that among people or, where its reason says so, agreement beyond chance. `voirdire "
+    "list scorecard` explains the gates."
 )
 Cells = tuple[list[str], list[list[Any]]]
 """Names of columns, and rows."""

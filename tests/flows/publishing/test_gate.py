@@ -16,6 +16,7 @@ from flows.cli.main import main
 from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, junit, markdown
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
+from tasks.conclusions.scorecard import ONE_LABEL
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]
@@ -96,7 +97,33 @@ def test_the_worst_verdict_decides(
 ) -> None:
     done = gated(gate("position", verdicts[0]), gate("validity", verdicts[1]))
     assert done.exit_code == code
-    assert done.stdout.splitlines()[-1] == f"Study mine: {outcome}"
+    why = {
+        0: "each judge is to be used",
+        1: "a gate is broken",
+        3: "no gate is broken, but not each judge is to be used",
+    }
+    last = [f"Study mine: {outcome}", f"Exit code {code}: {why[code]}."]
+    assert done.stdout.splitlines()[-2:] == last
+
+
+def test_the_agreement_that_a_gate_tests_is_named(gated: Any, tmp_path: Path) -> None:
+    """Lost against that of people or, where each item has one label, beyond chance."""
+    files = ("--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md"))
+    chance = {"low": -0.18, "high": 0.20, "tolerance": 0.2, "reason": ONE_LABEL}
+    done = gated(
+        gate("agreement", "fail", **chance),
+        gate("agreement", "fail", judge="bob", value=0.3, low=0.2, high=0.4, tolerance=0.1),
+        words=files,
+    )
+    xml, table = ((tmp_path / name).read_text(encoding="utf-8") for name in ("g.xml", "g.md"))
+    beyond = (
+        "agreement beyond chance .01 [-.18, .20], limit .20; one label per item does not tell how "
+        "well people agree with each other"
+    )
+    for text in (" ".join(done.stdout.split()), xml, table.replace("\\", "")):
+        assert beyond in text
+        assert text.count("agreement lost") == 1
+        assert "agreement lost .30 [.20, .40], limit .10" in text
 
 
 def test_numbers_have_the_minus_of_a_keyboard_as_in_all_other_tables(gated: Any) -> None:
@@ -129,7 +156,7 @@ def test_gates_that_do_not_fit_as_a_table_are_lines_below_their_judge(gated: Any
 def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
     empty = dict.fromkeys(("value", "low", "high", "margin"))
     done = gated(gate("validity"), gate("drift", "inconclusive", **empty, reason="first wave"))
-    assert (done.exit_code, done.stdout.splitlines()[-1]) == (
+    assert (done.exit_code, done.stdout.splitlines()[-2]) == (
         0,
         "Study mine: passed. 2 gates: 1 passed, 1 not measured.",
     )
@@ -138,28 +165,32 @@ def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
     assert lost.exit_code == 3
     nothing = gated(gate("drift", "inconclusive", **empty))
     assert nothing.exit_code == 3
+    assert nothing.stdout.endswith("\nExit code 3: no gate is broken, but none is passed.\n")
 
 
 def test_drift_without_an_alert_blocks_a_judge_only_if_it_is_asked_for(gated: Any) -> None:
     rows = gate("bias", perturbation="boast"), gate("drift", "inconclusive")
     done = gated(*rows)
-    assert (done.exit_code, done.stdout.splitlines()[-2:]) == (
+    assert (done.exit_code, done.stdout.splitlines()[-3:-1]) == (
         0,
         ["Use: ada.", "Study mine: passed. 2 gates: 1 passed, 1 inconclusive."],
     )
     chosen = gated(*rows, words=("--only", "drift", "--only", "bias"))
     assert chosen.exit_code == 3
     assert "Use:" not in chosen.stdout
+    assert "\nExit code 3: no gate is broken, but one is inconclusive.\n" in chosen.stdout
     # Gates may all pass, and yet nothing says that the judge can be used.
     with_care = gated(*rows, gate("position", "inconclusive"))
     assert with_care.exit_code == 3
-    assert with_care.stdout.splitlines()[-2] == "Use with care: ada."
+    assert with_care.stdout.splitlines()[-3] == "Use with care: ada."
 
 
 def test_options_restrict_the_gates(gated: Any) -> None:
     rows = gate("position", "fail"), gate("validity"), gate("position", judge="bob")
     assert gated(*rows).exit_code == 1
-    assert gated(*rows, words=("--only", "validity")).exit_code == 0
+    only = gated(*rows, words=("--only", "validity"))
+    assert only.exit_code == 0
+    assert only.stdout.endswith("\nExit code 0: no gate is inconclusive.\n")
     assert gated(*rows, words=("--judge", "bob")).exit_code == 0
     assert gated(*rows, words=("--judge", "ada")).exit_code == 1
 
@@ -198,7 +229,7 @@ def test_the_wave_of_the_last_run_counts_unless_another_is_named(gated: Any) -> 
     rows = gate("validity", wave="after"), gate("validity", "fail", wave="before")
     assert gated(*rows).exit_code == 0  # `after` was run last
     done = gated(*rows, words=("--wave", "before"))
-    assert (done.exit_code, done.stdout.splitlines()[-1]) == (
+    assert (done.exit_code, done.stdout.splitlines()[-2]) == (
         1,
         "Study mine, wave before: broken. 1 gate: 1 failed.",
     )
