@@ -11,6 +11,7 @@ from tasks.conclusions.rules import BEYOND, BY_EFFECT, BY_LOG_ODDS, MIXED_WHY, w
 from tasks.conclusions.scorecard import (
     ALERT,
     BEYOND_CHANCE,
+    BY_MEAN,
     CHANCE_CORRECTED,
     NO_MARGIN,
     ONE_LABEL,
@@ -230,7 +231,7 @@ def _with_questions(
     ``questions`` counts those of which the judge was asked, ``clusters`` those that count.
     ``wider`` is how many times as wide an interval is whose level is that of the adjusted p-value,
     ``spread_p`` the p-value of the hypothesis that no single question is moved, ``odds`` the effect
-    in logits.
+    in logits, ``kinds`` the number of kinds of flaws behind the gate discernment.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
@@ -238,7 +239,8 @@ def _with_questions(
     found = findings.join(sizes, on=[*CELL, "statistic"], how="left", nulls_equal=True).select(
         *JUDGE, "perturbation", *FINDING, *rest, gate=about
     )
-    flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE).agg(pl.col("clusters").max())
+    flawed = found.filter(pl.col("kind") == "detract").group_by(JUDGE)
+    flaws = flawed.agg(pl.col("clusters").max(), kinds=pl.col("perturbation").n_unique())
     # Agreement has a subgroup for the people that it is with.
     whole = estimates.filter(pl.col("perturbation").is_null())
     lone = [
@@ -251,7 +253,7 @@ def _with_questions(
             ("agreement", ["ceiling_ratio", *BEYOND_CHANCE]),
         )
     ]
-    lone.append(flawed.with_columns(gate=pl.lit("discernment")))
+    lone.append(flaws.with_columns(gate=pl.lit("discernment")))
     key = [*JUDGE, "gate", "perturbation"]
     everything = pl.concat([found, *lone], how="diagonal_relaxed").unique(key, maintain_order=True)
     # The gate shows the change whose interval reaches farthest.
@@ -373,10 +375,23 @@ def _reason() -> pl.Expr:
     limit = pl.coalesce(pl.when(flaw).then(two), pl.format("limit {}", written("tolerance")))
     plural = pl.when(pl.col("more") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
     missing = pl.format("about {} more question{}", "more", plural)
-    measure = pl.when(alone).then(pl.lit(f"{CHANCE_CORRECTED} ")).otherwise(pl.lit(""))
+    by_mean = (pl.col("reason") == BY_MEAN).fill_null(value=False)
+    found += pl.when(by_mean).then(pl.lit(" on average")).otherwise(pl.lit(""))
+    flaws = pl.col("gate") == "discernment"
+    detected = (
+        pl.when(by_mean)
+        .then(pl.lit("mean share detected"))
+        .when(flaws & (pl.col("kinds") > 1))
+        .then(pl.lit("share detected of the kind detected best"))
+        .when(
+            flaws | (pl.col("kind").eq_missing("detract") & pl.col("finding").ne_missing("rewards"))
+        )
+        .then(pl.lit("share detected"))
+    )
+    measure = pl.when(alone).then(pl.lit(CHANCE_CORRECTED)).otherwise(detected)
     numbers = pl.format(
         " ({}{} [{}, {}], {}{})",
-        measure,
+        pl.format("{} ", measure).fill_null(""),
         *(written(name) for name in ("value", "low", "high")),
         limit,
         # A flaw may be detected for certain once more questions are asked.

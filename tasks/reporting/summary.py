@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.keys import PEOPLE
 from schemas.results import Findings
 from tasks.conclusions.position_bias import GAP, POSITION
-from tasks.conclusions.scorecard import FAILS, PASSES
+from tasks.conclusions.scorecard import BY_MEAN, FAILS, PASSES
 from tasks.reporting.wording import (
     GROUPS,
     bounds,
@@ -62,7 +62,7 @@ def summary(
     theirs
         Maximum number of questions behind a person's shift.
     gates
-        The scorecard, for judges that have changed.
+        The scorecard, for judges that have changed or fail to detect flaws.
     """
     if findings.is_empty():
         return ["No cell was measured, so there are no findings."]
@@ -89,6 +89,7 @@ def summary(
         _promote(shown, persons),
         _partly("mixed", shown),
         _detract(shown, persons),
+        *([] if gates is None else _undiscerning(gates)),
         _partly("detects some", shown),
         _position(slots, persons),
         _lost(shown),
@@ -103,6 +104,20 @@ def _changed(gates: pl.DataFrame) -> list[str]:
     return [
         f"{marked(row['who'], simulated=row['simulated'])} has changed ({row['reason']})."
         for row in alerts.to_dicts()
+    ]
+
+
+BEST = ": of the kind detected best, the share"
+
+
+def _undiscerning(gates: pl.DataFrame) -> list[str]:
+    """Name the judges that fail to detect flaws of all kinds, with the share that says so."""
+    failed = with_who(gates.filter(gate="discernment")).filter(verdict="fail").sort("who")
+    return [
+        f"{marked(row['who'], simulated=row['simulated'])} does not detect flaws"
+        f"{' on average: the mean share' if row['reason'] == BY_MEAN else BEST} detected is "
+        f"{number(row['value'])}{bounds(row)}, limit {number(row['tolerance'])}."
+        for row in failed.to_dicts()
     ]
 
 
@@ -217,7 +232,7 @@ def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:
     seen = sum(row["finding"] == "detects" for row in cells)
     shown = f"{seen} of {count(len(cells), 'cell')}" if seen else "no cell"
     return (
-        f"{_nobody(cells, persons)} was found to overlook or reward a flaw;"
+        f"{_nobody(cells, persons)} was found to overlook or reward any single kind of flaw;"
         f" the flaw was detected in {shown}."
     )
 

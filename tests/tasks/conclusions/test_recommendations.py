@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schemas.results import GATES, Drifts, Findings, Gates
 from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.recommendations import recommend
-from tasks.conclusions.scorecard import ONE_LABEL
+from tasks.conclusions.scorecard import BY_MEAN, ONE_LABEL
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 
 Make = Callable[..., Any]
@@ -97,7 +97,39 @@ def test_a_failed_gate_forbids_the_use(recommended: Any, failed: str, reason: st
     wrong = gate(failed, "fail", value=0.3, low=0.2, high=0.404, tolerance=0.1, margin=-3.0)
     [row] = recommended(gate("bias"), wrong)
     assert row["recommendation"] == "do not use"
-    assert row["reasons"] == f"{reason} (.30 [.20, .40], limit .10)"
+    share = "share detected " if failed == "discernment" else ""
+    assert row["reasons"] == f"{reason} ({share}.30 [.20, .40], limit .10)"
+
+
+def test_shares_of_flaws_detected_say_whether_they_are_of_one_kind_or_a_mean(
+    recommended: Any,
+) -> None:
+    """One number per kind of flaw, and another of all: neither contradicts the other."""
+    all_kinds = {"value": -0.37, "low": -0.85, "high": 0.12, "tolerance": 0.2, "margin": -5.25}
+    one = {"value": -0.09, "low": -0.67, "high": 0.49, "tolerance": 0.5, "margin": -2.34}
+    kinds = [
+        finding("inconclusive", kind="detract", perturbation=name, detects_at=0.5)
+        for name in ("factual_error", "gender_bias")
+    ]
+    rows = [
+        gate("bias", "inconclusive", perturbation="factual_error", reason=None, **one),
+        gate("validity"),
+    ]
+    failed = gate("discernment", "fail", reason=BY_MEAN, **all_kinds)
+    [row] = recommended(*rows, failed, findings=kinds, clusters=1)
+    assert row["reasons"].startswith(
+        "does not detect flaws on average (mean share detected -.37 [-.85, .12], limit .20); "
+        "factual error is inconclusive ("
+    )
+    [row] = recommended(*rows, failed | {"reason": None}, findings=kinds)
+    best = "share detected of the kind detected best -.37 [-.85, .12], limit .20"
+    assert row["reasons"].startswith(f"does not detect flaws ({best}); ")
+    # No number of questions up to ten times those asked decides a share that lies at its limit.
+    at_limit = rows[0] | {"value": 0.5, "low": -0.1, "high": 1.1}
+    [row] = recommended(at_limit, gate("validity"), findings=kinds)
+    assert row["reasons"] == (
+        "factual error is inconclusive (share detected .50 [-.10, 1.10], limits .20 and .50)"
+    )
 
 
 def test_an_alert_says_what_has_changed(recommended: Any) -> None:
@@ -128,7 +160,8 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     [row] = recommended(gate("bias", verdict), findings=[finding(word, kind=kind)])
     assert row["recommendation"] == ("use with care" if partly else "do not use")
     limit = "limits .20 and .05" if word == "detects some" else "limit .05"
-    assert row["reasons"] == f"{reason} (.01 [-.01, .03], {limit})"
+    share = "share detected " if word in {"overlooks", "detects some"} else ""
+    assert row["reasons"] == f"{reason} ({share}.01 [-.01, .03], {limit})"
 
 
 BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit .25; no margin"
@@ -433,7 +466,7 @@ def test_a_flaw_lacks_questions_unless_its_share_lies_between_both_limits(
     between = gate("bias", "inconclusive", value=0.35, low=0.1, high=0.6, tolerance=0.5)
     [row] = recommended(between, **flaw)
     assert row["more_questions"] is None
-    assert row["reasons"].endswith("(.35 [.10, .60], limits .20 and .50)")
+    assert row["reasons"].endswith("(share detected .35 [.10, .60], limits .20 and .50)")
     # At 241 questions the lower end is .102 below the estimate, which has a standard deviation of
     # .1276 (1 - 40 / 241)^.5 = .1165: P = Phi((.70 - .602) / .1165) = .80.
     above = gate("bias", "inconclusive", value=0.7, low=0.45, high=0.95, tolerance=0.5)
@@ -443,8 +476,8 @@ def test_a_flaw_lacks_questions_unless_its_share_lies_between_both_limits(
     if word == "inconclusive":
         assert row["reasons"] == f"boast is inconclusive (about {more} more questions)"
     else:
-        numbers = f"(.70 [.45, .95], limits .20 and .50, about {more} more questions)"
-        assert row["reasons"] == f"detects some of boast, perhaps too few {numbers}"
+        numbers = f"share detected .70 [.45, .95], limits .20 and .50, about {more} more questions"
+        assert row["reasons"] == f"detects some of boast, perhaps too few ({numbers})"
 
 
 def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(

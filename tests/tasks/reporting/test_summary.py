@@ -57,6 +57,37 @@ def test_a_judge_that_has_changed_is_named() -> None:
     assert found[1] == "a (simulated) has changed (alert: texts of replies)."
 
 
+@pytest.mark.parametrize(
+    ("reason", "which"),
+    [
+        ("mean over the kinds of flaws", " on average: the mean share"),
+        (None, ": of the kind detected best, the share"),
+    ],
+)
+def test_a_judge_that_fails_to_detect_flaws_is_named_beside_single_kinds(
+    reason: str | None, which: str
+) -> None:
+    unsure = DEFAULTS | {"kind": "detract", "perturbation": "error", "finding": "inconclusive"}
+    numbers = {"value": -0.37, "low": -0.85, "high": 0.12, "tolerance": 0.2, "reason": reason}
+    gates = [
+        {**DEFAULTS, **numbers, "perturbation": None, "gate": "discernment", "verdict": verdict}
+        | {"judge": judge}
+        for judge, verdict in (("a", "fail"), ("b", "pass"))
+    ]
+    frame = Findings.of(pl.DataFrame([unsure]))
+    found = summary(frame, 60, gates=pl.DataFrame(gates))
+    assert found[1:3] == [
+        (
+            "No judge was found to overlook or reward any single kind of flaw;"
+            " the flaw was detected in no cell."
+        ),
+        (
+            f"a does not detect flaws{which} detected is \N{MINUS SIGN}.37 [\N{MINUS SIGN}.85,"
+            "\N{NO-BREAK SPACE}.12], limit .20."
+        ),
+    ]
+
+
 def test_flaws_overlooked_and_rewarded() -> None:
     detract = {"kind": "detract", "perturbation": "error"}
     assert said(
@@ -116,7 +147,10 @@ def test_nothing_found_is_not_called_unbiased() -> None:
             "No judge was found biased by a change that should not matter;"
             " 1 of 2 cells demonstrated the absence of relevant bias."
         ),
-        "No judge was found to overlook or reward a flaw; the flaw was detected in 1 of 2 cells.",
+        (
+            "No judge was found to overlook or reward any single kind of flaw;"
+            " the flaw was detected in 1 of 2 cells."
+        ),
         (
             "2 of 4 combinations of judge and perturbation are undecided"
             " (1 inconclusive and 1 without a finding: too few)."
