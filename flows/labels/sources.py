@@ -18,7 +18,7 @@ from tasks.agreement.sources import (
     readable_labels,
     require_same_form,
 )
-from tasks.annotate import annotate
+from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
@@ -217,7 +217,7 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     given = votes.clear()
     if humans is None and not votes["human"].any():
         given = _given_labels(calibration.study, warehouse)
-    voted = labelled_by_votes(pl.concat([votes, given]), calibration.metric)
+    voted = labelled_by_votes(pl.concat([votes, given], how="diagonal"), calibration.metric)
     if humans is None and given.is_empty():
         _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
@@ -261,11 +261,15 @@ def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
     return newer_line(calibration.study, warehouse)
 
 
-def votes_of(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
-    """Return the labels of a study: from its votes, else those saved under its name."""
+def votes_of(study: str, warehouse: Warehouse) -> pl.DataFrame:
+    """Return the labels of a study as annotations: from its votes, else those of its name.
+
+    ``unreadable`` marks pairs whose replies give no label, if votes are in the warehouse.
+    """
     tallies = warehouse.tallies(study)
     if not tallies.is_empty():
-        return annotate(tallies)  # type: ignore[arg-type]
+        labels = annotate(tallies)  # type: ignore[arg-type]
+        return pl.concat([labels, unread_pairs(tallies, labels)], how="diagonal_relaxed")
     saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
     if saved.is_empty():
         known = warehouse.query(

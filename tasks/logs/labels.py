@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
-from tasks.annotate import annotate
+from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_votes
 from tasks.calibration.label_values import Labelled, are_whole
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
@@ -47,9 +47,10 @@ def labels_of_both(
 ) -> list[Labelled]:
     """Return the labels of each dataset and criterion that both judges and people rated."""
     read = annotations_of(ratings, exact=True)
-    rows = pl.concat(
-        [annotate(count_votes(votes)), read, unread_items(ratings, read)], how="diagonal_relaxed"
-    )
+    tallies = count_votes(votes)
+    annotated = annotate(tallies)
+    unread = (unread_pairs(tallies, annotated), unread_items(ratings, read))
+    rows = pl.concat([annotated, read, *unread], how="diagonal_relaxed")
     criterion = pl.col("aspect")
     named = rows.with_columns(
         dataset=pl.concat_str("dataset", criterion, separator=": ", ignore_nulls=True),

@@ -10,7 +10,7 @@ from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.agreement.kinds import HAS, LACKS
 from tasks.agreement.pass_words import VERDICTS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
-from tasks.counting.annotations import HUMANS
+from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import calibration_limits
 from tasks.reporting.wording import (
     clean,
@@ -269,10 +269,12 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
 def _items(whole: dict[str, Row], unreadable: pl.DataFrame) -> str:
     row = whole["agreement"]
     tied = unreadable.filter(label=TIED).height
+    of_labels = row["prompt"] == PERSON
+    missing = "without a label of the judge" if of_labels else "without a reply of the judge"
     kept_apart = [
         f"{thousands(many)} {what}"
         for many, what in (
-            (row["missing"], "without a label of the judge"),
+            (row["missing"], missing),
             (row["invalid"] - tied, "with an unreadable label of the judge"),
             (tied, "on which the repeats of the judge tie"),
             (row["tied"], "on which people are tied"),

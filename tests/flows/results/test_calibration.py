@@ -181,6 +181,52 @@ def test_another_files_results_are_not_replaced(
     ]
 
 
+def test_unreadable_replies_are_told_apart_from_those_that_are_missing(
+    call: Callable[..., Result], tmp_path: Path
+) -> None:
+    sides = {"anchor": "first", "target": "second"}
+    said = [
+        *[("first", "second")] * 5,  # the anchor in both orders, as Ann says
+        *[("invalid", "invalid")] * 3,
+        ("first", "invalid"),
+        ("abstain", "second"),
+        (),
+        ("first",),
+    ]
+    rows = [
+        {"judge": "Ann", "human": True, "sample": f"s{at:02}", "shown_first": side, "choice": own}
+        for at in range(12)
+        for side, own in sides.items()
+    ] + [
+        {"judge": judge, "sample": f"s{at:02}", "shown_first": side, "choice": choice}
+        for judge in ("mumbling", "mute")
+        for at, choices in enumerate(said)
+        for side, choice in zip(sides, choices, strict=False)
+    ]
+    for row in rows:
+        row |= {"arm": "control", "repeat": 0, "cluster": row["sample"]}
+        if row["judge"] == "mute":
+            row["choice"] = "invalid"
+    # The judge was asked in both orders, and one reply never came.
+    rows.append({**rows[-1], "judge": "mumbling", "shown_first": "target", "choice": None})
+    file = tmp_path / "unread.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    measured = call("measure", str(file))
+    done = call("calibrate", "unread", "--no-save")
+    assert done.exit_code == 0, done.output
+    for each in (measured, done):
+        shown = " ".join(each.stdout.split())
+        assert (
+            "mumbling against people: 5 items compared; left out: 2 without a reply of the judge "
+            "and 5 with an unreadable label of the judge unreadable labels of the judge: s05 (no "
+            "verdict), s06 (no verdict), s07 (no verdict) and 2 more. "
+        ) in shown
+        assert (
+            "mute against people: 0 items compared; left out: 1 without a reply of the judge and "
+            "11 with an unreadable label of the judge"
+        ) in shown
+
+
 def test_saved_labels_can_be_calibrated_again(
     call: Callable[..., Result], write: Callable[..., str]
 ) -> None:
