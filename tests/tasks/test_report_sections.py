@@ -62,6 +62,25 @@ def test_an_asr_stands_beside_what_unreadable_votes_hide(parts: Any) -> None:
     assert "unreadable: complete" not in page(bounds, *({**row, "hits": 0} for row in lost))
 
 
+def test_the_text_on_position_states_the_rule_of_its_findings(parts: Any) -> None:
+    """The gap decides (docs/concepts/findings.md); the effect's interval here is far too wide."""
+    about = {**WHOLE, "subgroup": "", "clusters": 50, "df": 49.0, "n": 50, "unit": "share"}
+    rows = [
+        {"statistic": "position_gap", "estimate": 0.01, "low": -0.01, "high": 0.03}
+        | {"standard_error": 0.01, "p_value": 0.32},
+        {"statistic": "position_kappa", "estimate": 0.1, "low": -0.7, "high": 0.9}
+        | {"standard_error": 0.4, "p_value": 0.8, "unit": "logit"},
+    ]
+    found = parts.estimates(*(about | row for row in rows))
+    page = parts.Page(parts.report(parts.FACTS, found, conclude(found), parts.perturbed()))
+    text = " ".join(page.text.split())
+    assert "no relevant bias based on the gap: too few verdicts depend on the order" in text
+    assert (
+        "no relevant bias : the 90 % interval of the gap lies within its limit, unless the effect "
+        "says otherwise: it reaches its limit, and its 95 % interval excludes 0."
+    ) in text
+
+
 @pytest.mark.parametrize(("usd", "told"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])
 def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: str) -> None:
     rows = [
