@@ -219,14 +219,15 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     )
     undecided: str = name(
         "position or validity that is inconclusive, which makes the data not enough, and what "
-        "limits nothing: drift that is inconclusive, and shams that move the judge themselves "
-        "where a bias beyond them is excluded; null if there is none",
+        "limits nothing: drift that is inconclusive, shams that move the judge themselves where a "
+        "bias beyond them is excluded, grades apart from people's, ratings that hardly repeat; "
+        "null if there is none",
         nullable=True,
     )
     more_questions: int = optional(
         "further questions that would decide everything that makes the data not enough, or what "
-        "limits the use as far as questions decide it, with a chance of 80 % for each; null if no "
-        "number up to ten times the questions asked would",
+        "limits the use as far as questions decide it, with a chance of 60 to 80 % for each; null "
+        "if no number up to ten times the questions asked would",
         ge=1,
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)

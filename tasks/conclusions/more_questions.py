@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tasks.conclusions.scorecard import NO_REPLY
 from tasks.inference.quantiles import normal_below, normal_quantile
 from tasks.kit.defaults import ALPHA, POWER, limits
 
+UNANSWERED = NO_REPLY.removeprefix("{}")
 MOST_TIMES = 10
 """No number beyond this many times the questions asked is named: the estimate is too rough."""
 TRIED = np.geomspace(1, MOST_TIMES, 400)
@@ -43,7 +45,8 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     Series
         Null where no number up to ``MOST_TIMES`` the questions asked decides with this chance: a
         shift with the other direction over the control is no bias, and one within the limit stays
-        inconclusive while its spread says that single questions may be moved.
+        inconclusive while its spread says that single questions may be moved, or while the votes
+        that cannot be read may turn it. More questions do not bring replies that did not come.
 
     References
     ----------
@@ -117,10 +120,19 @@ def _flags() -> list[tuple[str, pl.Expr]]:
         "opposite": effect & (size >= limit) & (pl.col("control") * value < 0),
         "uneven": effect & uneven,
         "constant": pl.col("standard_error").is_null() & value.is_in([0.0, 1.0]),
-        # More questions do not remove a bias that differs between questions.
-        "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"]),
+        # More questions do not remove a bias that differs between questions, nor bring the replies
+        # that did not come; unreadable votes may turn a shift by as much as their share.
+        "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"])
+        | ((pl.col("gate") == "validity") & pl.col("reason").str.ends_with(UNANSWERED))
+        | (effect & is_doubtful() & (size - pl.col("most_lost") <= limit)),
     }
     return [(name, expression.fill_null(value=False)) for name, expression in flags.items()]
+
+
+def is_doubtful() -> pl.Expr:
+    """Tell whether a finding must hold in both worst cases of the unreadable votes."""
+    lost = pl.col("lost_finding").is_not_null() | (pl.col("most_lost") > limits().most_lost)
+    return lost.fill_null(value=False)
 
 
 def _column(gates: pl.DataFrame, name: str) -> Any:

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import CELL, JUDGE
 from schemas.results import GATES, Drifts, Estimates, Findings, Gates
-from tasks.conclusions.more_questions import more_questions
+from tasks.conclusions.more_questions import is_doubtful, more_questions
 from tasks.conclusions.rules import BEYOND, BY_EFFECT, BY_LOG_ODDS, MIXED_WHY, written, written_p
 from tasks.conclusions.scorecard import (
     ALERT,
@@ -24,6 +24,9 @@ from tasks.kit.defaults import ALPHA, limits
 USE, WITH_CARE, DO_NOT_USE, NOT_ENOUGH = RECOMMENDATIONS
 SPREAD = ("mean_square_shift", "rating_mean_square")
 """Statistics whose p-value tells whether shifts may differ between questions."""
+
+LOST_RATES = ("lost_rate", "rating_lost_rate")
+"""Shares of unreadable votes or ratings by arm."""
 
 ODDS = ("los_sham", "los", "position_kappa")
 """Effects in logits beside a shift or gap; the first that was measured counts."""
@@ -61,6 +64,8 @@ FOUND = {
     "detects some": "detects some of {}, perhaps too few",
 }
 """Finding about a perturbation that limits the use of a judge -> its reason."""
+UNREADABLE = "{} of the votes of an arm cannot be read"
+"""Why more questions do not decide a bias."""
 IS_OPEN = (" is inconclusive", " more question")
 """Texts of which one is in each reason about a gate that the data do not decide."""
 POOR = 0.5
@@ -70,7 +75,16 @@ CORE = ("bias", "discernment", "agreement")
 ESSENTIAL = ("position", "validity")
 """While one of these gates is inconclusive, the data are not enough for a recommendation."""
 WHO = [*JUDGE, "mode"]
-FINDING = ("kind", "finding", "detects_at", "control", "shift_spread", "p_value", "p_adjusted")
+FINDING = (
+    "kind",
+    "finding",
+    "lost_finding",
+    "detects_at",
+    "control",
+    "shift_spread",
+    "p_value",
+    "p_adjusted",
+)
 """What of a finding tells which questions its gate lacks."""
 
 
@@ -179,28 +193,24 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
     low, high, name = pl.col("low"), pl.col("high"), pl.col("statistic")
     numbers = pl.format("{} [{}, {}]", written("estimate"), written(low), written(high))
     passes = (name == "rating_bias") & (pl.col("unit") == "share")
-    limit = (
-        pl.when(passes)
-        .then(limits().minimum_pass_rate_shift)
-        .when(name == "rating_bias_sd")
-        .then(limits().minimum_rating_shift)
-    )
-    apart = pl.max_horizontal(low, -high) > limit
-    level = pl.format(
-        "{} minus people's: {}{}",
-        pl.when(passes).then(pl.lit("pass rate")).otherwise(pl.lit("mean grade")),
-        numbers,
-        pl.when(passes).then(pl.lit("")).otherwise(pl.lit(" standard deviations")),
-    )
-    repeats = pl.format(
-        "ratings of the same answer hardly agree: intraclass correlation {}", numbers
-    )
+    beyond = pl.max_horizontal(low, -high)
+    far = passes & (beyond > limits().minimum_pass_rate_shift)
+    graded = (name == "rating_bias_sd") & (beyond > limits().minimum_rating_shift)
+    in_points = numbers.filter((name == "rating_bias") & ~passes).first()
+    in_deviations = pl.format("{} standard deviations of its grades", numbers).filter(graded)
     known = estimates.filter(
         pl.col("perturbation").is_null(), pl.col("subgroup") == "", why_not_enough().is_null()
     )
     return known.group_by(JUDGE).agg(
-        level=level.filter(apart).first(),
-        repeats=repeats.filter((name == "rating_icc") & (high < POOR)).first(),
+        level=pl.coalesce(
+            pl.format("mean grade minus people's: {} points, {}", in_points, in_deviations.first()),
+            pl.format("pass rate minus people's: {}", numbers).filter(far).first(),
+        ),
+        repeats=pl.format(
+            "ratings of the same answer hardly agree: intraclass correlation {}", numbers
+        )
+        .filter((name == "rating_icc") & (high < POOR))
+        .first(),
     )
 
 
@@ -231,7 +241,8 @@ def _with_questions(
     ``questions`` counts those of which the judge was asked, ``clusters`` those that count.
     ``wider`` is how many times as wide an interval is whose level is that of the adjusted p-value,
     ``spread_p`` the p-value of the hypothesis that no single question is moved, ``odds`` the effect
-    in logits, ``kinds`` the number of kinds of flaws behind the gate discernment.
+    in logits, ``most_lost`` the largest share of unreadable votes of an arm,
+    ``kinds`` the number of kinds of flaws behind the gate discernment.
     """
     rest = ("clusters", "standard_error")
     sizes = estimates.filter(pl.col("subgroup") == "").select(*CELL, "statistic", *rest)
@@ -270,6 +281,9 @@ def _with_questions(
     beside = odds.sort(pl.col("statistic").replace_strict(ODDS, range(len(ODDS))))
     by_odds = beside.group_by(*JUDGE, "perturbation").agg(odds=pl.col("estimate").first())
     rows = rows.join(by_odds, on=[*JUDGE, "perturbation"], how="left", nulls_equal=True)
+    lost = estimates.filter(pl.col("statistic").is_in(LOST_RATES))
+    most = lost.group_by(*JUDGE, "perturbation").agg(most_lost=pl.col("estimate").max())
+    rows = rows.join(most, on=[*JUDGE, "perturbation"], how="left")
     asked = estimates.filter(pl.col("subgroup") == "").group_by(JUDGE)
     rows = rows.join(asked.agg(questions=pl.col("clusters").max()), on=JUDGE, how="left")
     level = ALPHA * rows.select(adjusted.fill_null(1.0)).to_series().to_numpy()
@@ -409,9 +423,12 @@ def _reason() -> pl.Expr:
     why = why.str.replace(f"(; )?{worst}$", "").replace("", None)
     why = why.str.replace_all("; ", ", ")
     undecided = subject + on_criterion + pl.lit(IS_OPEN[0])
+    # Unreadable votes may hide either finding.
+    doubtful = (pl.col("gate") == "bias") & is_doubtful()
+    lost = pl.when(doubtful).then(pl.format(UNREADABLE, written("most_lost")))
     undecided = pl.coalesce(
         undecided + pl.format(" ({})", missing),
-        undecided + pl.format(" ({})", why),
+        undecided + pl.format(" ({})", pl.coalesce(why, lost)),
         undecided + numbers,
     )
     passed = pl.format("{}: the sham itself shifts the judge by {}", subject, _sham_shift())

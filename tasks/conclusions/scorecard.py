@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.keys import CELL, JUDGE
 from schemas.results import ENDPOINTS, MEASURES, Drifts, Estimates, Findings, Gates
-from tasks.conclusions.rules import half_width
+from tasks.conclusions.rules import half_width, written
 from tasks.counting.annotations import HUMANS
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
@@ -23,6 +23,8 @@ ONE_LABEL = (
 """Reason of the gate agreement where it does not test the agreement lost."""
 BEYOND_CHANCE = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
 """Statistics of the agreement with the labels that came with answers or pairs."""
+NO_REPLY = "{} of the ballots have no reply"
+"""Why validity is inconclusive where all replies that came, but not all ballots, are readable."""
 BY_MEAN = "mean over the kinds of flaws"
 NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect, which the next wave must confirm: {}"
@@ -76,21 +78,31 @@ def scorecard(
 
 
 def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
+    """Return the share of unreadable replies; a reply that never came may be one of them."""
     whole = WHOLE & (pl.col("subgroup") == "")
     rates = estimates.filter(pl.col("statistic") == "invalid_rate", whole)
-    return rates.select(
+    missing = estimates.filter(pl.col("statistic") == "missing_rate", whole)
+    missing = missing.select(*CELL, missing=pl.col("estimate").fill_null(0))
+    known = rates.join(missing, on=CELL, how="left", nulls_equal=True)
+    low, high, lost = (pl.col(name) for name in ("low", "high", "missing"))
+    most = high + lost.fill_null(0)
+    # Without any reply the share of ballots with an unreadable one is 0.
+    replied = lost.fill_null(0) < 1
+    failed, passed = low > tolerance, most <= tolerance
+    # Replies that did not come may be what is lacking, rather than questions.
+    unanswered = ~failed & ~passed & ((high <= tolerance) | (lost > tolerance))
+    return known.select(
         *CELL,
         "simulated",
-        "low",
-        "high",
         "too_few",
-        "reason",
+        *(pl.when(replied).then(end).alias(end) for end in ("low", "high")),
         gate=pl.lit("validity"),
-        value="estimate",
+        value=pl.when(replied).then("estimate"),
         tolerance=pl.lit(tolerance),
-        failed=pl.col("low") > tolerance,
-        passed=pl.col("high") <= tolerance,
-        margin=1 - pl.col("high") / tolerance,
+        failed=failed,
+        passed=passed,
+        margin=pl.when(replied).then(1 - most / tolerance),
+        reason=pl.when(unanswered).then(pl.format(NO_REPLY, written(lost))).otherwise("reason"),
     )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
-from tasks.conclusions.more_questions import MOST_TIMES
+from tasks.conclusions.more_questions import MOST_TIMES, UNANSWERED
 from tasks.conclusions.recommendations import (
     ABSENT,
     CORE,
@@ -63,8 +63,9 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 REASONS_SHOWN = 3
 STATED = f"drift{IS_OPEN[0]}"
 """How a reason begins that is stated, but limits nothing."""
-CHANCE = f"with a chance of {100 * POWER:.0f} %"
-"""What a number of further questions promises."""
+LIKELY = f"with a chance of {100 * POWER:.0f} %"
+CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
+"""What a number of further questions promises: less where true shifts are small (section 17)."""
 
 ALL_REASONS = "mart.recommendations"
 LABELS = (
@@ -197,6 +198,8 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
 
 def _missing(undecided: str, more: int | None) -> str:
     """Say how many further questions would decide what makes the data not enough."""
+    if UNANSWERED in undecided:
+        return "the same audit again asks only the ballots without a reply"
     gates = [gate for gate in ESSENTIAL if f"{gate}{IS_OPEN[0]}" in undecided]
     if more:
         questions = count(more, "more question")
@@ -204,7 +207,7 @@ def _missing(undecided: str, more: int | None) -> str:
     open_ = [gate for gate in gates if f"{gate}{IS_OPEN[0]} (about " not in undecided]
     return (
         f"no number of questions up to {MOST_TIMES} times those asked would decide "
-        f"{listing(open_).replace(' and ', ' or ')} {CHANCE}"
+        f"{listing(open_).replace(' and ', ' or ')} {LIKELY}"
     )
 
 

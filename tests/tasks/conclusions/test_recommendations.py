@@ -23,6 +23,8 @@ Row = dict[str, Any]
 ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 NOBODY = pl.DataFrame(schema={"dataset": pl.String, "judge": pl.String})
 WHOLE = {"mode": "any", "perturbation": None}
+UNKNOWN = ("control", "shift_spread", "spread_p", "odds", "most_lost")
+TEXTS = dict.fromkeys(("reason", "lost_finding"), pl.lit(None, pl.String))
 NARROWER = NormalDist().inv_cdf(0.95) / NormalDist().inv_cdf(0.975)
 
 
@@ -378,7 +380,7 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
         return (np.abs(estimates) < reach) & ~inside
 
     half = NormalDist().inv_cdf(0.975) * error
-    empty = dict.fromkeys(("control", "shift_spread", "spread_p", "odds"), pl.lit(None, pl.Float64))
+    empty = dict.fromkeys(UNKNOWN, pl.lit(None, pl.Float64))
     gates = pl.DataFrame({"value": first}).with_columns(
         low=pl.col("value") - half,
         high=pl.col("value") + half,
@@ -391,6 +393,7 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
         standard_error=error,
         questions=float(asked),
         **empty,
+        **TEXTS,
     )
     more = more_questions(gates).cast(pl.Float64).to_numpy()
     named = undecided(first, error) & ~np.isnan(more)
@@ -404,9 +407,7 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
 
 def test_questions_that_do_not_count_are_asked_too() -> None:
     plain = {"value": 0.0, "tolerance": 0.05, "finding": "inconclusive", "wider": 1.0}
-    null = dict.fromkeys(
-        ("standard_error", "control", "shift_spread", "spread_p", "odds"), pl.lit(None, pl.Float64)
-    )
+    null = dict.fromkeys(("standard_error", *UNKNOWN), pl.lit(None, pl.Float64)) | TEXTS
     # 25 of 40 questions have a position, 0 in each: +-.0666, half of 3.84 / (25 + 3.84). The end
     # is .05 for 34.6, ten more; (10 + .84 (10 * .375)^.5) / .625 = 18.6.
     gap = {"gate": "position", "kind": "position", "low": -0.0666, "high": 0.0666, "clusters": 25}
@@ -673,19 +674,22 @@ def test_agreement_with_one_label_per_answer_lacks_questions_too(recommended: An
     assert row["reasons"] == f"agreement with people is inconclusive (about {more} more questions)"
 
 
+GRADES = "mean grade minus people's: 1.60 [1.40, 1.80] points, {} standard deviations of its grades"
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
         # The interval in standard deviations lies beyond .25, on either side, or reaches into it.
-        (
-            [("rating_bias_sd", 0.9, 0.7, 1.1)],
-            "mean grade minus people's: .90 [.70, 1.10] standard",
-        ),
-        ([("rating_bias_sd", -0.4, -0.5, -0.3)], "mean grade minus people's: -.40 [-.50, -.30]"),
+        ([("rating_bias_sd", 0.9, 0.7, 1.1)], GRADES.format(".90 [.70, 1.10]")),
+        ([("rating_bias_sd", -0.4, -0.5, -0.3)], GRADES.format("-.40 [-.50, -.30]")),
         ([("rating_bias_sd", 0.4, 0.2, 0.6)], None),
         # The bias of grades in points decides nothing.
-        ([("rating_bias", 1.6, 1.4, 1.8)], None),
-        ([("rating_icc", 0.07, 0.02, 0.12)], "hardly agree: intraclass correlation .07 [.02, .12]"),
+        ([], None),
+        (
+            [("rating_icc", 0.07, 0.02, 0.12)],
+            "ratings of the same answer hardly agree: intraclass correlation .07 [.02, .12]",
+        ),
         ([("rating_icc", 0.45, 0.4, 0.5)], None),
     ],
 )
@@ -693,10 +697,10 @@ def test_level_and_repeats_of_a_judge_of_single_answers_are_stated(
     recommended: Any, rows: list[tuple[str, float, float, float]], said: str | None
 ) -> None:
     names = ("statistic", "estimate", "low", "high")
-    beside = [{**WHOLE, "unit": "sd"} | dict(zip(names, row, strict=True)) for row in rows]
+    every = [("rating_bias", 1.6, 1.4, 1.8), *rows]
+    beside = [{**WHOLE, "unit": "points"} | dict(zip(names, row, strict=True)) for row in every]
     [row] = recommended(gate("validity"), gate("bias"), beside=beside)
-    assert (row["recommendation"], row["reasons"]) == ("use", None)
-    assert row["undecided"] is None if said is None else said in row["undecided"]
+    assert (row["recommendation"], row["reasons"], row["undecided"]) == ("use", None, said)
     [row] = recommended(gate("validity"), gate("bias"), beside=beside, clusters=9)
     assert row["undecided"] is None
 
@@ -707,3 +711,42 @@ def test_a_pass_rate_apart_from_people_s_is_stated(recommended: Any) -> None:
         gate("validity"), gate("bias"), beside=[{**WHOLE, "statistic": "rating_bias", **numbers}]
     )
     assert row["undecided"] == "pass rate minus people's: .12 [.08, .16]"
+
+
+def test_ballots_without_a_reply_are_asked_again_not_more_questions(recommended: Any) -> None:
+    unknown = {"value": None, "low": None, "high": None, "margin": None}
+    asked = gate("validity", "inconclusive", reason="1.00 of the ballots have no reply", **unknown)
+    [row] = recommended(asked, gate("bias"))
+    assert (row["recommendation"], row["more_questions"]) == ("not enough data", None)
+    assert row["undecided"] == "validity is inconclusive (1.00 of the ballots have no reply)"
+    some = {"value": 0.0, "low": 0.0, "high": 0.05, "reason": ".30 of the ballots have no reply"}
+    [row] = recommended(gate("validity", "inconclusive", **some), gate("bias"))
+    assert row["undecided"] == "validity is inconclusive (.30 of the ballots have no reply)"
+
+
+@pytest.mark.parametrize(
+    ("value", "lost", "more"),
+    [
+        # A fifth of the votes may leave less than .05 of a shift of .25, not of one of .3; less
+        # than a tenth counts as none.
+        (0.25, 0.21, False),
+        (0.3, 0.21, True),
+        (0.25, 0.09, True),
+    ],
+)
+def test_a_bias_that_unreadable_votes_may_turn_lacks_no_questions(
+    recommended: Any, value: float, lost: float, *, more: bool
+) -> None:
+    wide = gate("bias", "inconclusive", value=value, low=value - 0.31, high=value + 0.31)
+    rates = [
+        {"statistic": "lost_rate", "estimate": each, "subgroup": arm, "perturbation": "boast"}
+        for arm, each in (("experimental", lost), ("sham", 0.01))
+    ]
+    [row] = recommended(
+        gate("validity"), wide, findings=[finding("inconclusive")], beside=rates, clusters=40
+    )
+    assert (row["more_questions"] is not None) == more
+    if not more:
+        assert row["reasons"] == (
+            "boast is inconclusive (.21 of the votes of an arm cannot be read)"
+        )

@@ -226,6 +226,33 @@ def test_validity(make_estimates: Make, low: float, high: float, expected: str) 
     assert verdict(make_estimates([row]), "validity")[0] == expected
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "missing", "expected"),
+    [
+        # .03 + .05 and .03 + .08 of the ballots may have an unreadable reply.
+        (0.0, 0.03, 0.05, ("pass", None)),
+        (0.0, 0.03, 0.08, ("inconclusive", ".08 of the ballots have no reply")),
+        (0.0, 0.0, 1.0, ("inconclusive", "1.00 of the ballots have no reply")),
+        (0.11, 0.3, 0.5, ("fail", None)),
+        (0.0, 0.11, 1.0, ("inconclusive", "1.00 of the ballots have no reply")),
+        (0.05, 0.2, 0.5, ("inconclusive", ".50 of the ballots have no reply")),
+        # More questions would decide.
+        (0.0, 0.11, 0.02, ("inconclusive", None)),
+    ],
+)
+def test_validity_counts_ballots_without_a_reply(
+    make_estimates: Make, low: float, high: float, missing: float, expected: tuple[str, Any]
+) -> None:
+    rates = {"invalid_rate": (low, low, high), "missing_rate": (missing, missing, missing)}
+    rows = [
+        {**WHOLE, "statistic": name, **dict(zip(("estimate", "low", "high"), ends, strict=True))}
+        for name, ends in rates.items()
+    ]
+    [gate] = scorecard(make_estimates(rows), Findings.empty()).filter(gate="validity").to_dicts()
+    assert (gate["verdict"], gate["reason"]) == expected
+    assert (gate["value"] is None) == (missing == 1)
+
+
 def test_a_bias_by_its_finding() -> None:
     rows = findings(
         {},

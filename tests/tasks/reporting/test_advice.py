@@ -50,9 +50,9 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         "Passes 3 of 4 gates. Drift is inconclusive",
         "Prefers one slot",
         (
-            "About 40 more questions would decide position and validity with a chance of 80 %. "
-            "Position is inconclusive (about 40 more questions); validity is inconclusive (about "
-            "1 more question). Boast is inconclusive. Drift is inconclusive (about 3 more "
+            "About 40 more questions would decide position and validity with a chance of 60 to "
+            "80 %. Position is inconclusive (about 40 more questions); validity is inconclusive "
+            "(about 1 more question). Boast is inconclusive. Drift is inconclusive (about 3 more "
             "questions)"
         ),
         "A; b; c; 2 more reasons in mart.recommendations",
