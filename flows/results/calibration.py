@@ -38,6 +38,7 @@ from tasks.calibration.calibrate import (
 from tasks.calibration.label_values import Labelled
 from tasks.kit.defaults import calibrated_by
 from tasks.progress import step
+from tasks.reporting.agreement_rows import unreadable_line
 from tasks.reporting.wording import number
 from warehouse.store import Saving, Warehouse
 
@@ -132,6 +133,9 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     if untested and not _is_compared(comparison):
         trials = trials or [steps.try_judges(each, terms) for each in labelled]
         why = why_none_is_tested(labelled, trials, terms)
+        graded = comparison.unreadable.filter("graded")
+        if unread := unreadable_line(graded, none_read=True):
+            why = f"{unread}."
         raise ValueError(f"judges and people cannot be compared: {why}")
     return Calibrated(
         *_together(trials),

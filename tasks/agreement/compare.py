@@ -71,7 +71,9 @@ class Options(NamedTuple):
 
 LABEL_WORDS = {PASS: HAS, FAIL: LACKS}
 
-UNREADABLE = pl.DataFrame(schema=dict.fromkeys((*CELL[:5], "item", "label"), pl.String))
+UNREADABLE = pl.DataFrame(
+    schema={**dict.fromkeys((*CELL[:5], "item", "label"), pl.String), "graded": pl.Boolean}
+)
 
 
 class Comparison(NamedTuple):
@@ -81,7 +83,8 @@ class Comparison(NamedTuple):
     confusion: DataFrame[ConfusionMatrix]
     disagreements: DataFrame[Disagreements]
     unreadable: pl.DataFrame = UNREADABLE
-    """Labels of judges that could not be read; not saved."""
+    """Labels of judges that could not be read, and whether they and people's are numbers; not
+    saved."""
     undeclared: tuple[tuple[str | None, float, float], ...] = ()
     """Criteria of grades without a declared scale, with the lowest and the highest grade; not
     saved."""
@@ -130,7 +133,7 @@ def compare(
                 rows = paired.rows.with_columns(
                     dataset=pl.lit(each.dataset), criterion=pl.lit(paired.criterion, pl.String)
                 )
-                unreadable.append(rows.filter(status="invalid").select(*CELL[:5], "item", "label"))
+                unreadable.append(_unreadable(rows, each.means, graded=paired.graded))
                 tables = _on_one_scale(paired, rows.filter(status="used"))
                 if paired.of_label:
                     tables = tables.with_columns(cs.ends_with("_word").replace(LABEL_WORDS))
@@ -146,6 +149,20 @@ def compare(
         tuple(undeclared),
         tuple(odd),
     )
+
+
+def _unreadable(rows: pl.DataFrame, means: pl.DataFrame | None, *, graded: bool) -> pl.DataFrame:
+    """Return the unreadable labels of judges; of a mean of repeats, what it is the mean of."""
+    number = pl.col("label").str.strip_chars('"').cast(pl.Float64, strict=False)
+    lost = rows.filter(status="invalid").with_columns(
+        graded=number.is_not_null() & pl.lit(value=graded)
+    )
+    if means is not None:
+        place = ["judge", "prompt", "item"]
+        lost = lost.join(means, on=place, how="left", maintain_order="left").with_columns(
+            label=pl.coalesce("held", "label")
+        )
+    return lost.select(*UNREADABLE.columns)
 
 
 def _measures(paired: Paired, options: Options) -> Iterator[Row]:

@@ -45,8 +45,7 @@ def reading_of(
     if all are numbers, which become verdicts by a ``threshold``; else names.
     """
     given = [json.loads(label) for label in people.drop_nulls().unique()]
-    numbers = read_labels("number", given)
-    graded = bool(given) and all(number is not None for number in numbers)
+    graded = are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
         return Reading("pass_fail", low=low, high=high, threshold=threshold)
@@ -58,6 +57,12 @@ def reading_of(
     if graded:
         return Reading("grade", None, *(scale or (None, None)))
     return Reading("name")
+
+
+def are_numbers(labels: pl.Series) -> bool:
+    """Tell whether all labels (JSON) are numbers, and there are any."""
+    numbers = read_labels("number", [json.loads(each) for each in labels.drop_nulls().unique()])
+    return bool(numbers) and None not in numbers
 
 
 class OddLabels(NamedTuple):

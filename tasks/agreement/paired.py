@@ -7,7 +7,15 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.agreement.combine import combined, left_out
-from tasks.agreement.kinds import Kind, OddLabels, Reading, odd_labels, read_beside, reading_of
+from tasks.agreement.kinds import (
+    Kind,
+    OddLabels,
+    Reading,
+    are_numbers,
+    odd_labels,
+    read_beside,
+    reading_of,
+)
 from tasks.calibration.label_values import Labelled, read_labels
 
 MOST_NAMES = 100
@@ -29,6 +37,8 @@ class Paired(NamedTuple):
     """Whether a pass means that an item has the label, the last part of ``criterion``."""
     odd: OddLabels | None = None
     """Labels of people because of which all are compared as names."""
+    graded: bool = False
+    """Whether all labels of people are numbers."""
 
 
 def pair_labels(
@@ -63,7 +73,8 @@ def pair_labels(
             reading = reading_of(humans["label"], positive, scale, threshold)
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
-            yield found._replace(odd=odd_labels(humans, reading))
+            graded = are_numbers(humans["label"])
+            yield found._replace(odd=odd_labels(humans, reading), graded=graded)
 
 
 def with_criterion(labels: pl.DataFrame) -> pl.DataFrame:

@@ -330,6 +330,9 @@ class Labelled(NamedTuple):
     """``cluster`` of each ``item``, if items are not independent."""
     whole: tuple[str | None, ...] = ()
     """Criteria of which each single grade is a whole number (see ``as_whole``)."""
+    means: pl.DataFrame | None = None
+    """What labels that are means of repeats are the means of: ``judge``, ``prompt``, ``item`` and
+    the text ``held``."""
 
 
 def require_two_names(labelled: Labelled) -> Labelled:

@@ -40,7 +40,8 @@ def labels_of_ratings(
 ) -> list[RatedLabels]:
     """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
 
-    Repeats of a judge are combined: the mean grade, or the verdict of the majority. The labels of a
+    Repeats of a judge are combined: the mean grade, or the verdict of the majority, also where all
+    grades are 0 or 1. The labels of a
     ``labels`` prompt are a set. What people say of an answer that a judge passes or fails is pass
     or fail if all of it is 1 or 0; else they are grades.
 
@@ -59,12 +60,12 @@ def labels_of_ratings(
         originals.partition_by("dataset", "prompt", as_dict=True).items()
     ):
         about = _with_form(rows)
-        judges = _labels(about, pl.col("name"), "value")
         if people is None:
             given = _with_grades(about.filter(pl.col("human_value").is_not_null()))
             humans = _labels(given.unique(["item", "about"]), pl.lit(PEOPLE), "human_value")
         else:
             humans = _of_items(people, about["item"].unique(), str(dataset))
+        judges = _labels(_with_bits(about, humans), pl.col("name"), "value")
         who = about.select("name", *UNIT, "simulated").unique("name").sort("name")
         items = (
             about.select("item", "criterion", "cluster", "lowest", "highest")
@@ -96,6 +97,17 @@ def _with_form(rows: pl.DataFrame) -> pl.DataFrame:
         name=pl.concat_str("judge", *differing, separator=BETWEEN),
         criterion=pl.when(form != "set").then(criterion),
     )
+
+
+def _with_bits(rows: pl.DataFrame, humans: pl.DataFrame) -> pl.DataFrame:
+    """Mark grades that are verdicts as ``bit``: all of a judge's and of people's are 0 or 1."""
+    number = pl.col("label").str.strip_chars('"').cast(pl.Float64, strict=False)
+    given = humans.group_by("criterion").agg(theirs=number.is_in([0.0, 1.0]).all())
+    found = rows.join(
+        given, on="criterion", how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(own=pl.col("value").is_in([0.0, 1.0]).all().over("name", "criterion"))
+    bits = (pl.col("form") == "number") & pl.col("theirs") & pl.col("own")
+    return found.with_columns(form=pl.when(bits).then(pl.lit("bit")).otherwise("form"))
 
 
 def _whole(rows: pl.DataFrame, humans: pl.DataFrame) -> tuple[str | None, ...]:
@@ -133,12 +145,13 @@ def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
         .replace_strict(quoted, default=None, return_dtype=pl.String)
         .str.join(", ")
     )
-    verdict = (
+    verdict, bit = (
         pl.when(mean.first() > 0.5)
-        .then(pl.lit('"pass"'))
+        .then(pl.lit(good))
         .when(mean.first() < 0.5)
-        .then(pl.lit('"fail"'))
+        .then(pl.lit(bad))
         .otherwise(pl.lit(TIED))
+        for good, bad in (('"pass"', '"fail"'), ("1", "0"))
     )
     return (
         means.group_by("annotator", "item", "criterion", maintain_order=True)
@@ -149,6 +162,8 @@ def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
             .then(mean.first().cast(pl.String))
             .when(form == "verdict")
             .then(verdict)
+            .when(form == "bit")
+            .then(bit)
             .otherwise("[" + chosen + "]")
         )
         .with_columns(pl.col("label").fill_null(UNREADABLE))

@@ -13,7 +13,7 @@ from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_votes
 from tasks.calibration.label_values import Labelled, are_whole
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
-from tasks.logs.ratings import annotations_of
+from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.unreadable import unread_items
 
@@ -57,9 +57,12 @@ def labels_of_both(
         aspect=pl.lit(None, dtype=pl.String),
     )
     shared = named.filter(pl.col("human").n_unique().over("dataset") == 2)
-    whole = _whole(ratings)
+    whole, means = _whole(ratings), means_of(ratings).with_columns(dataset=NAME)
     return [
-        each._replace(whole=(None,)) if each.dataset in whole else each
+        each._replace(
+            whole=(None,) if each.dataset in whole else (),
+            means=means.filter(dataset=each.dataset).select("judge", "prompt", "item", "held"),
+        )
         for each in labelled_by_votes(shared, metric)
     ]
 

@@ -14,6 +14,10 @@ COUNTS = ("voted", "invalid", "anchor_12", "tie_12", "target_12")
 BOTH = ("planned", "planned_12", "voted_12", "voted")
 
 
+MOST_VALUES = 5
+"""Most grades that the text of a mean lists."""
+
+
 def whole_number(value: str) -> pl.Expr:
     """Return a number as text, a whole one without a decimal point."""
     number = pl.col(value)
@@ -25,14 +29,10 @@ def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[A
     """Return one label per item, criterion and annotator from all valid repeats.
 
     Grades are averaged; the mean of whole grades is the nearest whole one, unless ``exact``. Of
-    verdicts the majority counts, a tie if there is none; of other labels the most common one, and
-    none if two are equally common.
+    verdicts the majority counts, a tie if there is none; of other labels, also of numbers that are
+    verdicts (see ``_valid``), the most common one, and none if two are equally common.
     """
-    valid = ratings.filter(pl.col("invalid").is_null()).with_columns(
-        kind=pl.when(pl.col("kind").n_unique().over("dataset", "criterion") == 1)
-        .then(pl.col("kind").cast(pl.String))
-        .otherwise(pl.lit("label"))
-    )
+    valid = _valid(ratings)
     key = [*RATED, "kind"]
     whole = are_whole(pl.col("value")).over("dataset", "criterion") & pl.lit(value=not exact)
     common = {
@@ -77,6 +77,36 @@ def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[A
         inconsistent=pl.col("inconsistent").fill_null(value=False),
     )
     return Annotations.coded(rows)
+
+
+def _valid(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Return the valid ratings with the kind as which repeats are combined.
+
+    It is ``label`` where kinds differ, and for numbers that are verdicts: all of an annotator's
+    are 0 or 1, and all of people's.
+    """
+    about = ("dataset", "criterion")
+    bits = pl.col("value").is_in([0.0, 1.0])
+    theirs = (bits | ~pl.col("human")).all().over(about)
+    verdicts = (pl.col("kind") == "number") & theirs & bits.all().over(*about, "judge", "prompt")
+    different = pl.col("kind").n_unique().over(about) > 1
+    return ratings.filter(pl.col("invalid").is_null()).with_columns(
+        kind=pl.when(different | verdicts)
+        .then(pl.lit("label"))
+        .otherwise(pl.col("kind").cast(pl.String))
+    )
+
+
+def means_of(ratings: pl.DataFrame) -> pl.DataFrame:
+    """Return what each mean of several unequal grades of a judge is the mean of, as ``held``."""
+    grades = _valid(ratings).filter(~pl.col("human"), kind="number")
+    several = grades.group_by(RATED, maintain_order=True).agg(
+        pl.col("value").unique().sort().alias("values")
+    )
+    texts = pl.col("values").list.head(MOST_VALUES).list.eval(whole_number("")).list.join(", ")
+    return several.filter(pl.col("values").list.len() > 1).select(
+        *RATED, held=pl.format("mean of {}", texts)
+    )
 
 
 def contests_of(ratings: pl.DataFrame) -> DataFrame[Contests]:

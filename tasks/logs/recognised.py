@@ -88,7 +88,10 @@ def _missing(log: Log) -> Iterator[str]:
     if is_long(log):
         yield f"more than {MANY} rows: intervals from formulas, without bootstrap"
     if ratings["repeat"].max():
-        yield "repeats of an item count as one item: grades are averaged, labels by majority"
+        yield (
+            "repeats of an item count as one item: grades are averaged; of labels, and of a "
+            "judge's numbers that are all 0 or 1, the majority counts"
+        )
 
 
 def _lost(log: Log) -> Iterator[str]:

@@ -102,6 +102,14 @@ class Disagreement(NamedTuple):
     """Names and contents of the item's texts."""
 
 
+HELPS = (
+    "People's labels are numbers: `calibrate ... --threshold GRADE` counts grades from GRADE on as "
+    "passes, and `calibrate ... --scale LOW HIGH` compares grades"
+)
+OTHER_WORDS = "Write labels of the judge in the same form as those of people"
+"""What helps if no label of a judge can be read, where people's are numbers, and else."""
+
+
 class JudgeView(NamedTuple):
     """All that is shown of one judge and criterion."""
 
@@ -174,13 +182,13 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
         [_disagreement(row, grades=first["kind"] == "grade") for row in differing.to_dicts()],
         count(differing.height, *differing_items),
         _labels(whole),
-        _unreadable(found.unreadable),
+        unreadable_line(found.unreadable, none_read=_size(whole) == 0),
         whole.get("kappa_quadratic", whole.get("kappa", {})).get("estimate"),
     )
 
 
-def _unreadable(rows: pl.DataFrame) -> str:
-    """Name the first items with an unreadable label of the judge."""
+def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
+    """Name the first items with an unreadable label of the judge, and what helps if all are."""
     rows = rows.filter(pl.col("label") != TIED)
     if rows.is_empty():
         return ""
@@ -189,7 +197,9 @@ def _unreadable(rows: pl.DataFrame) -> str:
         for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()
     ]
     more = [f"{rows.height - len(named)} more"] if rows.height > len(named) else []
-    return f"unreadable labels of the judge: {listing([*named, *more])}"
+    helps = HELPS if rows["graded"].all() else OTHER_WORDS
+    todo = f". {helps}" if none_read else ""
+    return f"unreadable labels of the judge: {listing([*named, *more])}{todo}"
 
 
 def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:

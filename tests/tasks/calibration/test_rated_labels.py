@@ -115,3 +115,18 @@ def test_labels_of_other_items_are_an_error(make_ratings: Make) -> None:
     ratings = make_ratings([{"sample": "demo/q1/a2", "value": 4.0}])
     with pytest.raises(ValueError, match=r"no label of people is about an answer .* such as .q9"):
         labels_of_ratings(ratings, labels("q9"))
+
+
+def test_grades_that_are_all_0_or_1_take_the_majority(make_ratings: Make) -> None:
+    given = {"s1": [1, 1, 0], "s2": [0, 0, 1], "s3": [1, 0]}
+    rows = [
+        {"sample": s, "value": value, "repeat": at, "human_value": 1.0}
+        for s, values in given.items()
+        for at, value in enumerate(values)
+    ]
+    (found,) = labels_of_ratings(make_ratings(rows))
+    tie = {"unreadable": "repeats tie"}
+    assert said(found.labelled.judges) == {"s1": 1, "s2": 0, "s3": tie}
+    # Beside grades of people they are grades.
+    (found,) = labels_of_ratings(make_ratings([row | {"human_value": 0.4} for row in rows]))
+    assert said(found.labelled.judges) == pytest.approx({"s1": 2 / 3, "s2": 1 / 3, "s3": 0.5})
