@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.kit.catalogue import Catalogue, modules
-from tasks.readers.bounded import MAX_FILE
+from tasks.readers.bounded import MAX_FILE, clip
 from tasks.readers.fields import Source
 
 TEXTS = ("item", "texts")
@@ -70,6 +70,38 @@ def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     known = pl.any_horizontal(pl.col("stamp", "digest").is_not_null())
     kept = rows.filter(~(known & ~pl.struct(pl.all()).is_first_distinct()))
     return kept, {COPIES: rows.height - kept.height}
+
+
+def distinct_objects(
+    source: Source, found: Iterable[dict[str, Any]], names: tuple[str, ...], own: str
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Leave out copies of earlier objects and count them: equal ones whose ``names`` are known.
+
+    Raise ValueError if objects with the same id, the field ``own``, have different content.
+    """
+    kept: list[dict[str, Any]] = []
+    first: dict[str, dict[str, Any]] = {}
+    copies, conflicts = 0, []
+    for each in found:
+        known = all(each.get(name) is not None for name in names)
+        key = json.dumps([each.get(name) for name in (*names, own)])
+        earlier = first.setdefault(key, each) if known else each
+        if earlier is each:
+            kept.append(each)
+        elif earlier == each:
+            copies += 1
+        elif each.get(own) is None:
+            kept.append(each)
+        else:
+            conflicts.append(each[own])
+    if conflicts:
+        what = (
+            f"has {len(conflicts)} with the {own} of an earlier one and different content, the "
+            f"first is {clip(str(conflicts[0]))}"
+        )
+        source.problems.add("", what, f"Keep one for each {own}.")
+        source.problems.check()
+    return kept, {COPIES: copies}
 
 
 def with_texts(source: Source, ratings: pl.DataFrame) -> bool:

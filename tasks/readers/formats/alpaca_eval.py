@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import NO_ORDER, as_number, pair_item, side_by
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, texts_of, with_texts
+from tasks.readers.formats import Parts, log_format, texts_of, with_texts, without_copies
 
 NAMES = {
     "judge": "annotator",
@@ -29,11 +29,17 @@ def alpaca_eval(source: Source) -> Parts:
     """Preferences from 1 (``output_1``) to 2 (``output_2``), 1.5 a tie; null was not read.
 
     The win rate is the mean preference, as AlpacaEval computes it: a preference of 1.8 is .8 of a
-    win of ``generator_2``. Preferences outside 1 to 2 are invalid.
+    win of ``generator_2``. Preferences outside 1 to 2 are invalid. A row that repeats an earlier
+    one, with its time and its raw completion, is a copy and left out.
     """
-    found = source.fields(
-        NAMES, {"preference": "preference"}, {"question": "instruction"}, lengths=LENGTHS
-    ).with_columns(number=as_number("preference"))
+    rows = source.fields(
+        {**NAMES, "stamp": "time_per_example"},
+        {"preference": "preference"},
+        {"question": "instruction", "digest": "raw_completion"},
+        lengths=LENGTHS,
+    )
+    once, copies = without_copies(rows)
+    found = once.with_columns(number=as_number("preference"))
     read = pl.col("number").is_between(1, 2)
     score = pl.when(read).then(pl.col("number") - 1)
     ratings = found.select(
@@ -50,7 +56,7 @@ def alpaca_eval(source: Source) -> Parts:
         .then(pl.lit("preference outside 1 to 2")),
     )
     texts = _texts(source) if with_texts(source, ratings) else None
-    return Parts(ratings=ratings, texts=texts, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, texts=texts, left_out=copies, notes=(NO_ORDER,))
 
 
 def _texts(source: Source) -> pl.DataFrame:

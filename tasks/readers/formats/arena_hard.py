@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import pair_item
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, without_copies
 
 CHOICES = {
     "A>>B": "first",
@@ -30,15 +30,19 @@ def arena_hard(source: Source) -> Parts:
     """Two games a row, ``A>>B`` to ``B>>A``; the baseline is shown first in the first game.
 
     A score that is null or not one of these is an invalid vote; judgments without any game are
-    counted and left out. Version 0.1 does not name the
+    counted and left out. A row that repeats an earlier one, with its replies, is a copy and left
+    out. Version 0.1 does not name the
     baseline, which is then called ``baseline``.
     """
     names = ("question_id", "uid", "judge", "model", "baseline", "category")
-    found = source.fields(
-        {**{n: n for n in names}, "score0": "games.0.score", "score1": "games.1.score"},
+    scores = {"score0": "games.0.score", "score1": "games.1.score"}
+    rows = source.fields(
+        {**{n: n for n in names}, **scores, "stamp": "tstamp"},
+        digests={"digest": "games.0.judgment", "second_digest": "games.1.judgment"},
         present={"game0": "games.0", "game1": "games.1"},
     )
-    named = found.with_columns(
+    once, copies = without_copies(rows)
+    named = once.with_columns(
         question=pl.coalesce("question_id", "uid"),
         anchor_author=pl.col("baseline").fill_null("baseline"),
         target_author="model",
@@ -55,4 +59,4 @@ def arena_hard(source: Source) -> Parts:
         for game, first in enumerate(("anchor", "target"))
     ]
     without = named.filter(~pl.col("game0") & ~pl.col("game1")).height
-    return Parts(votes=pl.concat(orders), left_out={UNPLAYED: without}, notes=(STRENGTH,))
+    return Parts(votes=pl.concat(orders), left_out={UNPLAYED: without, **copies}, notes=(STRENGTH,))

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, object_in, texts_of
+from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, texts_of
 from tasks.readers.formats._archive import members, read_members
 
 VERSION = 2
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Values of Inspect's letters: correct, partial, incorrect, no answer."""
-FIELDS = ("id", "epoch", "scores", "error", "status", "input", "output")
+FIELDS = ("id", "epoch", "uuid", "scores", "error", "status", "input", "output")
 FAILED = "samples that failed before they were scored"
 ENDED = "sample ended with an error"
 """Why a score is invalid; Inspect gives such samples scores under its option score_on_error."""
@@ -42,6 +42,8 @@ COLUMNS = {
 def inspect_ai(source: Source) -> Parts:
     """One rating per sample, epoch and scorer; epochs are repeats of a sample.
 
+    A sample that repeats an earlier one of the same id and epoch is a copy and left out.
+
     The first entry of a score's history is the scorer's, later edits are those of people. A value
     that is null or NaN, as after a grader's unreadable reply, is invalid, and so is each rating of
     a scorer in a sample that ended with an error. Letters are labels with
@@ -57,6 +59,7 @@ def inspect_ai(source: Source) -> Parts:
         source.problems.add("", what, EXPORT)
         source.problems.check()
     judges = _judges(header)
+    samples, copies = distinct_objects(source, samples, ("id", "epoch"), "uuid")
     samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
     rows = [row for sample in samples for row in _ratings(sample, judges)]
     failed = sum(not sample.get("scores") for sample in samples)
@@ -68,7 +71,9 @@ def inspect_ai(source: Source) -> Parts:
         if (item := _item(sample)) in rated
     )
     notes = (STOPPED,) if header.get("status") in UNFINISHED else ()
-    return Parts(ratings=ratings, texts=texts_of(seen), left_out={FAILED: failed}, notes=notes)
+    return Parts(
+        ratings=ratings, texts=texts_of(seen), left_out={FAILED: failed, **copies}, notes=notes
+    )
 
 
 def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, object_in, texts_of
+from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, texts_of
 
 VERSION = 3
 GRADED = {
@@ -80,7 +80,9 @@ def promptfoo(source: Source) -> Parts:
     options = object_in(object_in(object_in(log.get("config")).get("defaultTest")).get("options"))
     default = _name(options.get("provider"))
     counted: Counter[str] = Counter()
-    results = [result for result in summary["results"] if isinstance(result, dict)]
+    objects = (result for result in summary["results"] if isinstance(result, dict))
+    results, copies = distinct_objects(source, objects, ("id",), "id")
+    counted.update(copies)
     rows = [row for result in results for row in _ratings(result, default, counted)]
     rated = {row["item"] for row in rows if row["human"]}
     seen = (

@@ -8,7 +8,7 @@ import polars as pl
 from tasks.readers.bounded import clip
 from tasks.readers.expressions import NO_ORDER, as_number, score_of_side, side_by
 from tasks.readers.fields import RESAVE, Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, without_copies
 
 NAMES = {"id": "id", "model": "model", "subset": "subset"}
 
@@ -27,7 +27,9 @@ def rewardbench(source: Source) -> Parts:
     """
     old = not {"scores_chosen", "scores_rejected"} <= source.columns
     chosen, rejected = ("chosen", "rejected") if old else ("scores_chosen", "scores_rejected")
-    found = _found(source, {"chosen": chosen, "rejected": rejected})
+    rows = _found(source, {"chosen": chosen, "rejected": rejected})
+    known = rows.with_columns(stamp="id", digest=pl.lit(None, pl.String))
+    found, copies = without_copies(known)
     scored = (
         found.with_row_index("row")
         .with_columns(
@@ -53,7 +55,7 @@ def rewardbench(source: Source) -> Parts:
         value=score_of_side("label"),
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("a score is missing")),
     )
-    return Parts(ratings=ratings, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, left_out=copies, notes=(NO_ORDER,))
 
 
 def _found(source: Source, scores: dict[str, str]) -> pl.DataFrame:
