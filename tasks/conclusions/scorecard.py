@@ -30,6 +30,8 @@ NO_FLAW = "no flawed answer was shown"
 UNCONFIRMED = "suspect, which the next wave must confirm: {}"
 ALERT = "alert: {}"
 """Reasons of the gate drift, with what changed."""
+SINCE = " since wave {}"
+"""Follows what changed: the wave that made an alert's change suspect."""
 WORST = "the worst of {} criteria: {}"
 WHOLE = pl.col("perturbation").is_null()
 NOTHING = pl.lit(None, pl.String)
@@ -329,8 +331,16 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
     """Return the alert or, without one, the suspect; else the measure closest to its minimum.
 
     Of several, the one whose interval reaches farthest. Canaries have no minimum and no interval.
+    The reason of an alert names the wave in which the change was suspect first, unless several
+    waves of its epoch were: the names of waves do not tell which of them it confirms.
     """
-    measured = drifts.join(estimates, on=JUDGE, how="semi")
+    cell = ["dataset", "judge", "prompt", "mode", "perturbation", "measure", "epoch", "sign"]
+    changes = drifts.with_columns(sign=pl.col("estimate").sign())
+    suspected = changes.filter(pl.col("state") == "suspect", pl.col("wave") != "")
+    first_seen = suspected.group_by(cell).agg(since=pl.col("wave").unique())
+    first_seen = first_seen.filter(pl.col("since").list.len() == 1).explode("since")
+    changes = changes.join(first_seen, on=cell, how="left", nulls_equal=True)
+    measured = changes.join(estimates, on=JUDGE, how="semi")
     limited = pl.col("minimum") > 0
     # Too few questions leave a change that has a p-value without a state.
     few = (pl.col("state") == "not measured") & pl.col("p_value").is_not_null()
@@ -339,11 +349,14 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
     changed = state.replace_strict({"alert": 2, "suspect": 1}, default=0, return_dtype=pl.Int64)
     words = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
     under = pl.col("perturbation").str.replace_all("_", " ")
+    # Readers split reasons at semicolons.
+    wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ","))
+    since = pl.format(SINCE, wave).fill_null("")
     rows = measured.with_columns(
         few=few,
         reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach),
         changed=changed,
-        what=pl.concat_str(words, under, separator=" under ", ignore_nulls=True),
+        what=pl.concat_str(words, under, separator=" under ", ignore_nulls=True) + since,
     )
     # An alert without an interval ranks before what did not change.
     rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")

@@ -110,7 +110,7 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     assert f"{asked[1]} Not shown: inconclusive for emu/one (no alert, but" in said[1]
     suspect = "inconclusive for emu/one (suspect, which the next wave must confirm: ratings)"
     assert f"{asked[2]} Perhaps: {suspect}" in said[2]
-    assert f"{asked[3]} Yes: emu/one changed." in said[3]
+    assert f"{asked[3]} Yes: emu/one changed (ratings since wave {WAVES[2]}: -" in said[3]
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
     assert "fake reference is inconclusive (about" not in said[2].lower()
@@ -136,4 +136,4 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     assert all(each["night_usd"] == each["cost_usd"] for each in nights.values())
     gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
     assert warehouse.query(gates).rows()[-1] == ("fail",)
-    assert "Has changed since its baseline: ratings (" in said[3]
+    assert f"Has changed since its baseline: ratings since wave {WAVES[2]} (" in said[3]

@@ -20,6 +20,7 @@ from flows.cli.printing.terminal import (
 )
 from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD
+from tasks.conclusions.scorecard import ALERT
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
@@ -357,11 +358,16 @@ def _did_change(drifts: pl.DataFrame, gates: pl.DataFrame) -> str:
 
 
 def _drift_words(gates: pl.DataFrame) -> str:
-    """Say which judges pass the gate drift, fail it, or leave it open and why."""
-    rows = with_who(gates.filter(pl.col("gate") == "drift")).sort("who")
+    """Say which judges fail the gate drift, leave it open, or pass it, in this order, and why."""
+    order = pl.col("verdict").replace_strict({"fail": 0, "inconclusive": 1, "pass": 2})
+    rows = with_who(gates.filter(pl.col("gate") == "drift")).sort(order, "who")
+    changed = pl.col("reason").str.strip_prefix(ALERT.format(""))
+    numbers = [_bounded(row) for row in rows.rename({"value": "estimate"}).to_dicts()]
+    change = pl.when(pl.col("low").is_not_null()).then(pl.Series(numbers, dtype=pl.String))
+    what = pl.concat_str(changed, change, separator=": ", ignore_nulls=True)
     text = (
         pl.when(pl.col("verdict") == "fail")
-        .then(pl.lit("{} changed"))
+        .then(pl.format("{} changed ({})", pl.lit("{}"), what))
         .when(pl.col("verdict") == "pass")
         .then(pl.lit("no relevant change of {}"))
         .otherwise(
@@ -370,7 +376,7 @@ def _drift_words(gates: pl.DataFrame) -> str:
     )
     by_text = rows.group_by(text=text, maintain_order=True).agg("who")
     return "; ".join(
-        text.replace("{}", listing([clean(each) for each in who]))
+        text.replace("{}", listing([clean(each) for each in who]), 1)
         for text, who in by_text.iter_rows()
     )
 

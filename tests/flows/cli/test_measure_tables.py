@@ -350,6 +350,35 @@ def test_reasons_stand_beside_the_comparisons_that_were_not_measured(
     }
 
 
+def test_judges_that_changed_come_first_with_what_changed_and_since_when(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    about = {"dataset": "demo", "prompt": "plain", "wave": "n7", "mode": "any"}
+    whole = about | {"perturbation": None, "gate": "drift", "tolerance": 0.1}
+    seen = "alert: position gap since wave n6"
+    rows = [
+        whole | {"judge": "sim/calm", "verdict": "pass"},
+        whole | {"judge": "priced/pair", "verdict": "inconclusive"},
+        whole
+        | {"judge": "sim/changing", "verdict": "fail", "reason": seen}
+        | {"value": 0.46, "low": 0.3, "high": 0.62},
+        whole | {"judge": "sim/other", "verdict": "fail", "reason": "alert: texts of replies"},
+        whole | {"judge": "sim/steady", "verdict": "inconclusive"},
+    ]
+    cell = about | {"perturbation": None, "measure": "position_drift", "epoch": 1, "base": "n1"}
+    cell |= {"level": 0.01, "minimum": 0.1, "n": 40, "clusters": 40, "state": "quiet"}
+    compared = Drifts.of(pl.DataFrame([cell | {"judge": row["judge"]} for row in rows]))
+    gates = Gates.of(pl.DataFrame(rows, infer_schema_length=None))
+    show_drift(Console(width=500), compared, gates)
+    assert " ".join(capsys.readouterr().out.split()).startswith(
+        "Did a judge change from wave n1 to wave n7? Yes: "
+        "sim/changing changed (position gap since wave n6: .46 [.30, .62]); "
+        "sim/other changed (texts of replies); "
+        "inconclusive for priced/pair and sim/steady (no alert, but intervals reach beyond the "
+        "limits); no relevant change of sim/calm."
+    )
+
+
 @pytest.mark.parametrize(("people", "listed"), [(10, True), (11, False)])
 def test_many_people_are_not_listed_one_by_one(measure: Any, people: int, *, listed: bool) -> None:
     rows = ballots("ada", FAIR, human=False)

@@ -138,9 +138,10 @@ def test_an_alert_says_what_has_changed(recommended: Any) -> None:
     texts = {"reason": "alert: texts of replies", "margin": None}
     [row] = recommended(gate("bias"), gate("drift", "fail", value=2.0, tolerance=None, **texts))
     assert row["reasons"] == "has changed since its baseline: texts of replies"
+    seen = "alert: ratings since wave n6"
     ratings = {"value": -0.35, "low": -0.64, "high": -0.06, "tolerance": 0.05, "margin": -11.8}
-    [row] = recommended(gate("bias"), gate("drift", "fail", reason="alert: ratings", **ratings))
-    said = "has changed since its baseline: ratings (-.35 [-.64, -.06], limit .05)"
+    [row] = recommended(gate("bias"), gate("drift", "fail", reason=seen, **ratings))
+    said = "has changed since its baseline: ratings since wave n6 (-.35 [-.64, -.06], limit .05)"
     assert row["reasons"] == said
 
 

@@ -571,6 +571,31 @@ def test_an_alert_is_shown_rather_than_a_change_that_reaches_farther(make_estima
     assert [row[name] for name in shown[2:]] == [0.1, 0.4, 0.05, "alert: shift under boast"]
 
 
+@pytest.mark.parametrize(
+    ("suspect", "since"),
+    [
+        ({}, " since wave n1"),
+        ({"wave": "n;1"}, " since wave n,1"),
+        # A suspicion of another epoch, in the other direction, or of another measure.
+        ({"epoch": 2}, ""),
+        ({"estimate": -0.2}, ""),
+        ({"perturbation": "calm"}, ""),
+        (None, ""),
+    ],
+)
+def test_an_alert_says_in_which_wave_the_change_was_first_seen(
+    make_estimates: Make, suspect: dict[str, Any] | None, since: str
+) -> None:
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    change = {"estimate": 0.2, "low": 0.1, "high": 0.3}
+    first = change | {"wave": "n1", "base": "n0", "state": "suspect"}
+    # Two suspects, of which the first may have been cleared: the wave is not known.
+    before = [first, first | {"wave": "n0"}] if suspect is None else [first | suspect]
+    frame = drifts(change | {"state": "alert"}, *before)
+    (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
+    assert row["reason"] == f"alert: shift under boast{since}"
+
+
 def test_a_judge_that_repeats_itself_passes_the_gate(
     make_vote_log: Make, make_shifts: Make, make_estimates: Make
 ) -> None:
