@@ -38,6 +38,7 @@ MOST_GRADES = 50
 MANY = f"more than {MOST_GRADES} different labels"
 NO_SUCH = "people gave this label to no item"
 ONLY = "no other items: nothing to compare with"
+LOWEST_KAPPA = -1.0
 DESCRIPTIVE = "a description: no interval"
 
 Row = dict[str, Any]
@@ -286,7 +287,7 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
             judge, human = _shares(cell)
             chance = float(judge @ human)
             low = (agreement["low"] - chance) / (1 - chance)
-            ends = {"low": low, "high": 1.0, "df": plain.df, "reason": None}
+            ends = {"low": max(low, LOWEST_KAPPA), "high": 1.0, "df": plain.df, "reason": None}
             yield _coefficient(cell, "kappa", plain) | ends | {"method": agreement["method"]}
         else:
             yield _coefficient(cell, "kappa", plain)
@@ -314,7 +315,8 @@ def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
     low = 1 - min(most + q, 1) / (most + q - 2 * q * most)
     high = 1 - max(fewest - q, 0) / (fewest + q - 2 * q * fewest)
     method = f"{other['method']}, of verdicts not given"
-    return {"low": low, "high": high, "df": other["df"], "reason": None, "method": method}
+    ends = {"low": max(low, LOWEST_KAPPA), "high": high}
+    return ends | {"df": other["df"], "reason": None, "method": method}
 
 
 def _coefficient(cell: Cell, name: str, found: Coefficient) -> Row:
