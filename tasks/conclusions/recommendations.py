@@ -54,6 +54,7 @@ FAILED = {
     "agreement": "agrees less with people than people with each other",
     "drift": "has changed since its baseline",
 }
+WITH_LABELS = "agreement with the labels"
 HARDLY = "agrees with the labels hardly better than by chance"
 """How a judge fails the gate agreement where each item has one label."""
 FOUND = {
@@ -332,6 +333,11 @@ def _weight() -> pl.Expr:
     )
 
 
+def _is_alone() -> pl.Expr:
+    """Tell whether the gate agreement is about one label per item, whose authors are not known."""
+    return pl.col("reason").str.starts_with(ONE_LABEL).fill_null(value=False)
+
+
 def _found() -> pl.Expr:
     """Tell whether a gate follows a finding that limits the use of a judge."""
     return pl.col("finding").is_in([*FOUND]).fill_null(value=False)
@@ -339,7 +345,8 @@ def _found() -> pl.Expr:
 
 def _subject() -> pl.Expr:
     """Name what a gate is about."""
-    named = pl.coalesce("perturbation", pl.col("gate").replace(SUBJECTS))
+    gate = pl.when(_is_alone()).then(pl.lit(WITH_LABELS)).otherwise(pl.col("gate"))
+    named = pl.coalesce("perturbation", gate.replace(SUBJECTS))
     return named.str.replace_all("_", " ").alias("subject")
 
 
@@ -381,7 +388,7 @@ def _reason() -> pl.Expr:
     worst = WORST.format(r"\d+", "(.+)")
     criterion = pl.col("reason").str.extract(f"{worst}$").str.replace_all("; ", ", ")
     on_criterion = pl.format(" on {}", criterion).fill_null("")
-    alone = pl.col("reason").str.starts_with(ONE_LABEL).fill_null(value=False)
+    alone = _is_alone()
     found = pl.when(alone).then(pl.lit(HARDLY)).otherwise(found) + on_criterion
     flaw = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
     detects = pl.coalesce("detects_at", "tolerance")

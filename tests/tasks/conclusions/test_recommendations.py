@@ -650,7 +650,7 @@ def test_agreement_names_the_worst_criterion(
     ("verdict", "told"),
     [
         ("fail", "agrees with the labels hardly better than by chance"),
-        ("inconclusive", "agreement with people is inconclusive"),
+        ("inconclusive", "agreement with the labels is inconclusive"),
     ],
 )
 def test_agreement_with_one_label_per_answer_names_chance(
@@ -672,7 +672,9 @@ def test_agreement_with_one_label_per_answer_lacks_questions_too(recommended: An
     [row] = recommended(gate("validity"), gate("agreement", "inconclusive", **ends), beside=[kappa])
     more = row["more_questions"]
     assert 44 + more == pytest.approx(256, abs=1)
-    assert row["reasons"] == f"agreement with people is inconclusive (about {more} more questions)"
+    assert (
+        row["reasons"] == f"agreement with the labels is inconclusive (about {more} more questions)"
+    )
 
 
 GRADES = "mean grade minus people's: 1.60 [1.40, 1.80] points, {} standard deviations of its grades"
