@@ -214,11 +214,13 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     )
     reasons: str = name(
         "what forbids or limits its use, failed or inconclusive, the gravest first, each with its "
-        "interval and limit or the questions that it lacks; null if nothing does",
+        "interval and limit or the questions that it lacks, except what makes the data not enough: "
+        "undecided has that, so read both; null if nothing does",
         nullable=True,
     )
     undecided: str = name(
-        "position or validity that is inconclusive, which makes the data not enough, and what "
+        "of a judge with not enough data to read before reasons: "
+        "position or validity that is inconclusive, which makes the data not enough; and what "
         "limits nothing: drift that is inconclusive, shams that move the judge themselves where a "
         "bias beyond them is excluded, grades apart from people's, ratings that hardly repeat; "
         "null if there is none",

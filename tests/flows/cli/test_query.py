@@ -24,6 +24,7 @@ from tasks.conclude import conclude
 from tasks.reporting.advice import advice
 from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
+from warehouse.descriptions import column_meanings
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -303,6 +304,20 @@ def test_the_gravest_reasons_come_first(tmp_path: Path, word: str, first: str) -
     words = ["sql", "--ask", "which_judge", "--format", "json", "--warehouse", str(path)]
     [answer] = json.loads(CliRunner().invoke(main, words).stdout)
     assert answer["reasons"].startswith(f"{first}; ")
+    assert ("drift is inconclusive" in answer["reasons"]) == (word == "not enough data")
+
+
+def test_the_comment_of_reasons_says_where_what_is_undecided_stands(tmp_path: Path) -> None:
+    query = """
+        select comment from duckdb_columns()
+        where table_name = 'judge_recommendations' and column_name in ('reasons', 'undecided')
+        order by column_name
+    """
+    reasons, undecided = Warehouse(tmp_path / "w.duckdb").query(query)["comment"]
+    assert "except what makes the data not enough: undecided has that, so read both" in reasons
+    assert undecided.startswith("of a judge with not enough data to read before reasons: ")
+    (computed,) = [text for text in column_meanings()["reasons"] if "of exclusions" in text]
+    assert "undecided has that, so read both" in computed
 
 
 def test_judges_stand_in_the_order_of_the_answer(tmp_path: Path) -> None:
