@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,15 @@ from rich.console import Console
 
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
-from flows.cli.printing.terminal import echo_data, leading, number, print_rows, say
+from flows.cli.printing.terminal import (
+    echo_data,
+    fits_folded,
+    leading,
+    number,
+    print_line,
+    print_rows,
+    say,
+)
 from flows.cli.questions import ALL, about, asked, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
@@ -30,7 +39,7 @@ from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
-from tasks.reporting.wording import count
+from tasks.reporting.wording import count, shorten
 from warehouse.descriptions import grains
 from warehouse.peek import existing_path
 from warehouse.private import write_private
@@ -40,6 +49,10 @@ SHOWN = 200
 AS_LISTS = 3
 """Most rows that are printed as lists on a terminal too narrow for their columns."""
 COLUMNS_NAMED = 6
+TEXT_LINES = (4, 2)
+"""Lengths of texts of a named query that are too long for a table, in lines of the output."""
+ABOUT = ("study", "prompt", "wave", "simulated", "criterion", "kind")
+"""Columns that say what the rows of a named query are about."""
 QUERIES = (
     "Queries only read. `voirdire sql` lists the marts and questions, "
     '`voirdire sql "describe bias"` the columns of a mart.'
@@ -99,23 +112,35 @@ def show_query(
         write_private(output, _content(rows, form))
         click.echo(f"Wrote {several(rows.height, 'row')} to {output}", err=True)
     elif form == "table":
-        _print_table(Printer(highlight=False), rows, parameters.get("study"))
+        study = parameters.get("study")
+        _print_table(Printer(highlight=False), rows, study, named=ask is not None)
         if ask and rows.is_empty():
             say(f"{ask}: {about(ask)}", err=True)
     else:
         echo_data(_content(rows, form).decode())
 
 
-def _print_table(console: Console, rows: pl.DataFrame, study: str | None) -> None:
+def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, named: bool) -> None:
     """Print rows, and on stderr their number and what is not shown.
 
-    A few rows too wide for a terminal are printed as lists; of more rows, the first columns. Output
-    that is not a terminal has all columns.
+    A few rows too wide for the width are printed as lists. Of more rows, a terminal shows the first
+    columns, and other output all of them, as lists with a line per value. Rows of a named query too
+    wide for the width are without what is the same in all of them, which is printed once, and
+    always of the first columns.
     """
-    shown = rows.head(SHOWN)
-    if console.is_terminal and rows.height > AS_LISTS:
-        shown = shown[:, : leading(rows.columns, shown.rows(), console.width) or None]
+    shown, same, cut = rows.head(SHOWN), "", False
+    if named and rows.height > 1 and _leading(shown, console) < shown.width:
+        shown, same = _without_repeated(shown)
+        shown, cut = _shortened(shown, console)
+    different = shown.columns
+    many = rows.height > AS_LISTS
+    if many and (named or console.is_terminal):
+        shown = shown[:, : _leading(shown, console) or None]
+    if many and not fits_folded(shown.columns, shown.rows(), console.width):
+        shown, cut = _cut(shown, console.width - max(map(len, shown.columns)) - 2)
     print_rows(console, shown.columns, shown.rows())
+    if same:
+        print_line(console, f"In all rows: {same}.")
     notes = [count(rows.height, "row") if rows.height else "no rows"]
     if study == ALL:
         notes.append(f"{ALL} (--set study=NAME: one)")
@@ -123,14 +148,54 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None) -> Non
         notes.append(f"study {study}")
     if rows.height > SHOWN:
         notes.append(f"the first {SHOWN} are shown, --format csv prints all")
-    if hidden := rows.columns[shown.width :]:
+    if cut:
+        notes.append("long texts are cut, --format csv prints them whole")
+    if hidden := different[shown.width :]:
         names = ", ".join(hidden[:COLUMNS_NAMED])
         more = ", ..." if len(hidden) > COLUMNS_NAMED else ""
-        notes.append(
-            f"{count(shown.width, 'column')} of {rows.width} shown, without {names}{more}: select "
-            "columns by name, or use --format csv"
-        )
+        left = f"without {names}{more}: "
+        if not named:
+            left = f"{count(shown.width, 'column')} of {rows.width} shown, {left}select columns by "
+            left += "name, or "
+        notes.append(f"{left}use --format csv")
     say("; ".join(notes), err=True)
+
+
+def _leading(rows: pl.DataFrame, console: Console) -> int:
+    return leading(rows.columns, rows.rows(), console.width)
+
+
+def _shortened(rows: pl.DataFrame, console: Console) -> tuple[pl.DataFrame, bool]:
+    """Cut texts until all columns fit, or to the fewest lines; return whether one was cut."""
+    short, cut = rows, False
+    for lines in TEXT_LINES:
+        if _leading(short, console) < rows.width:
+            short, cut = _cut(rows, lines * console.width)
+    return short, cut
+
+
+def _cut(rows: pl.DataFrame, width: int) -> tuple[pl.DataFrame, bool]:
+    """Return rows in which each text is a line of at most this width, and whether one was cut."""
+    texts = pl.col(pl.String).str.split("\n").list.join(" ")
+    short = rows.with_columns(texts.map_elements(partial(shorten, width=width), pl.String))
+    return short, not short.equals(rows)
+
+
+def _without_repeated(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Leave out columns without values, and those of ``ABOUT`` that are the same in all rows.
+
+    Return the others, and the latter as a text.
+    """
+    values = {each.name: each.unique().to_list() for each in rows}
+    empty = [name for name, found in values.items() if {*map(str, found)} <= {"None", ""}]
+    same = {
+        name: found[0]
+        for name, found in values.items()
+        if name in ABOUT and name not in empty and len(found) == 1
+    }
+    words = {True: "{0}", False: "not {0}"}
+    texts = [words.get(value, "{0} {1}").format(name, value) for name, value in same.items()]
+    return rows.drop(*empty, *same), ", ".join(texts)
 
 
 def show_marts() -> None:

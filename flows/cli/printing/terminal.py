@@ -356,6 +356,11 @@ def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> b
     return sum(full) + GAPS[0] * (len(full) - 1) <= width
 
 
+def fits_folded(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
+    """Tell whether rows fit side by side, folded where needed."""
+    return _widths(columns, rows, width - GAPS[-1] * (len(columns) - 1)) is not None
+
+
 def _lines(value: Any) -> list[str]:
     return _shown(value).split("\n")
 

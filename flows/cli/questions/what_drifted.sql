@@ -25,7 +25,7 @@ shown as (
     ) = 1 and (changed or not bool_or(changed) over (partition by study, judge, prompt))
 )
 select
-    j.study, j.judge, j.simulated, coalesce(s.drift, 'not measured') as drift,
+    j.study, j.judge, coalesce(s.drift, 'not measured') as drift,
     case when s.changed then coalesce(s.suspected, s.wave) end as since,
     s.measure, s.perturbation, s.change, s.low, s.high,
     case
@@ -41,7 +41,7 @@ select
         when w.newest < now() - to_days($days::integer) then format('no wave in the last {} days', $days)
         else 'needs two waves (audit --wave) with verdicts on the same questions'
     end as reason,
-    s.wave, s.base, j.prompt,
+    s.wave, s.base, j.simulated, j.prompt,
 from (select distinct study, judge, prompt, simulated from mart.recommendations where $study in (study, 'all studies')) as j
 left join waves as w using (judge, prompt)
 left join shown as s using (study, judge, prompt)

@@ -1,9 +1,10 @@
 -- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract).
 -- study: name of the study [all studies]
 select
-    p.study, p.judge, any_value(p.simulated) as simulated, p.perturbation, any_value(p.kind) as kind,
+    p.study, p.judge, p.perturbation, any_value(p.kind) as kind,
     count(*) filter (p.control is not null and p.experimental is not null) as pairs,
-    count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding, p.prompt, p.wave,
+    count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding,
+    any_value(p.simulated) as simulated, p.prompt, p.wave,
 from mart.comparisons as p
 left join mart.bias as b using (study, dataset, judge, prompt, wave, perturbation)
 where $study in (p.study, 'all studies') and p.perturbation is not null and p.rating_kind is distinct from 'number'

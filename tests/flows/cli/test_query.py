@@ -211,6 +211,91 @@ def narrow(
     return printed
 
 
+@pytest.mark.parametrize(("number_of", "whole"), [(3, True), (4, False)])
+def test_many_rows_as_lists_have_a_line_per_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number_of: int, whole: bool
+) -> None:
+    warehouse = Warehouse(tmp_path / "v.duckdb")
+    warehouse.save([Saving(Estimates, Estimates.empty())], run="r1", study="quick")
+    columns = ", ".join(f"{10**9 + n} as c{n}" for n in range(10))
+    raw = "'reply' || repeat(' and more', 40) || ' end' as raw"
+    asked = f"select {raw}, {columns} from range({number_of})"
+    show_query(asked, "table", warehouse.path)
+    shown, said = capsys.readouterr()
+    assert shown.count(" end") == (number_of if whole else 0)
+    assert shown.count("…") == (0 if whole else number_of)
+    cut = "; long texts are cut, --format csv prints them whole"
+    assert said == f"{number_of} rows{'' if whole else cut}\n"
+    if not whole:
+        # Two empty lines, the text and ten numbers.
+        assert len(shown.splitlines()) == number_of * 13
+        show_query(asked, "csv", warehouse.path)
+        assert capsys.readouterr().out.count(" end") == number_of
+
+
+def test_a_question_is_answered_in_a_row_each_without_what_repeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    people = ["pass", "fail"] * 20
+    other = {"pass": "fail", "fail": "pass"}
+    # Judge n differs from people on 4 n of 40 items, half of them of each topic.
+    judges = {
+        f"judge-{n}": [other[word] if at < 4 * n else word for at, word in enumerate(people)]
+        for n in range(1, 6)
+    }
+    topic = ["tone", "tone", "facts", "facts"] * 10
+    table = tmp_path / "labels.csv"
+    pl.DataFrame({"human": people, "topic": topic, **judges}).write_csv(table)
+    place = ["--warehouse", str(tmp_path / "w.duckdb")]
+    names = [word for name in judges for word in ("--judge", name)]
+    done = CliRunner().invoke(main, ["calibrate", str(table), *names, "--slice", "topic", *place])
+    assert done.exit_code == 0, done.output
+    asked = ["sql", "--ask", "who_disagrees_with_people", *place]
+    answer = CliRunner().invoke(main, asked)
+    heads, columns, *rows, same = answer.stdout.splitlines()
+    assert heads.split() == ["agreement_", "agreement_"]
+    assert columns.split()[:6] == ["judge", "items", "n", "agreement", "low", "high"]
+    assert same == "In all rows: study labels, prompt none, kind pass_fail."
+    assert [row.split()[0] for row in rows if row.startswith("judge-")] == [
+        f"judge-{n}" for n in (5, 4, 3, 2, 1) * 3
+    ]
+    assert rows[0].split()[:5] == ["judge-5", "all", "items", "40", "0.5"]
+    assert len(rows) == 15
+    assert "15 rows; all studies (--set study=NAME: one)" in answer.stderr
+    whole = json.loads(CliRunner().invoke(main, [*asked, "--format", "json"]).stdout)
+    assert {(row["study"], row["kind"], row["wave"]) for row in whole} == {
+        ("labels", "pass_fail", "")
+    }
+
+
+def test_reasons_are_cut_to_fit_beside_the_judges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    reasons = "biased by fake reference because of its length and of many other things " * 6
+    row = {"dataset": "demo", "prompt": "plain", "wave": "", "mode": "any", "passed": 1}
+    row |= {"recommendation": "do not use", "failed": 1, "inconclusive": 0, "reasons": reasons}
+    frame = Recommendations.draft(
+        pl.DataFrame([row | {"judge": f"provider/judge-{n}", "prompt": f"p{n}"} for n in range(4)])
+    )
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    run = first_row("audit", "r1", make_study("quick", {}), datetime.now(UTC))
+    warehouse.start_run({**run, "state": "failed"})
+    warehouse.save([Saving(Recommendations, frame)], run="r1", study="quick")
+    asked = ["sql", "--ask", "which_judge", "--warehouse", str(warehouse.path)]
+    answer = CliRunner().invoke(main, asked)
+    heads = answer.stdout.splitlines()[0].split()
+    assert heads == ["judge", "recommendation", "reasons", "prompt"]
+    assert answer.stdout.endswith("In all rows: study quick.\n")
+    assert answer.stdout.count("…") == 4
+    assert answer.stdout.count("biased by fake") >= 4
+    assert "4 rows; all studies (--set study=NAME: one); long texts are cut" in answer.stderr
+    assert "without" not in answer.stderr
+    said = CliRunner().invoke(main, [*asked, "--format", "csv"]).stdout
+    assert said.count(reasons.strip()) == 4
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
