@@ -118,6 +118,22 @@ def examples_query(study: str, wave: str, most: int) -> tuple[str, dict[str, Any
     return EXAMPLES, {"study": study, "wave": wave, "most": most}
 
 
+GRADES = f"""
+    select
+        count(*) filter (rating_kind is distinct from 'number') as verdicts,
+        count(*) filter (moved is not null) as grades,
+        count(*) filter (moved > 0) as moved,
+        max(moved) as furthest,
+    from (
+        select
+            *, try_cast(experimental as double) - try_cast(control as double) as difference,
+            if(rating_kind = 'number', abs(difference), null) as moved,
+        from {COMPARED}
+    )
+"""
+"""How many verdicts and grades are compared, how many grades moved, and how far at most."""
+
+
 class Evidence(NamedTuple):
     """Rows of a mart, the number of all that match, and the replies on the pairs of these rows."""
 
@@ -126,9 +142,10 @@ class Evidence(NamedTuple):
     replies: pl.DataFrame
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
-    others: dict[str, int]
+    others: dict[str, Any]
     """Number of rows that match in the views ``flipped`` and ``invalid``, and as ``unread`` that of
-    all votes without a verdict, also where the reply is unknown; empty for other views."""
+    all votes without a verdict, also where the reply is unknown; what :data:`GRADES` says of grades
+    that match; empty for other views."""
 
 
 def find_evidence(
@@ -208,14 +225,17 @@ def find_evidence(
     return Evidence(rows.drop("total"), total, replies, elsewhere, others)
 
 
-def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dict[str, int]:
+def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dict[str, Any]:
     """Count what the same filters leave of other evidence."""
     counted = ", ".join(
         f"(select count(*) from {VIEWS[name].chosen_from} and {condition}) as {name}"
         for name in SEEN_TOGETHER
     )
     unread = f"(select count(*) from ({UNREAD}) where {condition}) as unread"
-    return warehouse.query(f"select {counted}, {unread}", values).row(0, named=True)
+    grades = f"({GRADES} where {condition})"
+    return warehouse.query(f"select {counted}, {unread}, * from {grades}", values).row(
+        0, named=True
+    )
 
 
 def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFrame) -> pl.DataFrame:

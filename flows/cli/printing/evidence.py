@@ -17,16 +17,16 @@ from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
-from tasks.reporting.wording import DRAWN, count, listing
+from tasks.reporting.wording import DRAWN, count, listing, thousands
 from tasks.rewriting.word_diff import difference
 from warehouse.peek import default_path
 
 NONE = {
-    "flipped": "No perturbation changed a verdict of {who}{of_sample}.",
-    "invalid": "Every reply to {who}{of_sample} has a verdict.",
-    "disagree": "No label of {who}{of_sample} differs from people's, or none was compared: run "
+    "flipped": "No perturbation changed a verdict of {who}.",
+    "invalid": "Every reply to {who} has a verdict.",
+    "disagree": "No label of {who} differs from people's, or none was compared: run "
     "`voirdire calibrate {study}` first.",
-    "all": "No pair of {who}{of_sample} was shown both with and without a perturbation.",
+    "all": "No pair of {who} was shown both with and without a perturbation.",
 }
 CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {"disagree": "the worst first, judge by judge"}
 """What to show -> how those that are shown were chosen."""
@@ -52,10 +52,9 @@ def show_evidence(
     filters = {"pair" if name == "sample" else name: wanted[name] for name in FILTERS}
     others = list(_others(study, what, warehouse, found, filters))
     if found.rows.is_empty():
-        sample, who = wanted["sample"], wanted["judge"] or f"study {study}"
-        of_sample = f" on {sample}" if sample is not None else ""
-        if what != "invalid" or not found.others["unread"]:
-            say(NONE[what].format(who=who, study=study, of_sample=of_sample))
+        of_grades = what == "flipped" and found.others["grades"] and not found.others["verdicts"]
+        if not of_grades and (what != "invalid" or not found.others["unread"]):
+            say(NONE[what].format(who=_who(study, filters), study=study))
         for other in others:
             say(other)
         return
@@ -83,6 +82,12 @@ def show_evidence(
         say(other)
 
 
+def _who(study: str, filters: Mapping[str, str | None]) -> str:
+    """Return whose results are shown, and of which pair."""
+    who = filters["judge"] or f"study {study}"
+    return who if filters["pair"] is None else f"{who} on {filters['pair']}"
+
+
 def _others(
     study: str,
     what: str,
@@ -93,6 +98,16 @@ def _others(
     """Say which other evidence the same filters leave, and which command shows it."""
     there = found.others
     path = warehouse or default_path()
+    if what == "flipped" and there["moved"]:
+        command = show_command(study, path, filters, "all")
+        grades = f"{thousands(there['moved'])} of {count(there['grades'], 'grade')}"
+        yield (
+            f"{grades} of {_who(study, filters)} moved with a perturbation, by at most "
+            f"{there['furthest']:g}. To see the pairs: `{command}`."
+        )
+    elif what == "flipped" and there["grades"]:
+        grades = count(there["grades"], "grade")
+        yield f"None of {grades} of {_who(study, filters)} moved with a perturbation."
     if there.get("invalid") and what != "invalid":
         replies = count(there["invalid"], "reply has", "replies have")
         command = show_command(study, path, filters, "invalid")

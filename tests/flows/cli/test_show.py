@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from flows.cli.main import main
 from flows.running.run_row import first_row
 from flows.studies import make_study
-from schemas.calibration import Disagreements
+from schemas.calibration import Disagreements, Ratings
 from schemas.judging import Shifts, VoteLog
 from warehouse.store import Saving, Warehouse
 
@@ -153,3 +153,31 @@ def test_nothing_found_is_said(run: Run) -> None:
         "No perturbation changed a verdict of ada on s0."
         in run("mine", "--judge", "ada", "--pair", "s0").stdout
     )
+
+
+def test_grades_that_moved_are_counted_though_no_verdict_changed(
+    run: Run, tmp_path: Path, make_ratings: Make
+) -> None:
+    given = [(6.0, 7.0), (5.0, 2.5), (4.0, 4.0), (8.0, 8.0), (3.0, None)]
+    ratings = make_ratings(
+        [
+            {"sample": f"g{n}", "judge": judge, "arm": arm, "value": value}
+            for judge in ("ada", "bea")
+            for n, pair in enumerate(given)
+            for arm, value in zip(("control", "experimental"), pair, strict=True)
+            if judge == "ada" or n in {2, 3}
+        ]
+    )
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    warehouse.save([Saving(Ratings, Ratings.of(ratings))], run="r3", study="grades")
+    first, unread = run("grades").stdout.splitlines()
+    moved = "2 of 6 grades of study grades moved with a perturbation, by at most 2.5."
+    assert first.startswith(f"{moved} To see the pairs: `voirdire show grades --all")
+    assert unread.startswith("1 vote has no verdict.")
+    shown = run("grades", "--all").stdout
+    assert "ada  boast, repeat 1: 6.0 -> 7.0" in shown
+    still = run("grades", "--judge", "bea").stdout
+    assert still == "None of 2 grades of bea moved with a perturbation.\n"
+    of_pair = run("grades", "--pair", "g0").stdout
+    assert "1 of 1 grade of study grades on g0 moved with a perturbation, by at most 1." in of_pair
+    assert "grade" not in run("mine").stdout
