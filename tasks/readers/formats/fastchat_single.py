@@ -6,6 +6,9 @@ from tasks.readers.expressions import as_number
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, without_copies
 
+MT_BENCH = r"^single(-math)?(-v1)?(-multi-turn)?$"
+"""Names of the judge prompts of MT-Bench, whose scale is from 1 to 10."""
+
 
 @log_format(
     title="FastChat single grades",
@@ -15,6 +18,7 @@ from tasks.readers.formats import Parts, log_format, without_copies
 def fastchat_single(source: Source) -> Parts:
     """Grades that a judge gave to single answers; the score -1 marks an unreadable reply.
 
+    Grades under a prompt of MT-Bench, or of no prompt, are from 1 to 10; others are invalid.
     A row that repeats an earlier one, with its time and its reply, is a copy and left out.
     """
     names = ("question_id", "model", "turn", "category")
@@ -32,6 +36,8 @@ def fastchat_single(source: Source) -> Parts:
     once, copies = without_copies(rows)
     found = once.with_columns(value=as_number("score"))
     unread = pl.col("value").is_null() | (pl.col("value") == -1)
+    documented = pl.coalesce("prompt", pl.lit("single")).str.contains(MT_BENCH)
+    outside = documented & ~pl.col("value").is_between(1, 10)
     ratings = found.select(
         pl.col("prompt", "category"),
         judge=pl.coalesce("grader", "whole"),
@@ -40,7 +46,10 @@ def fastchat_single(source: Source) -> Parts:
         item=pl.concat_str("question_id", "model", separator="/"),
         cluster="question_id",
         part=pl.concat_str(pl.lit("turn"), "turn"),
-        value=pl.when(~unread).then("value"),
-        invalid=pl.when(unread).then(pl.lit("no grade in the reply")),
+        value=pl.when(~unread & ~outside).then("value"),
+        invalid=pl.when(unread)
+        .then(pl.lit("no grade in the reply"))
+        .when(outside)
+        .then(pl.lit("grade outside 1 to 10")),
     )
     return Parts(ratings=ratings, left_out=copies)

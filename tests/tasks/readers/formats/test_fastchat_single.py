@@ -29,6 +29,22 @@ def test_minus_one_is_no_grade(read: Any, rated: Any) -> None:
     ]
 
 
+def test_a_grade_outside_the_scale_of_mt_bench_is_invalid(tmp_path: Path, read: Any) -> None:
+    row = {"model": "alpaca", "judge": ["gpt-4", "single-v1"], "judgment": "?", "turn": 1}
+    scores = [42, 1, 10, 0.5, -1]
+    rows = [{**row, "question_id": at, "score": score} for at, score in enumerate(scores)]
+    read(rows)
+    for command in ("doctor", "measure"):
+        done = CliRunner().invoke(main, [command, str(tmp_path / "log.jsonl")])
+        said = " ".join(done.output.split())
+        assert "grade outside 1 to 10 (2)" in said
+        # Five ratings, three of them invalid; the mean of 1 and 10.
+        assert "gpt-4 5 3 5.50" in said
+    # Under a prompt of one's own the scale is not known.
+    own = read([{**each, "judge": ["gpt-4", "strict"]} for each in rows])
+    assert own.ratings["value"].to_list() == [42, 1, 10, 0.5, None]
+
+
 def test_copies_of_rows_are_counted_and_repeats_kept(tmp_path: Path, read: Any) -> None:
     row = {
         "question_id": 81,
