@@ -185,7 +185,10 @@ def _show_all(
         more = f"`voirdire calibrate {file} --format json`"
         show_comparison(console, agreement, saved=False, more=more)
     elif agreement is None:
-        line = f"More than {MANY} rows: `voirdire calibrate {file}` compares judges with people."
+        line = (
+            f"More than {MANY} votes and ratings: `voirdire calibrate {file}` compares judges with "
+            "people."
+        )
         print_line(console, line)
 
 
@@ -267,9 +270,12 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
     if counts.height > MOST_COUNTS:
         print_line(console, f"and {counts.height - MOST_COUNTS} more judges or people.")
-    line = "n: ratings. invalid: ratings without a value, not in the mean."
+    line = (
+        "n: ratings. invalid: ratings without a value, not in the mean. In the mean, the ratings "
+        "of an item that is repeated count as one."
+    )
     if "low" in counts.columns:
-        line += " Brackets: 95 % intervals; the ratings of an item that is repeated count as one."
+        line += " Brackets: 95 % intervals."
     print_line(console, line, "dim")
 
 

@@ -33,7 +33,7 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
     )
     found = found.with_columns(human=human.fill_null(value=False))
     if "choice" in mapping:
-        return Parts(votes=_votes(found))
+        return Parts(votes=_votes(found), rows=found.height)
     frames = [_ratings(found, "")] if {"label", "value"} & {*mapping} else []
     if {"human_label", "human_value"} & {*mapping}:
         people = found.with_columns(
@@ -45,7 +45,7 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
     ratings = pl.concat(frames, how="diagonal_relaxed")
     texts = {column: path for column, path in mapping.items() if column in TEXTS}
     shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
-    return Parts(ratings=ratings, texts=shown, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, texts=shown, notes=(NO_ORDER,), rows=found.height)
 
 
 def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | None:

@@ -51,6 +51,8 @@ class Log(NamedTuple):
     notes: tuple[str, ...]
     texts: pl.DataFrame
     """``item`` and ``texts``, a JSON object: what people saw of the items that they rated."""
+    rows: int
+    """Rows of the files; where a file is one object, its samples or results."""
 
 
 class NoLogError(ValueError):
@@ -105,6 +107,7 @@ def read_log(
         +left_out,
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
         _texts([p.texts for _, p in found if p.texts is not None]),
+        sum(each.parts.rows for each in found),
     )
     if log.votes.is_empty() and log.ratings.is_empty() and log.texts.is_empty() and not +left_out:
         raise ValueError(

@@ -29,7 +29,10 @@ def recognised_line(log: Log) -> str:
     judges, people = rows.filter(~pl.col("human")), rows.filter("human")
     parts = [" and ".join(log.titles)]
     parts += [f"{log.files} files"] if log.files > 1 else []
-    parts.append(several(rows.height + sum(log.left_out.values()), "row"))
+    parts.append(several(log.rows, "row"))
+    if rows.height != log.rows:
+        counts = [(log.votes.height, "vote"), (log.ratings.height, "rating")]
+        parts.append(" and ".join(several(n, what) for n, what in counts if n) or "none usable")
     if judges.height:
         names = judges["judge"].unique().sort().to_list()
         many = len(names) > 1
@@ -86,7 +89,7 @@ def _missing(log: Log) -> Iterator[str]:
     elif people == 1:
         yield FEW_PEOPLE
     if is_long(log):
-        yield f"more than {MANY} rows: intervals from formulas, without bootstrap"
+        yield f"more than {MANY} votes and ratings: intervals from formulas, without bootstrap"
     if ratings["repeat"].max():
         yield (
             "repeats of an item count as one item: grades are averaged; of labels, and of a "
@@ -114,16 +117,19 @@ def _lost(log: Log) -> Iterator[str]:
 
 
 def counts_of(log: Log) -> pl.DataFrame:
-    """Return per judge or person, prompt and criterion: ratings, invalid ones, mean or shares."""
+    """Return per judge or person, prompt and criterion: ratings, invalid ones, mean or shares.
+
+    In the mean, an item counts once however often it is repeated, as in estimates of it.
+    """
     valid = pl.col("invalid").is_null()
     key = ("dataset", "criterion", "prompt", "judge", "human")
     ratings = log.ratings.filter(pl.col("kind") != "verdict")
-    found = ratings.group_by(key).agg(
+    items = ratings.group_by(*key, "item").agg(
         ratings=pl.len(),
         invalid=(~valid).sum(),
-        kind=pl.col("kind").filter(valid).first(),
         mean=pl.col("value").filter(valid).mean(),
     )
+    found = items.group_by(key).agg(pl.col("ratings", "invalid").sum(), pl.col("mean").mean())
     labels = (
         ratings.filter(valid, kind="label")
         .group_by(*key, "label")
@@ -139,9 +145,9 @@ def counts_of(log: Log) -> pl.DataFrame:
 
 
 def with_intervals(counts: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
-    """Replace the mean of all ratings by the estimate of the mean rating or the pass rate.
+    """Replace the mean by the estimate of the mean rating or the pass rate.
 
-    It counts an item once however often it is repeated, and has an interval: ``low`` and ``high``.
+    It has an interval: ``low`` and ``high``.
     """
     names = ["mean_rating", "pass_rate"]
     means = estimates.filter(

@@ -40,6 +40,8 @@ class Parts(NamedTuple):
     """Why rows are left out -> their number."""
     notes: tuple[str, ...] = ()
     """What the format does not record, or what a reader should know."""
+    rows: int = 0
+    """Rows of the file; where a file is one object, its samples or results."""
 
 
 def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFrame:

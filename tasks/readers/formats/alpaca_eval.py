@@ -56,7 +56,7 @@ def alpaca_eval(source: Source) -> Parts:
         .then(pl.lit("preference outside 1 to 2")),
     )
     texts = _texts(source) if with_texts(source, ratings) else None
-    return Parts(ratings=ratings, texts=texts, left_out=copies, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, texts=texts, left_out=copies, notes=(NO_ORDER,), rows=rows.height)
 
 
 def _texts(source: Source) -> pl.DataFrame:

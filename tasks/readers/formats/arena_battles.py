@@ -52,7 +52,7 @@ def arena_battles(source: Source) -> Parts:
         value=score_of_side("label"),
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
     )
-    return Parts(ratings=ratings, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, notes=(NO_ORDER,), rows=found.height)
 
 
 def _total(column: str) -> pl.Expr:

@@ -59,4 +59,9 @@ def arena_hard(source: Source) -> Parts:
         for game, first in enumerate(("anchor", "target"))
     ]
     without = named.filter(~pl.col("game0") & ~pl.col("game1")).height
-    return Parts(votes=pl.concat(orders), left_out={UNPLAYED: without, **copies}, notes=(STRENGTH,))
+    return Parts(
+        votes=pl.concat(orders),
+        left_out={UNPLAYED: without, **copies},
+        notes=(STRENGTH,),
+        rows=rows.height,
+    )

@@ -53,4 +53,4 @@ def fastchat_pair(source: Source) -> Parts:
         part=pl.concat_str(pl.lit("turn"), "turn"),
         choice=choice_of_side("side", "shown_first"),
     )
-    return Parts(votes=votes, left_out=copies)
+    return Parts(votes=votes, left_out=copies, rows=rows.height)

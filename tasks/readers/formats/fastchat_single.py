@@ -52,4 +52,4 @@ def fastchat_single(source: Source) -> Parts:
         .when(outside)
         .then(pl.lit("grade outside 1 to 10")),
     )
-    return Parts(ratings=ratings, left_out=copies)
+    return Parts(ratings=ratings, left_out=copies, rows=rows.height)

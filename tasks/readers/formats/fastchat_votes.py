@@ -43,4 +43,4 @@ def fastchat_votes(source: Source) -> Parts:
         inconsistent=pl.col("winner") == TIES[1],
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
     )
-    return Parts(ratings=ratings, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, notes=(NO_ORDER,), rows=found.height)

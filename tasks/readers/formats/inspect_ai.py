@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, texts_of
+from tasks.readers.formats import COPIES, Parts, distinct_objects, log_format, object_in, texts_of
 from tasks.readers.formats._archive import members, read_members
 
 VERSION = 2
@@ -72,7 +72,11 @@ def inspect_ai(source: Source) -> Parts:
     )
     notes = (STOPPED,) if header.get("status") in UNFINISHED else ()
     return Parts(
-        ratings=ratings, texts=texts_of(seen), left_out={FAILED: failed, **copies}, notes=notes
+        ratings=ratings,
+        texts=texts_of(seen),
+        left_out={FAILED: failed, **copies},
+        notes=notes,
+        rows=len(samples) + copies[COPIES],
     )
 
 

@@ -74,4 +74,4 @@ def langfuse(source: Source) -> Parts:
         .then(pl.lit("no label")),
     )
     left_out = {OTHER: found.filter(~known).height, TEXT: found.filter(known & text).height}
-    return Parts(ratings=ratings, left_out=left_out)
+    return Parts(ratings=ratings, left_out=left_out, rows=found.height)

@@ -54,4 +54,4 @@ def langsmith(source: Source) -> Parts:
         value="number",
         invalid=pl.when(lost).then(pl.lit("neither a score nor a value")),
     )
-    return Parts(ratings=ratings, left_out={OTHER: found.filter(~known).height})
+    return Parts(ratings=ratings, left_out={OTHER: found.filter(~known).height}, rows=found.height)

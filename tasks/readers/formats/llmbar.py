@@ -37,4 +37,4 @@ def llmbar(source: Source) -> Parts:
         cluster="item",
         choice=choice_of_side("side", "shown_first"),
     )
-    return Parts(votes=votes)
+    return Parts(votes=votes, rows=found.height)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, texts_of
+from tasks.readers.formats import COPIES, Parts, distinct_objects, log_format, object_in, texts_of
 
 VERSION = 3
 GRADED = {
@@ -91,7 +91,9 @@ def promptfoo(source: Source) -> Parts:
         if (item := _item(result)) in rated
     )
     ratings = _with_overall(pl.DataFrame(rows, schema=COLUMNS))
-    return Parts(ratings=ratings, texts=texts_of(seen), left_out=counted)
+    return Parts(
+        ratings=ratings, texts=texts_of(seen), left_out=counted, rows=len(results) + copies[COPIES]
+    )
 
 
 def _ratings(

@@ -55,7 +55,7 @@ def rewardbench(source: Source) -> Parts:
         value=score_of_side("label"),
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("a score is missing")),
     )
-    return Parts(ratings=ratings, left_out=copies, notes=(NO_ORDER,))
+    return Parts(ratings=ratings, left_out=copies, notes=(NO_ORDER,), rows=rows.height)
 
 
 def _found(source: Source, scores: dict[str, str]) -> pl.DataFrame:

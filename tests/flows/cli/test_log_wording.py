@@ -48,3 +48,28 @@ def test_agreement_with_a_column_of_labels_names_the_labels(tmp_path: Path) -> N
     assert "no ratings of people: agreement with people cannot be computed" in said
     assert "Agreement with the labels is inconclusive" in said
     assert "Agreement with people is" not in said
+
+
+def test_doctor_and_measure_give_the_same_mean_of_repeated_items(tmp_path: Path) -> None:
+    # Item a has 1, 1, 1 and 5, item b 4: the mean of items is (2 + 4) / 2, that of ratings 12 / 5.
+    path = tmp_path / "grades.csv"
+    path.write_text("id,grade\na,1\na,1\na,1\na,5\nb,4\n", encoding="utf-8")
+    for command in ("doctor", "measure"):
+        said = run(command, path, "--map=item=id", "--map=value=grade")
+        assert "grade 5 0 3.00" in said
+        assert "In the mean, the ratings of an item that is repeated count as one." in said
+
+
+GAME = {"question_id": 1, "model_1": "a", "model_2": "b", "judge": ["gpt", "pair"], "turn": 1}
+
+
+def test_rows_are_those_of_the_file(tmp_path: Path) -> None:
+    games = [
+        GAME | {"question_id": at, "g1_winner": "model_1", "g2_winner": "tie"} for at in range(3)
+    ]
+    pairs = lines(tmp_path / "pairs.jsonl", games)
+    assert "FastChat pairwise judgments, 3 rows, 6 votes, judge gpt" in run("doctor", pairs)
+    path = tmp_path / "both.csv"
+    path.write_text("id,said,person\na,pass,pass\nb,fail,\n", encoding="utf-8")
+    maps = ("--map=item=id", "--map=label=said", "--map=human_label=person")
+    assert "mapped table, 2 rows, 3 ratings, judge said" in run("doctor", path, *maps)

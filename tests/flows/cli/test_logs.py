@@ -268,7 +268,7 @@ def test_calibrate_reads_a_table_with_names_of_its_own(mapped: tuple[Path, list[
     path, maps = mapped
     done = run("calibrate", path, *maps, "--no-save")
     assert done.exit_code == 0, done.output
-    assert "Recognised: mapped table, 60 rows" in done.stderr
+    assert "Recognised: mapped table, 30 rows, 60 ratings, judge" in done.stderr
     assert "said against people: 30 items compared" in done.stdout
     for words in (maps, ("study", *maps), (path, *maps, "--humans", path)):
         refused = run("calibrate", *words, "--no-save")

@@ -142,6 +142,6 @@ def test_first_rows_without_an_annotator_are_left_out_and_counted(
     done = CliRunner().invoke(main, [command, str(path)])
     assert done.exit_code == 0, done.output
     told = " ".join(done.output.split())
-    assert "AlpacaEval annotations, 5 rows, judge gpt" in told
+    assert "AlpacaEval annotations, 5 rows, 3 ratings, judge gpt" in told
     assert "3 verdicts without an order" in told
     assert "left out: rows without the name of a judge or person (2)" in told

@@ -59,7 +59,7 @@ def test_copies_of_rows_are_counted_and_repeats_kept(tmp_path: Path, read: Any) 
     assert read([row, again, row, other, row, other]).ratings["repeat"].to_list() == [0, 1, 0]
     done = CliRunner().invoke(main, ["doctor", str(tmp_path / "log.jsonl")])
     told = " ".join(done.output.split())
-    assert "FastChat single grades, 6 rows" in told
+    assert "FastChat single grades, 6 rows, 3 ratings" in told
     assert "left out: copies of earlier rows (3)" in told
     assert "gpt-4 3 0 7.00" in told
     # Without a time, a copy is known by its text.

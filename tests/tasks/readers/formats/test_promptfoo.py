@@ -70,7 +70,8 @@ def test_one_criterion_is_compared_with_people(read: Any) -> None:
     log = read(log_of([component("llm-rubric", **rubric), component("human")]))
     assert log.ratings["criterion"].null_count() == 2
     assert recognised_line(log) == (
-        "promptfoo results, 2 rows, judge llm-rubric by openai:o5, 1 human rating by 1 person"
+        "promptfoo results, 1 row, 2 ratings, judge llm-rubric by openai:o5, 1 human rating by 1 "
+        "person"
     )
     assert "one person: the alternative annotator test needs two or more" in limits_of(log)
 
