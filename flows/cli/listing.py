@@ -290,7 +290,8 @@ def _settings(about: str, given: BaseModel, *left_out: str, shown: Collection[st
 
 
 def _about_judge(name: str) -> str:
-    return ("simulated: " if provider_of(name).simulated else "") + JUDGES[name].about
+    parts = ("simulated" if provider_of(name).simulated else "", JUDGES[name].about)
+    return ": ".join(filter(None, parts))
 
 
 def _study(name: str) -> str:

@@ -16,7 +16,7 @@ from tasks.datasets import DATASETS
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
-from tasks.providers import JUDGES
+from tasks.providers import JUDGES, PROVIDERS
 from tasks.readers.formats import FORMATS
 from tasks.reporting.agreement_rows import NAMES
 from tasks.statistics import STATISTICS
@@ -178,6 +178,29 @@ def test_an_explained_name_has_its_origin(tmp_path: Path, monkeypatch: pytest.Mo
         result = CliRunner().invoke(main, ["list", "terse"])
     PROMPTS.read_own()
     assert f"terse (judge prompt): mine (your file {file})" in flat(result.output)
+
+
+def test_a_simulated_judge_without_a_text_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "providers" / "sim.toml"
+    file.parent.mkdir()
+    params = "params = { traits = { seed = 11 } }"
+    judges = (
+        f'[judges.plain]\nmodel = "offline/plain"\n{params}\n'
+        f'[judges.told]\nmodel = "offline/told"\nabout = "prefers long answers"\n{params}\n'
+    )
+    file.write_text(f"[provider]\nsimulated = true\n{judges}", encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setenv("VOIRDIRE_HOME", str(tmp_path))
+        patch.setenv("COLUMNS", "200")
+        PROVIDERS.read_own()
+        listed = flat(CliRunner().invoke(main, ["list", "judges"]).output)
+        one = flat(CliRunner().invoke(main, ["list", "sim/plain"]).output)
+    PROVIDERS.read_own()
+    assert f"sim/plain simulated (your file {file})" in listed
+    assert f"sim/told simulated: prefers long answers (your file {file})" in listed
+    assert f"sim/plain (judge): simulated (your file {file})" in one
 
 
 def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
