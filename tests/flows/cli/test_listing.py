@@ -194,10 +194,12 @@ def test_a_simulated_judge_without_a_text_has_none(
     with monkeypatch.context() as patch:
         patch.setenv("VOIRDIRE_HOME", str(tmp_path))
         patch.setenv("COLUMNS", "200")
-        PROVIDERS.read_own()
+        for catalogue in (PROVIDERS, JUDGES):
+            catalogue.read_own()
         listed = flat(CliRunner().invoke(main, ["list", "judges"]).output)
         one = flat(CliRunner().invoke(main, ["list", "sim/plain"]).output)
-    PROVIDERS.read_own()
+    for catalogue in (PROVIDERS, JUDGES):
+        catalogue.read_own()
     assert f"sim/plain simulated (your file {file})" in listed
     assert f"sim/told simulated: prefers long answers (your file {file})" in listed
     assert f"sim/plain (judge): simulated (your file {file})" in one
