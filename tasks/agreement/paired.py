@@ -16,7 +16,7 @@ from tasks.agreement.kinds import (
     read_beside,
     reading_of,
 )
-from tasks.calibration.label_values import Labelled, read_labels
+from tasks.calibration.label_values import Labelled, read_labels, unreadable
 
 MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
@@ -176,15 +176,16 @@ def _names(
     names = sorted({name for each in sets if isinstance(each, frozenset) for name in each})
     found: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
     for name in names[: MOST_NAMES + 1]:
-        has = [None if each is None else str(name in each).lower() for each in sets]  # type: ignore[operator]
+        has = [
+            unreadable(label) if each is None else json.dumps(str(name in each).lower())  # type: ignore[operator]
+            for label, each in zip(labels, sets, strict=True)
+        ]
         table = pl.DataFrame(
             {"label": labels, "has": has}, schema={"label": pl.String, "has": pl.String}
         )
         parts = [
             each.join(table, on="label", how="left", maintain_order="left").with_columns(
-                label=pl.when(pl.col("label").is_null())
-                .then(None)
-                .otherwise(pl.coalesce(pl.format('"{}"', "has"), pl.lit('"?"')))
+                label="has"
             )
             for each in (humans, judges)
         ]

@@ -17,7 +17,7 @@ from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
 from tasks.logs.ratings import whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
-from tasks.readers.fields import Source, opened
+from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
 from tasks.readers.formats import TEXTS, Parts, recognise
 from tasks.readers.votes import RESERVED
 
@@ -114,6 +114,12 @@ def read_log(
             f"{path.name} is a log ({', '.join(log.titles)}) without samples: there is nothing to "
             "measure. Write it again with its samples, scores or votes."
         )
+    if log.votes.is_empty() and log.ratings.is_empty() and log.left_out[NO_JUDGE]:
+        raise ValueError(
+            f"{path.name} ({', '.join(log.titles)}): no row that can be used names its judge "
+            f"({NO_JUDGE}: {log.left_out[NO_JUDGE]}). Write the judge's name in each row, or name "
+            "the fields yourself, as in `--map item=ID --map label=L`."
+        )
     return _only(log, people) if people else log
 
 
@@ -157,6 +163,9 @@ def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Re
         return None
     known = None if mapping else recognise(source)
     if known is None and not mapping:
+        if source.is_cut:
+            source.problems.add("", LONG_ROW, RESAVE)
+            source.problems.check()
         return None
     try:
         if known is None:

@@ -131,10 +131,12 @@ class Prompt(BaseModel):
         """Choose the reading by its key, so that errors are about that one alone."""
         if not isinstance(given, dict):
             return given
+        if "kind" not in info.data:
+            return "tag"  # Without a valid kind nothing can be said of the verdict.
         named = {"pattern", "pointer"} & {*given}
         if len(named) != 1:
             raise ValueError("it needs the key 'pattern' or the key 'pointer', and not both")
-        if info.data.get("kind", "pair") == "pair":
+        if info.data["kind"] == "pair":
             return Pattern(**given) if named == {"pattern"} else Pointer(**given)
         return RatingPattern(**given) if named == {"pattern"} else RatingPointer(**given)
 

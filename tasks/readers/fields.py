@@ -41,6 +41,7 @@ NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
 Kind = Literal["rows", "object", "archive"]
 TEXT, RAW, TYPE = "json_extract_string", "json_extract", "json_type"
 """Functions of DuckDB that take what is asked of a field from JSON."""
+LONG_ROW = "has a row of more than 16 MB"
 RESAVE = "Export the log again."
 
 
@@ -58,6 +59,8 @@ class Source:
     header: tuple[str, ...]
     """Fields of the first row or of the object, in order."""
     problems: Problems
+    is_cut: bool = False
+    """Whether the first object of a JSON file is longer than a row may be."""
     separator: str = ","
     """What separates the columns of a CSV file."""
 
@@ -115,7 +118,7 @@ class Source:
             ]
             rows = f"(select {', '.join([*map(quoted, sorted(tops)), *values])} from {rows})"  # noqa: S608
         query = f"select {', '.join(shown)} from {rows} limit {LIMITS.rows + 1}"  # noqa: S608
-        with reported(self.problems):
+        with reported(self.problems, self.path if self.format == "json" else None):
             table = run_query(query)
         if table.height > LIMITS.rows:
             what = f"the file has more than {LIMITS.rows} rows, the maximum"
@@ -253,17 +256,20 @@ def _source(path: Path, name: str, problems: Problems) -> Source | None:
         return Source(path, name, "archive", "zip", (), problems)
     text = start.decode("utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")):
-        keys, is_row = _json_keys(path)
-        return Source(path, name, "rows" if is_row else "object", "json", keys, problems)
+        keys, is_row, is_cut = _json_keys(path)
+        return Source(path, name, "rows" if is_row else "object", "json", keys, problems, is_cut)
     separator = separator_of(start)
     header = next(csv.reader(text.splitlines()[:1], delimiter=separator), [])
     if len(header) > 1 and len({*header}) == len(header) and "\0" not in text:
-        return Source(path, name, "rows", "csv", tuple(header), problems, separator)
+        return Source(path, name, "rows", "csv", tuple(header), problems, separator=separator)
     return None
 
 
-def _json_keys(path: Path) -> tuple[tuple[str, ...], bool]:
-    """Return the keys of the first object, and whether it is one of several (a row)."""
+def _json_keys(path: Path) -> tuple[tuple[str, ...], bool, bool]:
+    """Return the keys of the first object, whether it is one of several (a row), and if it is cut.
+
+    It is cut if it does not end within the length of a row.
+    """
     with path.open("rb") as file:
         text = file.read(MAX_LINE).decode("utf-8-sig", "replace")
     keys: list[str] = []
@@ -276,12 +282,12 @@ def _json_keys(path: Path) -> tuple[tuple[str, ...], bool]:
         elif mark in "}]":
             depth -= 1
             if depth == is_list:
-                return tuple(dict.fromkeys(keys)), is_list or _is_line(text, token.end())
+                return tuple(dict.fromkeys(keys)), is_list or _is_line(text, token.end()), False
         elif mark == ":" and depth == 1 + is_list:
             keys.append(last)
         else:
             last = mark.strip('"')
-    return tuple(dict.fromkeys(keys)), is_list
+    return tuple(dict.fromkeys(keys)), is_list, path.stat().st_size > MAX_LINE
 
 
 def _is_line(text: str, end: int) -> bool:
@@ -291,8 +297,8 @@ def _is_line(text: str, end: int) -> bool:
 
 
 @contextmanager
-def reported(problems: Problems) -> Iterator[None]:
-    """Report errors of DuckDB as problems of the file."""
+def reported(problems: Problems, rows: Path | None = None) -> Iterator[None]:
+    """Report errors of DuckDB as problems of the file, whose ``rows`` may be JSON."""
     import duckdb
 
     try:
@@ -303,11 +309,31 @@ def reported(problems: Problems) -> Iterator[None]:
     except (duckdb.Error, UnicodeDecodeError) as error:
         text = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
         first = text.split("\n", maxsplit=1)[0]
-        what = f"cannot be read ({first[:200]})"
+        where, what = "", f"cannot be read ({first[:200]})"
         if "maximum_object_size" in first:
-            what = "has a row of more than 16 MB"
-        problems.add("", what, RESAVE)
+            what = LONG_ROW
+        elif "Maximum line size" in text:
+            what = f"has a row of more than {MAX_LINE // 1_000_000} MB"
+        elif rows and "Malformed JSON" in first:
+            where, what = _damaged(rows) or (where, what)
+        problems.add(where, what, RESAVE)
     problems.check()
+
+
+def _damaged(rows: Path) -> tuple[str, str] | None:
+    """Return the first line that is not JSON, and why; none of a list over several lines."""
+    with rows.open("rb") as file:
+        for at, line in enumerate(file, 1):
+            if line.strip():
+                try:
+                    json.loads(line.decode("utf-8-sig").rstrip())
+                except json.JSONDecodeError as error:
+                    listed = at == 1 and line.lstrip().startswith(b"[")
+                    what = f"is not JSON ({error.msg}, column {error.colno})"
+                    return None if listed else (f"line {at}", what)
+                except (ValueError, RecursionError):
+                    return None
+    return None
 
 
 def run_query(query: str) -> pl.DataFrame:

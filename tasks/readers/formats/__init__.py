@@ -18,6 +18,8 @@ from tasks.readers.bounded import MAX_FILE, clip
 from tasks.readers.fields import Source
 
 TEXTS = ("item", "texts")
+MOST_VALUES = 3
+"""Most strange values that are named."""
 COPIES = "copies of earlier rows"
 MOST_WITH_TEXTS = 100_000
 """Rows up to which the texts of a table are read: they are in memory together."""
@@ -104,6 +106,22 @@ def distinct_objects(
         source.problems.add("", what, f"Keep one for each {own}.")
         source.problems.check()
     return kept, {COPIES: copies}
+
+
+def counted(why: str, values: pl.Series) -> dict[str, int]:
+    """Return how often each value occurs, the most frequent ones by name: ``why`` has a place."""
+    counts = values.fill_null("null").value_counts(sort=True).rows()
+    first = {why.format(clip(value)): many for value, many in counts[:MOST_VALUES]}
+    rest = sum(many for _, many in counts[MOST_VALUES:])
+    return first | ({why.format("other values"): rest} if rest else {})
+
+
+def strange_values(columns: Iterable[pl.Series], known: Iterable[str]) -> tuple[str, ...]:
+    """Return a note with the values of columns that are none of the known ones."""
+    given = pl.concat([each.cast(pl.String) for each in columns]).drop_nulls()
+    found = counted("{}", given.filter(~given.is_in(list(known))))
+    told = ", ".join(f"{value} ({many})" for value, many in found.items())
+    return (f"invalid, because it names no winner: {told}",) if found else ()
 
 
 def with_texts(source: Source, ratings: pl.DataFrame) -> bool:

@@ -5,7 +5,7 @@ import polars as pl
 from schemas.judging import FORMATS
 from tasks.readers.expressions import NO_ORDER, score_of_side, sorted_pair, winner_side
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, strange_values
 
 VISITORS = "arena visitors"
 SIZES = ("length", *FORMATS)
@@ -52,7 +52,8 @@ def arena_battles(source: Source) -> Parts:
         value=score_of_side("label"),
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
     )
-    return Parts(ratings=ratings, notes=(NO_ORDER,), rows=found.height)
+    strange = strange_values([found["winner"]], ("model_a", "model_b", *TIES))
+    return Parts(ratings=ratings, notes=(NO_ORDER, *strange), rows=found.height)
 
 
 def _total(column: str) -> pl.Expr:

@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import pair_item
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, without_copies
+from tasks.readers.formats import Parts, log_format, strange_values, without_copies
 
 CHOICES = {
     "A>>B": "first",
@@ -59,9 +59,10 @@ def arena_hard(source: Source) -> Parts:
         for game, first in enumerate(("anchor", "target"))
     ]
     without = named.filter(~pl.col("game0") & ~pl.col("game1")).height
+    strange = strange_values((once["score0"], once["score1"]), CHOICES)
     return Parts(
         votes=pl.concat(orders),
         left_out={UNPLAYED: without, **copies},
-        notes=(STRENGTH,),
+        notes=(STRENGTH, *strange),
         rows=rows.height,
     )

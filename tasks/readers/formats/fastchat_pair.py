@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import choice_of_side, pair_item, sorted_pair, winner_side
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format, without_copies
+from tasks.readers.formats import Parts, log_format, strange_values, without_copies
 
 
 @log_format(
@@ -53,4 +53,6 @@ def fastchat_pair(source: Source) -> Parts:
         part=pl.concat_str(pl.lit("turn"), "turn"),
         choice=choice_of_side("side", "shown_first"),
     )
-    return Parts(votes=votes, left_out=copies, rows=rows.height)
+    winners = (once["g1_winner"], once["g2_winner"])
+    strange = strange_values(winners, ("model_1", "model_2", "tie", "error"))
+    return Parts(votes=votes, left_out=copies, notes=strange, rows=rows.height)

@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import NO_ORDER, pair_item, score_of_side, sorted_pair, winner_side
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, strange_values
 
 PEOPLE = r"^(expert|author|human|annotator|arena_user)"
 """How FastChat names people; all others, and lists of model and prompt, are judges."""
@@ -43,4 +43,5 @@ def fastchat_votes(source: Source) -> Parts:
         inconsistent=pl.col("winner") == TIES[1],
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
     )
-    return Parts(ratings=ratings, notes=(NO_ORDER,), rows=found.height)
+    strange = strange_values([found["winner"]], ("model_a", "model_b", *TIES))
+    return Parts(ratings=ratings, notes=(NO_ORDER, *strange), rows=found.height)

@@ -6,7 +6,7 @@ import polars as pl
 
 from tasks.readers.expressions import as_number
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, counted, log_format
 
 NAMES = (
     "id",
@@ -73,5 +73,11 @@ def langfuse(source: Source) -> Parts:
         .when(~is_number & pl.col("label").is_null())
         .then(pl.lit("no label")),
     )
-    left_out = {OTHER: found.filter(~known).height, TEXT: found.filter(known & text).height}
+    api = (by == "API").fill_null(value=False)
+    strange = found.filter(~known.fill_null(value=False) & ~api)["source"]
+    left_out = {
+        OTHER: found.filter(api).height,
+        **counted("scores of source {}, which is neither EVAL nor ANNOTATION", strange),
+        TEXT: found.filter(known & text).height,
+    }
     return Parts(ratings=ratings, left_out=left_out, rows=found.height)

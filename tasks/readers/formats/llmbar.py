@@ -4,7 +4,7 @@ import polars as pl
 
 from tasks.readers.expressions import choice_of_side
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, log_format
+from tasks.readers.formats import Parts, log_format, strange_values
 
 SIDES = {"1": "anchor", "2": "target"}
 
@@ -37,4 +37,5 @@ def llmbar(source: Source) -> Parts:
         cluster="item",
         choice=choice_of_side("side", "shown_first"),
     )
-    return Parts(votes=votes, rows=found.height)
+    strange = strange_values((found["winner_order1"], found["winner_order2"]), SIDES)
+    return Parts(votes=votes, notes=strange, rows=found.height)

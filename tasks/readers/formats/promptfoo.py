@@ -74,7 +74,8 @@ def promptfoo(source: Source) -> Parts:
             f"holds promptfoo results of version {summary.get('version')!r:.20}; "
             f"version {VERSION} is readable"
         )
-        source.problems.add("", what, "Export them with a newer promptfoo: `promptfoo export`.")
+        todo = f"Export them with a promptfoo whose `promptfoo export` writes version {VERSION}."
+        source.problems.add("", what, todo)
         source.problems.check()
     # The grader that the configuration sets for all tests.
     options = object_in(object_in(object_in(log.get("config")).get("defaultTest")).get("options"))

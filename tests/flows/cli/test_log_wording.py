@@ -73,3 +73,84 @@ def test_rows_are_those_of_the_file(tmp_path: Path) -> None:
     path.write_text("id,said,person\na,pass,pass\nb,fail,\n", encoding="utf-8")
     maps = ("--map=item=id", "--map=label=said", "--map=human_label=person")
     assert "mapped table, 2 rows, 3 ratings, judge said" in run("doctor", path, *maps)
+
+
+def test_the_line_of_malformed_json_is_named(tmp_path: Path) -> None:
+    game = GAME | {"g1_winner": "tie", "g2_winner": "tie"}
+    path = lines(tmp_path / "pairs.jsonl", [game, game])
+    path.write_text(f'{path.read_text()}\n{{"question_id": \n{json.dumps(game)}\n')
+    assert "pairs.jsonl, line 3: is not JSON (Expecting value, column 16)." in run(
+        "doctor", path, code=2
+    )
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl", "log.csv"])
+def test_a_row_that_is_too_long_is_an_error(tmp_path: Path, name: str) -> None:
+    row = {
+        "instruction": "x" * 40_000_000,
+        "generator_1": "a",
+        "generator_2": "b",
+        "annotator": "gpt",
+        "preference": 1,
+    }
+    path = tmp_path / name
+    if name == "log.csv":
+        head = dict.fromkeys(row, "?") | {"preference": 1}
+        rows = (head, head, row)
+        text = "\n".join(",".join(map(str, each.values())) for each in rows)
+        path.write_text(f"{','.join(row)}\n{text}\n", encoding="utf-8")
+    else:
+        path.write_text(json.dumps([row] if name == "log.json" else row), encoding="utf-8")
+    assert "has a row of more than 1" in run("doctor", path, code=2)
+
+
+def test_winners_that_are_none_are_named(tmp_path: Path) -> None:
+    games = [
+        GAME | {"g1_winner": "model_1", "g2_winner": "weird\n" + "x" * 500},
+        GAME | {"g1_winner": "model_3", "g2_winner": "error", "question_id": 2},
+    ]
+    said = run("doctor", lines(tmp_path / "pairs.jsonl", games))
+    assert "'model_3' (1)" in said
+    assert r"'weird\nxxx" in said
+    assert "x" * 100 not in said
+    assert "no verdict (3)" in said
+    vote = {"question_id": 1, "model_a": "a", "model_b": "b", "judge": "expert_1"}
+    votes = lines(tmp_path / "votes.jsonl", [vote | {"winner": "model_c"}])
+    assert "names no winner: 'model_c' (1)" in run("doctor", votes)
+
+
+def test_an_unknown_source_of_scores_is_named(tmp_path: Path) -> None:
+    row = {"id": "1", "name": "good", "value": 1, "dataType": "NUMERIC", "traceId": "t"}
+    rows = [row | {"id": f"{at}", "source": ("EVALUATOR", "API")[at % 2]} for at in range(3)]
+    said = run("doctor", lines(tmp_path / "scores.jsonl", rows))
+    assert "scores of source 'EVALUATOR', which is neither EVAL nor ANNOTATION (2)" in said
+    assert "scores of source API: a program's or a user's" in said
+
+
+@pytest.mark.parametrize("command", ["doctor", "measure"])
+def test_a_log_that_names_no_judge_is_an_error(tmp_path: Path, command: str) -> None:
+    game = GAME | {"g1_winner": "tie", "g2_winner": "tie", "judge": None}
+    said = run(command, lines(tmp_path / "pairs.jsonl", [game]), code=2)
+    assert "no row that can be used names its judge" in said
+    assert "`--map item=ID --map label=L`" in said
+
+
+def test_the_readable_version_of_promptfoo_is_named(tmp_path: Path) -> None:
+    log = {"results": {"version": 4, "results": []}, "config": {}}
+    said = run("doctor", lines(tmp_path / "log.json", [log]), code=2)
+    assert "version 4; version 3 is readable" in said
+    assert "whose `promptfoo export` writes version 3" in said
+    assert "newer" not in said
+
+
+def test_an_unreadable_set_of_labels_is_shown(tmp_path: Path) -> None:
+    sets = [[0, 1, 0], [1, 1, 0], [0, 0, 1]]
+    people = {who: {f"i{at}": each for at, each in enumerate(sets)} for who in ("ada", "bob")}
+    judge = {"gpt": {"i0": sets[0], "i1": "rude and loud", "i2": sets[2]}}
+    files = [tmp_path / "people.json", tmp_path / "judges.json"]
+    for file, labels in zip(files, (people, judge), strict=True):
+        file.write_text(json.dumps(labels), encoding="utf-8")
+    words = ("--humans", files[0], "--judges", files[1], "--metric", "jaccard", "--no-save")
+    said = run("calibrate", *words)
+    assert "rude and loud" in said
+    assert '"?"' not in said

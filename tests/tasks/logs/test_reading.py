@@ -50,7 +50,7 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (json.dumps(VOTE) + "\n" + json.dumps(VOTE)[:-5], "cannot be read"),
+        (json.dumps(VOTE) + "\n" + json.dumps(VOTE)[:-5], "line 2: is not JSON"),
         (json.dumps(VOTE) + "\n[1]\n", "cannot be read"),
         (HUGE, "has a row of more than 16 MB"),
         (json.dumps(VOTE)[:-1] + ', "winner": "tie"}', "duplicate key"),

@@ -77,6 +77,14 @@ def test_what_is_wrong_with_a_file_is_named(place: Path, old: str, new: str, sai
     assert str(place) in PROMPTS.unusable["mine"]
 
 
+def test_a_wrong_kind_is_the_only_error(place: Path) -> None:
+    verdicts = TEXT.replace('"first"', '"pass"').replace('"second"', '"fail"')
+    place.write_text(verdicts.replace('kind = "pair"', 'kind = "binry"'))
+    PROMPTS.read_own()
+    assert "the key kind is 'binry'" in PROMPTS.unusable["mine"]
+    assert "verdict" not in PROMPTS.unusable["mine"]
+
+
 def test_a_misspelt_place_in_the_system_message_is_named(place: Path) -> None:
     place.write_text(TEXT.replace("user =", 'system = "For {questoin}:"\nuser ='))
     PROMPTS.read_own()
