@@ -26,6 +26,7 @@ from flows.cli.power_analysis import (
     left_out_line,
     questions_of,
     sample_table,
+    validity_line,
 )
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import RECOMMENDED
@@ -175,6 +176,8 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         console.print(effect_table(seen, study.votes_per_pair, effect))
         print_line(console, effect_advice(seen, samples, study.votes_per_pair, effect))
     for line in advice(seen, samples, study, questions, df):
+        print_line(console, line)
+    if line := validity_line(pairs, study.thresholds.most_invalid):
         print_line(console, line)
 
 

@@ -1,11 +1,16 @@
 """Power analysis of a study: the smallest detectable shift, and cheaper designs."""
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from flows.cli.printing.terminal import number, plain_table
@@ -13,6 +18,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
 from schemas.keys import unit_name
+from tasks.inference.intervals import proportions, table_moments
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
@@ -42,6 +48,9 @@ OTHER_DESIGNS = (2, 6)
 
 DESIGNS = (2, 4, 6)
 """Votes per pair for which the number of samples is shown."""
+
+MOST_QUESTIONS = 100_000
+"""Largest number of questions that is named for the gate validity."""
 
 ARMS = 3
 """Control, experimental and sham."""
@@ -277,6 +286,40 @@ def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
     asked = pairs.filter(pl.col("arm").is_in(["experimental", "sham"]))
     shammed = (pl.col("arm") == "sham").any().over("perturbation")
     return asked.filter(~shammed | (pl.col("arm") == "sham"))
+
+
+def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
+    """Say that the gate validity cannot pass, and the number of questions with which it could.
+
+    Empty if it passes where every reply is readable.
+    """
+    sizes = pairs["cluster"].value_counts(sort=True)["count"].cast(pl.Float64).to_numpy()
+    if sizes.size == 0:
+        return ""
+    reach = _most_unreadable(sizes)
+    if reach <= most_invalid:
+        return ""
+    # Questions with as unequal numbers of pairs count as fewer questions.
+    equal = bisect_left(range(MOST_QUESTIONS), 1, lo=2, key=partial(_passes, most_invalid))
+    effective = sizes.sum() ** 2 / (sizes**2).sum()
+    needed = math.ceil(equal * sizes.size / effective)
+    return (
+        f"The gate validity cannot pass, even if every reply is readable: with "
+        f"{count(sizes.size, 'question')} the interval of the share of unreadable replies reaches "
+        f"to {number(reach, 3)}, and its limit is {number(most_invalid)}. That takes "
+        f"{count(needed, 'question')}."
+    )
+
+
+def _passes(most_invalid: float, questions: int) -> bool:
+    return _most_unreadable(np.ones(questions)) <= most_invalid
+
+
+def _most_unreadable(sizes: NDArray[np.float64]) -> float:
+    """Return the upper limit of the share of unreadable replies where none is, by question."""
+    moments = table_moments(np.zeros((sizes.size, 1)), sizes[:, None])
+    high = proportions(moments)["high"].item()
+    return 1.0 if high is None else float(high)
 
 
 def advice(

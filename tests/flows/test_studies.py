@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from flows.cli.power_analysis import validity_line
+from flows.running.ballots import make_pairs
 from flows.studies import STUDIES, Study, StudyFile, _parse, make_study
 from tasks.kit.catalogue import tables
 
@@ -100,6 +102,10 @@ def test_the_study_of_the_docs_can_be_used(tmp_path: Path) -> None:
     study.check()
     assert (study.name, study.timezone, study.budget_usd) == ("mine", "Europe/Berlin", 2)
     assert own["mine"].cron
+    # Its questions suffice for a judge whose replies are readable to pass the gate validity.
+    pairs = make_pairs(study).shown
+    assert pairs["cluster"].n_unique() == 40
+    assert not validity_line(pairs, study.thresholds.most_invalid)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from flows.cli.power_analysis import (
     effect_table,
     freedom_of,
     questions_of,
+    validity_line,
 )
 from flows.studies import Study
 from schemas.results import Estimates, Findings
@@ -283,3 +284,34 @@ def test_questions_are_those_of_the_sham_where_there_is_one() -> None:
     control = {"perturbation": None, "arm": "control", "cluster": "q0"}
     assert questions_of(pl.DataFrame([*rows, control])) == 9
     assert questions_of(pl.DataFrame([row for row in rows if row["arm"] != "sham"])) == 10
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "said"),
+    [
+        # Wilson's upper limit of none of n is 3.8415 / (n + 3.8415): .278 of 10, .10 from 34.6 on.
+        (
+            [9] * 10,
+            0.1,
+            (
+                "10 questions the interval of the share of unreadable replies reaches to .278, and "
+                "its limit is .10. That takes 35 questions."
+            ),
+        ),
+        ([2] * 34, 0.1, "reaches to .102, and its limit is .10. That takes 35 questions."),
+        ([2] * 35, 0.1, ""),
+        ([2] * 10, 0.3, ""),
+        ([2] * 10, 0.05, "That takes 73 questions."),
+        # One question with 30 pairs, 39 with one: (30 + 39)^2 / (900 + 39) = 5.07 questions count.
+        ([30, *[1] * 39], 0.1, "reaches to .431, and its limit is .10. That takes 277 questions."),
+        ([], 0.1, ""),
+    ],
+)
+def test_too_few_questions_for_the_gate_validity_are_told(
+    sizes: list[int], limit: float, said: str
+) -> None:
+    clusters = [f"q{place}" for place, many in enumerate(sizes) for _ in range(many)]
+    pairs: Any = pl.DataFrame({"cluster": clusters}, schema={"cluster": pl.String})
+    line = validity_line(pairs, limit)
+    assert line.endswith(said)
+    assert bool(line) == bool(said)
