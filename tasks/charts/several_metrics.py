@@ -27,7 +27,6 @@ from tasks.reporting.wording import clean, number, short_names
 PLOT, STEP = 172, 19
 COLUMNS = {"additive": 26, "multiplicative": 92}
 """Kind of epsilon -> where the column of its winning rates begins, right of the plot."""
-HEADS = {"additive": "additive", "multiplicative": "relative"}
 AT_ONCE = 40
 """Most rows of a panel, unless one metric has more."""
 WIDE = 23
@@ -81,7 +80,7 @@ def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
         mark("tick", x="human", y=y, size=10, thickness=1.5, color={"value": RED}),
         mark("point", x=x, y=y, size=26, color={"value": BLUE}, tooltip="tip"),
         mark("text", **small, x=pixel(8), align="left", text="missing", where="missing"),
-        *(mark("text", [{"text": HEADS[kind]}], **head, dx=dx) for kind, dx in COLUMNS.items()),
+        *(mark("text", [{"text": kind}], **head, dx=dx) for kind, dx in COLUMNS.items()),
     ]
     for kind, place in COLUMNS.items():
         right: Spec = {**small, "x": pixel("width"), "dx": place, "align": "left", "text": kind}

@@ -294,7 +294,8 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
     ]
     names = ("metric", "judge", "AP", "95 %", "human AP", *KINDS_OF_EPSILON)
     title = f"Winning rates by metric, epsilon {number(rows[0].epsilon)} of both kinds"
-    console.print(plain_table(names, shown, title), "")
+    print_rows(console, names, shown, title)
+    console.print()
 
 
 def _show_agreement(console: Console, found: Calibrated) -> None:

@@ -154,3 +154,23 @@ def test_an_unreadable_set_of_labels_is_shown(tmp_path: Path) -> None:
     said = run("calibrate", *words)
     assert "rude and loud" in said
     assert '"?"' not in said
+
+
+def test_names_of_metrics_and_epsilons_break_at_underscores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    sets = {f"i{at}": [["rude"], ["rude", "loud"], []][at % 3] for at in range(40)}
+    files = [tmp_path / "people.json", tmp_path / "judges.json"]
+    judges = {f"llm_judge_{at}": sets for at in range(2)}
+    for file, labels in zip(files, (dict.fromkeys(("ada", "bob"), sets), judges), strict=True):
+        file.write_text(json.dumps(labels), encoding="utf-8")
+    words = ("--metric", "jaccard", "--all-metrics", "--no-save")
+    done = CliRunner().invoke(
+        main, ["calibrate", "--humans", str(files[0]), "--judges", str(files[1]), *words]
+    )
+    assert done.exit_code == 0, done.output
+    table = done.stdout.split("Winning rates by metric")[1]
+    head = table.split("accuracy")[0].split()
+    assert "multiplicative" in head
+    assert "llm_judge_0" in table

@@ -47,7 +47,7 @@ def test_a_block_for_each_metric_and_both_kinds_of_epsilon(make_alt_tests: Make)
         *("jaccard", ("high *", "1.00", ".70"), ("low", ".20", ".10")),
     ]
     assert {"hamming", "high *", ".60", ".55", "low", ".40", ".30"} <= {*texts(panel)}
-    assert {"additive", "relative"} <= {*texts(panel)}
+    assert {"additive", "multiplicative"} <= {*texts(panel)}
     assert any("simulated" in text for text in texts(panel))
 
 
