@@ -13,6 +13,7 @@ from flows.cli.options import (
     PATH,
     category_option,
     choice_option,
+    compared_options,
     complete_from,
     complete_studies,
     format_option,
@@ -141,6 +142,7 @@ def plan(study: str | None, warehouse: Path | None, effect: float | None, **opti
 )
 @log_options
 @category_option
+@compared_options
 @clear_errors
 def measure(votes: Path, **options: Any) -> None:
     """Compute all statistics of a file of votes that were collected elsewhere.

@@ -23,7 +23,7 @@ from flows.running.run_row import CODE_VERSION
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.agreement.compare import Comparison, Options, compare
+from tasks.agreement.compare import Comparison, Options, compare, scale_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.catalogue import unknown
@@ -84,9 +84,26 @@ def show_measures(
     people: str | None = None,
     mapping: Mapping[str, str] | None = None,
     slices: Sequence[str] = (),
+    positive: str | None = None,
+    scale: tuple[float, float] | None = None,
+    threshold: float | None = None,
+    random_labels: bool = False,
     view: View,
 ) -> None:
-    """Print the estimates of a file of votes; with a warehouse, save them there first."""
+    """Print the estimates of a file of votes; with a warehouse, save them there first.
+
+    ``positive``, ``scale``, ``threshold`` and ``random_labels`` say how judges are compared with
+    people, as in ``voirdire calibrate``.
+    """
+    options = Options(
+        positive,
+        scale and scale_of(*scale),
+        interval,
+        random_labels=random_labels,
+        threshold=threshold,
+    )
+    if form != "table" or only:
+        _refuse_unused(options, votes)
     if slices and (only or form != "table"):
         raise ValueError(
             f"--slice {slices[0]!r:.60} splits the agreement of judges with people, which the "
@@ -121,7 +138,7 @@ def show_measures(
         )
     if form == "table" and not only:
         _show_all(
-            votes.name, log, other, concluded, view, mode=mode, interval=interval, slices=categories
+            votes.name, log, other, concluded, view, mode=mode, options=options, slices=categories
         )
         return
     if gates:
@@ -157,12 +174,12 @@ def _show_all(
     view: View,
     *,
     mode: str,
-    interval: str,
+    options: Options,
     slices: pl.DataFrame | None,
 ) -> None:
     """Print recommendations, tables and, if there are both, how judges agree with people."""
     bias = _query_temporary(concluded, BIAS)
-    agreement = _agreement(log, other, interval, slices)
+    agreement = _agreement(log, other, options, slices)
     for line in odd_lines(agreement) if agreement else ():
         current_status().tell(line)
     view.close()
@@ -190,6 +207,23 @@ def _show_all(
             "people."
         )
         print_line(console, line)
+
+
+def _refuse_unused(options: Options, votes: Path) -> None:
+    """Refuse options of the comparison with people where only statistics are printed."""
+    plain = Options(interval=options.interval)
+    named = {
+        "--pass": options.positive != plain.positive,
+        "--scale": options.scale != plain.scale,
+        "--threshold": options.threshold != plain.threshold,
+        "--random-labels": options.random_labels,
+    }
+    if used := [name for name, given in named.items() if given]:
+        raise ValueError(
+            f"{used[0]} says how judges are compared with people, which the tables of all "
+            "statistics show. Leave out --only and --format, or take the comparison from "
+            f"`voirdire calibrate {votes.name} --format json` with {used[0]}."
+        )
 
 
 def _persons(log: DataFrame[VoteLog], other: Log | None) -> set[str]:
@@ -280,7 +314,7 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
 
 
 def _agreement(
-    votes: DataFrame[VoteLog], log: Log | None, interval: str, slices: pl.DataFrame | None
+    votes: DataFrame[VoteLog], log: Log | None, options: Options, slices: pl.DataFrame | None
 ) -> Comparison | Literal[False] | None:
     """Compare judges with people, as ``voirdire calibrate`` does; false if only one kind is there.
 
@@ -294,7 +328,7 @@ def _agreement(
     step("comparing judges with people")
     labelled = labels_of_both(votes, ratings, "accuracy")
     items = items_in_log(labelled, categories=slices)
-    return compare(labelled, items, Options(interval=interval))
+    return compare(labelled, items, options)
 
 
 def _has_both(votes: pl.DataFrame, ratings: pl.DataFrame) -> bool:

@@ -357,6 +357,37 @@ category_option = click.option(
     "--map can take from any field. Default: only for all items.",
 )
 
+compared_options = _all(
+    click.option(
+        "--pass",
+        "positive",
+        metavar="LABEL",
+        help="Count this label as a pass. Default: the usual words, such as pass, yes, true, 1.",
+    ),
+    click.option(
+        "--scale",
+        nargs=2,
+        type=Finite(),
+        metavar="LOW HIGH",
+        help="Set the ends of the scale of grades. Grades outside are invalid. Default: the lowest "
+        "and the highest grade in the labels.",
+    ),
+    click.option(
+        "--threshold",
+        type=Finite(),
+        metavar="GRADE",
+        help="Count grades from this one on as passes: compare passes and fails, and correct the "
+        "pass rate. Default: grades are compared as grades.",
+    ),
+    click.option(
+        "--random-labels",
+        is_flag=True,
+        help="Correct the pass rate or mean grade of all items by PPI++: the items with a label of "
+        "people were drawn at random.",
+    ),
+)
+"""Adds the options that say how labels of judges and people are compared."""
+
 label_table_options = _all(
     click.option(
         "--judge",
@@ -399,33 +430,7 @@ label_table_options = _all(
         help="Group rows that are not independent, also repeats of an item, by this column of "
         "FILE or of --items. Default: each row is independent, and no item has two rows.",
     ),
-    click.option(
-        "--pass",
-        "positive",
-        metavar="LABEL",
-        help="Count this label as a pass. Default: the usual words, such as pass, yes, true, 1.",
-    ),
-    click.option(
-        "--scale",
-        nargs=2,
-        type=Finite(),
-        metavar="LOW HIGH",
-        help="Set the ends of the scale of grades. Grades outside are invalid. Default: the lowest "
-        "and the highest grade in the labels.",
-    ),
-    click.option(
-        "--threshold",
-        type=Finite(),
-        metavar="GRADE",
-        help="Count grades from this one on as passes: compare passes and fails, and correct the "
-        "pass rate. Default: grades are compared as grades.",
-    ),
+    compared_options,
     interval_option,
-    click.option(
-        "--random-labels",
-        is_flag=True,
-        help="Correct the pass rate or mean grade of all items by PPI++: the items with a label of "
-        "people were drawn at random.",
-    ),
 )
 """Adds the options that say how to read and compare a table of labels."""

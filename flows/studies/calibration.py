@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
 from schemas.keys import content_key
-from tasks.agreement.compare import Options
+from tasks.agreement.compare import Options, scale_of
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric
@@ -153,13 +153,7 @@ class Calibration(Parameters):
 
         Raise ValueError for a scale with one end, or whose ends are not in order.
         """
-        ends = (self.scale_low, self.scale_high)
-        scale = None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
-        if (scale is None) != (ends == (None, None)) or (scale and scale[0] >= scale[1]):
-            raise ValueError(
-                f"the scale from {ends[0]} to {ends[1]} is not one: give its lowest and its "
-                "highest grade."
-            )
+        scale = scale_of(self.scale_low, self.scale_high)
         limits = (self.thresholds, self.threshold)
         return Options(self.positive, scale, self.interval, self.random_labels, *limits)
 

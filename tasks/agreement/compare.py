@@ -69,6 +69,20 @@ class Options(NamedTuple):
     """Grades from this one on pass; null if grades stay grades."""
 
 
+def scale_of(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """Return a scale of grades; None without ends.
+
+    Raise ValueError for a scale with one end, or whose ends are not in order.
+    """
+    if low is None and high is None:
+        return None
+    if low is None or high is None or low >= high:
+        raise ValueError(
+            f"the scale from {low} to {high} is not one: give its lowest and its highest grade."
+        )
+    return low, high
+
+
 LABEL_WORDS = {PASS: HAS, FAIL: LACKS}
 
 UNREADABLE = pl.DataFrame(

@@ -103,8 +103,8 @@ class Disagreement(NamedTuple):
 
 
 HELPS = (
-    "People's labels are numbers: `calibrate ... --threshold GRADE` counts grades from GRADE on as "
-    "passes, and `calibrate ... --scale LOW HIGH` compares grades"
+    "People's labels are numbers: `--threshold GRADE` counts grades from GRADE on as "
+    "passes, and `--scale LOW HIGH` compares grades"
 )
 OTHER_WORDS = "Write labels of the judge in the same form as those of people"
 """What helps if no label of a judge can be read, where people's are numbers, and else."""

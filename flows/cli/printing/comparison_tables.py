@@ -95,7 +95,7 @@ def show_comparison(
         ]
         print_line(
             console,
-            f"Scale not declared: grades from {listing(seen)}. With `calibrate ... --scale LOW "
+            f"Scale not declared: grades from {listing(seen)}. With `--scale LOW "
             "HIGH`, grades outside it are unreadable.",
         )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
@@ -116,7 +116,7 @@ def _two_names(comparison: Comparison) -> list[str]:
     found = labels.group_by(about).agg(pl.col("human_label").unique().sort())["human_label"]
     pairs = {tuple(map(clean, words)) for words in found if len(words) == 2}
     return [
-        f"People's labels are {listing(list(pair))}, which are read as names. `calibrate ... "
+        f"People's labels are {listing(list(pair))}, which are read as names. `"
         "--pass LABEL` says which of the two is a pass, and adds TPR, TNR and the bias of the pass "
         "rate"
         for pair in sorted(pairs)

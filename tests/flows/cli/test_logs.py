@@ -309,7 +309,7 @@ def test_questions_may_have_another_separator(tmp_path: Path) -> None:
 
 def test_two_names_are_told_what_makes_them_verdicts(mapped: tuple[Path, list[str]]) -> None:
     path, maps = mapped
-    line = "People's labels are C and I, which are read as names. `calibrate ... --pass LABEL` says"
+    line = "People's labels are C and I, which are read as names. `--pass LABEL` says"
     for command, *options in (("measure",), ("calibrate", "--no-save")):
         assert line in " ".join(run(command, path, *maps, *options).stdout.split())
     done = run("calibrate", path, *maps, "--pass", "C", "--no-save")

@@ -91,7 +91,7 @@ def test_unreadable_grades_are_those_of_the_log(
     assert "a (mean of 0.3, 0.4), b (mean of 0.3, 0.4)" in said
     assert "0.35" not in said
     # One of the options that the message names.
-    assert "`calibrate ... --threshold GRADE` counts grades from GRADE on as passes" in said
+    assert "`--threshold GRADE` counts grades from GRADE on as passes" in said
     read = run("calibrate", *log, "--no-save", "--threshold", "0.5")
     assert "5 items compared" in read
     assert "agreement .20" in read  # only b fails

@@ -72,3 +72,30 @@ def test_calibrate_shows_the_slices_with_the_least_agreement(tmp_path: Path) -> 
     slices = [line.split()[:4] for line in lines if line.startswith("part ")]
     assert slices == [["part", str(at), "10", f".{at}0"] for at in range(8)]
     assert "2 slices with more agreement: --format json." in lines
+
+
+def test_measure_compares_judges_with_people_as_calibrate_does(tmp_path: Path) -> None:
+    # People pass 30 of 40 items, the judge 20 of these and 6 of the others; 20 have no label.
+    rows = [
+        {"id": at, "by": "g", "verdict": "CI"[at % 3 == 0], "person": "CI"[at % 4 == 0]}
+        for at in range(60)
+    ]
+    for row in rows[40:]:
+        del row["person"]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    columns = ("--map", "item=id,judge=by,label=verdict,human_label=person")
+    found = {
+        command: run(command, path, *columns, "--pass", "C", "--random-labels", *more)
+        for command, more in (("measure", ()), ("calibrate", ("--no-save",)))
+    }
+    for line in (
+        "TPR .67 [.48, .81] of 30 items that people pass",
+        "TNR .40 [.16, .70] of 10 items that people fail",
+        "corrected, PPI++ .75 [.61, .89] all 60 judged items; judge .67",
+    ):
+        assert all(line in lines for lines in found.values()), line
+    words = ["measure", str(path), *columns, "--pass", "C", "--only", "validity"]
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code == 2
+    assert "--pass says how judges are compared with people" in refused.stderr
