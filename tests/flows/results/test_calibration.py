@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,32 @@ def test_another_files_results_are_not_replaced(
     assert place.query("select distinct study from alt_tests order by 1")["study"].to_list() == [
         "others",
         "people",
+    ]
+
+
+def test_a_report_has_no_column_that_is_empty_in_every_row(
+    call: Callable[..., Result],
+    write: Callable[..., str],
+    votes: Path,
+    place: Warehouse,
+) -> None:
+    def first_heads(name: str) -> list[list[str]]:
+        page = (place.path.parent / "reports" / f"{name}.html").read_text(encoding="utf-8")
+        heads = re.findall(r"<thead>(.*?)</thead>", page, re.DOTALL)
+        return [re.findall(r"<th[^>]*>(.*?)</th>", head) for head in heads[:2]]
+
+    # Verdicts on pairs have no bias, and these votes no texts.
+    assert call("calibrate", votes.stem).exit_code == 0
+    assert first_heads(f"{votes.stem}-people") == [
+        ["Judge", "Items", "agreement", "kappa"],
+        ["Measure", "Estimate", "95 %", "Compare with"],
+    ]
+    passed = {who: tell("".join(said)) for who, said in (("Ann", "10" * 20), ("Bob", "10" * 20))}
+    judges = {who: tell("1001" * 10) for who in ("mini", "large")}
+    files = ("--humans", write("crowd", passed), "--judges", write("panel", judges))
+    assert call("calibrate", *files, "--pass", "1").exit_code == 0
+    assert first_heads("crowd")[0] == [
+        *("Judge", "Items", "agreement", "kappa", "TPR", "TNR", "bias", "Finding on the bias")
     ]
 
 
