@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, NoReturn
 
 import polars as pl
@@ -204,6 +205,11 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
         near = difflib.get_close_matches(strange[0], missing or OPTIONAL, n=1) if strange else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         extra = " Remove unknown columns." if strange and not near else ""
+        if {"judge", "human"} <= {*found} and "choice" in missing:
+            raise ValueError(
+                f"{name} is a table of labels (columns 'judge' and 'human'), not of votes. To "
+                f"compare them: `voirdire calibrate {quote(name)}`. {LIKE}"
+            )
         if 2 * len(missing) > len(COLUMNS) - len(ATTACK):
             raise ValueError(f"{name}: {NO_FORMAT} (as votes: {'; '.join(problems)}). {LIKE}")
         raise ValueError(

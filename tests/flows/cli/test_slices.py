@@ -99,3 +99,13 @@ def test_measure_compares_judges_with_people_as_calibrate_does(tmp_path: Path) -
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code == 2
     assert "--pass says how judges are compared with people" in refused.stderr
+
+
+def test_a_table_of_labels_is_for_calibrate(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("judge,human,text\npass,pass,a\nfail,pass,b\n", encoding="utf-8")
+    for command in ("doctor", "measure"):
+        done = CliRunner().invoke(main, [command, str(path)])
+        assert done.exit_code == 2
+        assert "labels.csv is a table of labels (columns 'judge' and 'human')" in done.stderr
+        assert "`voirdire calibrate labels.csv`" in done.stderr
