@@ -103,7 +103,7 @@ def test_six_judges_five_people_all_metrics_both_kinds_of_epsilon(
     drawn = ET.fromstring((tmp_path / "charts" / "several_metrics.svg").read_text("utf-8"))
     texts = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert [text for text in texts if text in METRICS] == list(METRICS)
-    assert {"additive", "relative"} <= {*texts}
+    assert {"additive", "multiplicative"} <= {*texts}
     report = (tmp_path / "reports" / "people.html").read_text("utf-8")
     assert "Does the verdict depend on the metric?" in report
     again = voirdire("report", "people")
