@@ -9,7 +9,11 @@ from tasks.readers.formats import Parts, log_format, strange_values, without_cop
 
 @log_format(
     title="FastChat pairwise judgments",
-    needs=(("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),),
+    needs=(
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge"),
+        # The first row may lack the judge.
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "g1_judgment"),
+    ),
     source="https://github.com/lm-sys/FastChat",
 )
 def fastchat_pair(source: Source) -> Parts:

@@ -12,7 +12,11 @@ MT_BENCH = r"^single(-math)?(-v1)?(-multi-turn)?$"
 
 @log_format(
     title="FastChat single grades",
-    needs=(("question_id", "model", "judge", "score", "judgment"),),
+    needs=(
+        ("question_id", "model", "judge", "score", "judgment"),
+        # The first row may lack the judge.
+        ("question_id", "model", "user_prompt", "score", "judgment"),
+    ),
     source="https://github.com/lm-sys/FastChat",
 )
 def fastchat_single(source: Source) -> Parts:

@@ -29,6 +29,16 @@ def test_minus_one_is_no_grade(read: Any, rated: Any) -> None:
     ]
 
 
+def test_a_first_row_without_a_judge_is_left_out(tmp_path: Path, read: Any) -> None:
+    row = {"model": "alpaca", "user_prompt": "?", "judgment": "[[7]]", "score": 7, "turn": 1}
+    rows = [{**row, "question_id": at, "judge": ["gpt-4", "single-v1"]} for at in range(3)]
+    del rows[0]["judge"]
+    assert read(rows).ratings["judge"].to_list() == ["gpt-4", "gpt-4"]
+    done = CliRunner().invoke(main, ["doctor", str(tmp_path / "log.jsonl")])
+    said = "left out: rows without the name of a judge or person (1)"
+    assert said in " ".join(done.output.split())
+
+
 def test_a_grade_outside_the_scale_of_mt_bench_is_invalid(tmp_path: Path, read: Any) -> None:
     row = {"model": "alpaca", "judge": ["gpt-4", "single-v1"], "judgment": "?", "turn": 1}
     scores = [42, 1, 10, 0.5, -1]
