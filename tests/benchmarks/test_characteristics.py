@@ -163,6 +163,7 @@ COVERED: dict[str, dict[str, float]] = {
         "accuracy_12": 0.4139,
         "accuracy_21": 0.4162,
         "accuracy_valid": 0.4606,
+        "accuracy_beyond_chance": 0.313,
         "both_right": 0.2156,
         "order_agreement": 0.4654,
         "order_agreement_llmbar": 0.3878,

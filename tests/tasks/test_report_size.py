@@ -106,7 +106,7 @@ def test_twenty_judges_and_twelve_perturbations_fit_in_six_megabytes(parts: Any)
         lambda: SavedVotes(numbers=numbers, examples=examples),
     )
     seen = parts.Page(page)
-    assert "(2500 of " in seen.text
+    assert "all judges and perturbations: 2500 of " in seen.text
     assert "Listed are 50 of 190 comparisons" in seen.text
     assert len(seen.data) > 3 * PERTURBATIONS
     assert len(page.encode()) < MOST_BYTES
