@@ -170,6 +170,7 @@ def test_simulation_meets_the_quadrature(preset: str) -> None:
     assert mps == pytest.approx(truth.mps, abs=0.006)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRINTED)
 def test_statistics_recover_what_was_planted(preset: str) -> None:
     truth = expected(preset)

@@ -141,6 +141,7 @@ def test_the_limit_of_time_is_an_option_and_changes_no_vote(voted: Warehouse) ->
     assert voted.query(facts).rows() == before
 
 
+@pytest.mark.slow
 def test_the_report_shows_people_and_is_of_the_run_that_measured(remeasured: Warehouse) -> None:
     out = remeasured.path.with_name("quick.html")
     command = ["report", "quick", "--out", str(out), "--warehouse", str(remeasured.path)]
@@ -193,6 +194,7 @@ def test_the_judges_of_a_study_are_calibrated_by_its_voters(remeasured: Warehous
     assert ("offline/honest", "people/ann") in pairs.rows()
 
 
+@pytest.mark.slow
 def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -> None:
     warehouse = audited(13)
     with open_booth(warehouse, "quick", {}) as booth:

@@ -313,6 +313,7 @@ def test_a_wrong_key_stops_the_judge(
     assert batched.stats()["batches"] == 0
 
 
+@pytest.mark.slow
 def test_a_judge_that_cannot_be_asked_in_batches_is_refused_at_once(
     voirdire: Voirdire, emulated: Any
 ) -> None:

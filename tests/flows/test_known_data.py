@@ -60,6 +60,7 @@ def _rows() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_all_statistics_that_need_labels_authors_or_people_are_filled(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, emulated: Any
 ) -> None:

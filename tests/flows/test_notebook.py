@@ -97,6 +97,7 @@ def test_the_lines_of_the_docs(
     assert done.stdout == "1 ada True\n" * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["ibis", "sqlalchemy"])
 def test_other_clients_read_a_snapshot(client: str, make_shifts: Any, tmp_path: Path) -> None:
     if not CLIENTS.is_file():
@@ -123,6 +124,7 @@ except Exception as error:
     assert (done.returncode, done.stdout) == (0, "1\nTrue\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_the_ui_of_duckdb_reads_a_snapshot(make_shifts: Any, tmp_path: Path) -> None:
     if not CLIENTS.is_file():
         pytest.skip("no clients are installed: `make test` does, as requirements-clients.txt says")

@@ -22,6 +22,7 @@ How many legs has a spider?,A spider has six legs and two wings.,fail
 """
 
 
+@pytest.mark.slow
 def test_a_pass_or_fail_judge_of_answers_with_labels(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
     assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_pass_or_fail_judge_beside_people_who_gave_grades(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
@@ -189,6 +191,7 @@ user = "{question} {answer}"
 """
 
 
+@pytest.mark.slow
 def test_people_who_grade_on_another_scale(voirdire: Voirdire, tmp_path: Path) -> None:
     file = tmp_path / "voirdire" / "prompts" / "grade.toml"
     file.parent.mkdir(parents=True)

@@ -181,6 +181,7 @@ def test_labels_of_unknown_choice_are_refused(make_contests: Make) -> None:
     assert whole["low"] is not None
 
 
+@pytest.mark.slow
 def test_weights_undo_the_choice(make_contests: Make) -> None:
     # Pairs that the judge gives to "ant" are labelled five times as often, and there people agree.
     random = np.random.default_rng(5)
