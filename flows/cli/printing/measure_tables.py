@@ -42,12 +42,15 @@ OF_JUDGES = {
 
 JUDGES_LEGEND = {
     "valid": "valid: share of valid votes among n ballots.",
-    "first slot": "first slot: share of votes for the answer shown first (.50 without position "
-    "bias).",
+    "first slot": "first slot: share of votes for the answer shown first, without ties (.50 "
+    "without position bias).",
     "logits": "logits: effect of the first slot in logits; it replaces PC where each pair was "
     "shown in one order only, because the share of first picks then also depends on which answers "
     "were shown first.",
     "PC": "PC: position consistency.",
+    "ties": "ties: share of ties among valid votes.",
+    "accuracy": "accuracy: share of the ballots that name the right verdict; one that cannot be "
+    "read does not.",
     "with people": "with people: chance of agreeing with a person on a question (S1).",
 }
 """Column of the table of judges -> its explanation."""

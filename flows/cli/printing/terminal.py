@@ -242,10 +242,10 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         *(["change of the pass rate"] if "share" in units else []),
         *(["change of the share of labels chosen"] if "labels" in units else []),
     ]
-    of_slots = any(row["kind"] == POSITION for row in rows)
+    of_votes = " (position: of votes)" if any(row["kind"] == POSITION for row in rows) else ""
     sentences = [
         "Brackets: 95 % confidence intervals.",
-        f"n: number of samples{' (position: of votes)' if of_slots else ''}.",
+        f"n: number of samples that can be read in each arm{of_votes}.",
         f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:
