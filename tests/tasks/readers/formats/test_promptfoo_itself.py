@@ -77,8 +77,7 @@ def test_a_log_of_promptfoo_itself(tmp_path: Path, provider: str) -> None:
     log = read_log(tmp_path / "log.json")
     assert log is not None
     assert recognised_line(log) == (
-        f"promptfoo results, {2 * CASES} rows, judge llm-rubric by openai:chat:grader, "
-        "no human ratings"
+        f"promptfoo results, {CASES} rows, judge llm-rubric by openai:chat:grader, no human ratings"
     )
     # What promptfoo says of each case is what was read; a grader's failure is no fail.
     written = json.loads((tmp_path / "log.json").read_text("utf-8"))["results"]["results"]
