@@ -383,7 +383,8 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
     def newest_run() -> list[tuple[Any, ...]]:
         return store.query(NEWEST, [study.name, began]).rows()
 
-    async def ended() -> Any:
+    async def run_once_free() -> Any:
+        """Run the flow; try again while the server is too busy to record that it starts."""
         running = asyncio.ensure_future(flow(study, str(path), return_state=True))
         try:
             return await _state_in_time(running, lambda: len(outcomes) > before)
@@ -392,10 +393,10 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
             if not busy or monotonic() > latest or newest_run():
                 raise
         await asyncio.sleep(POLLING_SECONDS)
-        return await ended()
+        return await run_once_free()
 
     try:
-        state = await ended()
+        state = await run_once_free()
         sent = await send_the_rest()
     except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
         newest = newest_run()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from waiting import PATIENCE_SECONDS
 
 from warehouse.store import Warehouse
 
+Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 pytestmark = pytest.mark.slow
 WORDS = (
     "audit",
@@ -79,22 +80,13 @@ def test_an_audit_ends_complete_and_soon(
 
 
 def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
-    environment: dict[str, str], warehouse: Warehouse, tmp_path: Path
+    voirdire_process: Voirdire, warehouse: Warehouse
 ) -> None:
-    environment["COLUMNS"] = "300"
     words = ("audit", "--limit", "1", "--judge", "offline/random", "--name", "early")
     with ThreadingHTTPServer(("127.0.0.1", 0), VersionOnly) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/api"
-        audit = subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words, "--server", url],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        audit = voirdire_process(*words, "--server", url, COLUMNS="300")
         server.shutdown()
     assert audit.returncode == 2
     assert audit.stderr.startswith(f"voirdire: the Prefect server at {url} did not start the run:")
@@ -105,7 +97,7 @@ def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
 
 
 def test_a_run_waits_for_a_busy_server(
-    environment: dict[str, str], server: str, warehouse: Warehouse, tmp_path: Path
+    voirdire_process: Voirdire, server: str, warehouse: Warehouse
 ) -> None:
     # Prefect's SQLite database refuses a write while others write; its client gives up after three.
     words = [*WORDS]
@@ -113,15 +105,7 @@ def test_a_run_waits_for_a_busy_server(
     with Busy(urlsplit(server).port or 0, refusals=7) as busy:
         threading.Thread(target=busy.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{busy.server_address[1]}/api"
-        audit = subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words, "--server", url],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        audit = voirdire_process(*words, "--server", url)
         busy.shutdown()
     assert (audit.returncode, busy.refusals) == (0, 0), audit.stderr
     assert "503" not in audit.stdout + audit.stderr
