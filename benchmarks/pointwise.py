@@ -294,7 +294,7 @@ def main() -> None:
                 pair = quiet[one], quiet[other]
                 print(contrasts(*pair, given.items or ITEMS, given.studies, given.seed))
             return
-        for name in ("length", "ceiling", "flaw"):
+        for name in JUDGES:
             print(name)
             print(coverage(JUDGES[name], given.items or ITEMS, given.studies, given.seed))
 
