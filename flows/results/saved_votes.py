@@ -16,6 +16,7 @@ from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_digest
+from tasks.readers.bounded import without_gz
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
 
@@ -31,18 +32,19 @@ def require_free(votes: Path, warehouse: Path) -> None:
     Raise ValueError before anything is saved.
     """
     require_folder(warehouse)
+    name = without_gz(votes).stem
     try:
-        Study(name=votes.stem)
+        Study(name=name)
     except ValidationError as error:
         raise ValueError(
-            f"{votes.name}: the study gets the name of the file, and {votes.stem!r} is not a valid "
+            f"{votes.name}: the study gets the name of the file, and {name!r} is not a valid "
             "name. A name has 1 to 64 letters, digits, '_', '.' and '-'. Rename the file."
         ) from error
     if not warehouse.is_file():
         return
-    if Warehouse(warehouse).query(AUDITED, [votes.stem])["n"].item():
+    if Warehouse(warehouse).query(AUDITED, [name])["n"].item():
         raise ValueError(
-            f"{votes.name}: {warehouse} already has another study named {votes.stem!r}, whose "
+            f"{votes.name}: {warehouse} already has another study named {name!r}, whose "
             "results would be replaced. Rename the file, or name another --warehouse."
         )
 
@@ -51,7 +53,7 @@ def save_file(
     votes: Path, mode: str, log: DataFrame[VoteLog], found: StudyResults, warehouse: Path
 ) -> str:
     """Save a file's votes and results in one transaction; return the study's name."""
-    study = _study(votes.stem, mode, log)
+    study = _study(without_gz(votes).stem, mode, log)
     run, began = str(uuid4()), datetime.now(UTC)
     with votes.open("rb") as file:
         digest = content_key(hashlib.file_digest(file, "sha256").hexdigest(), mode, code_digest())

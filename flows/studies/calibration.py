@@ -17,6 +17,7 @@ from tasks.calibration.similarity import find_metric
 from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds
 from tasks.metrics import METRICS
+from tasks.readers.bounded import without_gz
 from tasks.validation.invalid_values import NAME_PATTERN, problems_in
 
 SUFFIX = "-people"
@@ -190,9 +191,9 @@ def make_calibration(*, called: Mapping[str, str] | None = None, **given: Any) -
 def _name(study: str | None, humans: str | None, judges: str | None) -> str:
     """Return the name of a study or file as a name of results: other characters become hyphens."""
     if humans:
-        named, suffix = Path(humans).stem, ""
+        named, suffix = without_gz(Path(humans)).stem, ""
     else:
-        file = f"-{Path(judges).stem}" if judges else ""
+        file = f"-{without_gz(Path(judges)).stem}" if judges else ""
         named, suffix = (f"{study}{file}", SUFFIX) if study else ("", "")
     allowed = re.sub(r"[^A-Za-z0-9_.-]+", "-", named).strip("-")
     return f"{allowed[: LONGEST_NAME - len(suffix)]}{suffix}" or "calibration"

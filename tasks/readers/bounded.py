@@ -1,13 +1,18 @@
 """Bounded readers of text files: strict UTF-8, size limits, no coercion, all problems listed."""
 
 import csv
+import gzip
 import json
 import re
 import reprlib
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 MAX_TEXT = 100_000
@@ -31,6 +36,12 @@ SHOWN = 5
 ENOUGH = 100
 """Number of problems after which reading stops."""
 BOM = b"\xef\xbb\xbf"
+GZIP, PACKED = b"\x1f\x8b", {".gz", ".gzip"}
+AGAIN = "Copy or export it again."
+MOST_RATIO = 100
+"""Maximum size of a large file over its size compressed; JSON shrinks to a tenth or less."""
+P = ParamSpec("P")
+R = TypeVar("R")
 SURROGATE = re.compile("[\ud800-\udfff]")
 TYPES = {
     bool: "true or false",
@@ -192,6 +203,59 @@ def existing_file(path: Path, problems: Problems) -> Path:
         problems.add("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
     problems.check()
     return path
+
+
+def reads_gzip(
+    limits: Limits = LIMITS,
+) -> Callable[[Callable[Concatenate[Path, P], R]], Callable[Concatenate[Path, P], R]]:
+    """Let a reader of a file also read one that is compressed with gzip, within these limits."""
+
+    def decorated(read: Callable[Concatenate[Path, P], R]) -> Callable[Concatenate[Path, P], R]:
+        @wraps(read)
+        def unpacking(path: Path, /, *args: P.args, **more: P.kwargs) -> R:
+            with unpacked(path, Problems(path.name, limits=limits)) as file:
+                return read(file, *args, **more)
+
+        return unpacking
+
+    return decorated
+
+
+@contextmanager
+def unpacked(path: Path, problems: Problems) -> Iterator[Path]:
+    """Yield the file, or while this lasts a copy of it that is not compressed (``votes.csv``)."""
+    if not path.is_file() or not _is_gzip(path):
+        yield path
+        return
+    name = without_gz(existing_file(path, problems)).name
+    with TemporaryDirectory() as folder:
+        file, size = Path(folder) / name, 0
+        most = min(problems.limits.size, max(MAX_FILE, MOST_RATIO * path.stat().st_size))
+        try:
+            with gzip.open(path) as packed, file.open("wb") as to:
+                while part := packed.read(1 << 20):
+                    size += len(part)
+                    if size > most:
+                        what = f"unpacks to more than {most} bytes, the maximum"
+                        problems.add("", what, problems.limits.todo)
+                        problems.check()
+                    to.write(part)
+        except EOFError:
+            problems.add("", "is gzip that is cut off: its end is missing", AGAIN)
+        except (OSError, zlib.error) as error:
+            problems.add("", f"is damaged gzip ({error!s:.200})", AGAIN)
+        problems.check()
+        yield file
+
+
+def without_gz(path: Path) -> Path:
+    """Return the path of a file without the suffix of gzip."""
+    return path.with_suffix("") if path.suffix.lower() in PACKED else path
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(GZIP)) == GZIP
 
 
 def json_lines(path: Path, problems: Problems) -> Table:

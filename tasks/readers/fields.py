@@ -1,10 +1,8 @@
 """Read named fields of a large table (JSON, CSV or Parquet) with DuckDB, within limits."""
 
 import csv
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from tasks.readers.bounded import (
     clip,
     existing_file,
     separator_of,
+    unpacked,
 )
 
 LIMITS = Limits(size=8 << 30, rows=20_000_000)
@@ -35,7 +34,7 @@ HEAD = 4096
 ANSWER = {"data", "meta"}
 """Fields of an answer of a web service, whose rows are in ``data``."""
 BOUNDS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "4GB"}
-GZIP, PARQUET, ZIP = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
+PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
 Kind = Literal["rows", "object", "archive"]
@@ -209,39 +208,13 @@ def opened(path: Path) -> Iterator[Source | None]:
     """
     problems = Problems(path.name, limits=LIMITS)
     existing_file(path, problems)
-    with TemporaryDirectory() as folder:
-        file = path
-        with path.open("rb") as opened_file:
-            if opened_file.read(2) == GZIP:
-                file = _unpacked(path, Path(folder) / "unpacked", problems)
+    with TemporaryDirectory() as folder, unpacked(path, problems) as file:
         source = _source(file, path.name, problems)
         if source and source.columns == ANSWER:
-            rows = source.object()["data"]
-            file = Path(folder) / "rows"
-            file.write_text(json.dumps(rows), encoding="utf-8")
-            source = _source(file, path.name, problems)
+            rows = Path(folder) / "rows"
+            rows.write_text(json.dumps(source.object()["data"]), encoding="utf-8")
+            source = _source(rows, path.name, problems)
         yield source
-
-
-def _unpacked(path: Path, to: Path, problems: Problems) -> Path:
-    """Unpack a gzip file to ``to``, within the limit of a file."""
-    size = 0
-    try:
-        with gzip.open(path) as packed, to.open("wb") as file:
-            while part := packed.read(1 << 20):
-                size += len(part)
-                if size > MAX_FILE:
-                    what = f"unpacks to more than {MAX_FILE} bytes, the maximum"
-                    problems.add("", what, "Unpack it first.")
-                    problems.check()
-                file.write(part)
-    except EOFError:
-        problems.add("", "is gzip that is cut off: its end is missing", "Copy or export it again.")
-        problems.check()
-    except (OSError, zlib.error) as error:
-        problems.add("", f"is damaged gzip ({error!s:.200})", "Copy or export it again.")
-        problems.check()
-    return to
 
 
 def _source(path: Path, name: str, problems: Problems) -> Source | None:

@@ -16,7 +16,9 @@ from tasks.readers.bounded import (
     csv_table,
     json_lines,
     known_suffix,
+    reads_gzip,
     repeated_columns,
+    without_gz,
 )
 from tasks.readers.labels import LARGEST, MOST, as_json, from_list_text
 from tasks.readers.parquet import parquet_frame
@@ -67,9 +69,10 @@ class LabelTable(NamedTuple):
 
 def is_label_table(source: str) -> bool:
     """Tell whether a command's argument names a file of this kind rather than a study."""
-    return Path(source).suffix.lower() in SUFFIXES
+    return without_gz(Path(source)).suffix.lower() in SUFFIXES
 
 
+@reads_gzip()
 def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
     """Read labels of judges and people from the columns of one table.
 
@@ -99,6 +102,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
     return LabelTable(labels, rows, named.judges, named.humans)
 
 
+@reads_gzip()
 def read_items(path: Path, columns: LabelColumns) -> pl.DataFrame:
     """Read what a table without labels says about items, see :class:`LabelTable`.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.readers.bounded import MAX_LINE, Limits, Problems, known_suffix, separator_of
+from tasks.readers.bounded import MAX_LINE, Limits, Problems, known_suffix, reads_gzip, separator_of
 from tasks.readers.parquet import parquet_frame
 
 COLUMNS = ("annotator", "item", "label")
@@ -29,6 +29,7 @@ MOST = 20_000_000
 """Maximum number of labels of a file."""
 
 
+@reads_gzip()
 def read_labels(path: Path) -> pl.DataFrame:
     """Read one label per row: ``annotator``, ``item``, and ``label`` as JSON.
 

@@ -27,6 +27,7 @@ from tasks.readers.bounded import (
     json_lines,
     line_fault,
     open_table,
+    reads_gzip,
     repeated_columns,
     some_columns,
     text_fault,
@@ -64,7 +65,6 @@ CORRECT = "Correct the name."
 MAPPING = "the mapping (--map, or `columns` of the study)"
 MAP_IT = "map it (--map, or `columns` of the study)"
 SEPARATED = "Columns are separated by commas, semicolons or tabs."
-
 READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
     ".ndjson": json_lines,
@@ -74,6 +74,7 @@ READERS: dict[str, Reader] = {
 """Suffix -> what opens such a file."""
 
 
+@reads_gzip()
 def load_own(
     path: Path,
     category_column: str | None = None,
@@ -86,10 +87,9 @@ def load_own(
     the perturbed target in a column named like the perturbation. Missing values are a null, an
     empty CSV cell or no field at all. ``author`` is that of both answers. Without ``anchor``, each
     question has one answer, ``answer`` or ``target``. A row without ``question_id`` gets an id made
-    of its texts. ``human_label``, ``human_grade`` and
-    ``human_CRITERION`` hold what people say of the target: a grade, pass or fail.
-    Categories are the values of ``category_column`` or, without it, of ``category``, else of
-    ``turn``.
+    of its texts. ``human_label``, ``human_grade`` and ``human_CRITERION`` hold what people say of
+    the target: a grade, pass or fail. Categories are the values of ``category_column`` or, without
+    it, of ``category``, else of ``turn``.
 
     ``columns`` maps columns to the names that they have in the file, in JSON also to dotted paths;
     then other columns of the file are left out.

@@ -24,6 +24,7 @@ from tasks.readers.bounded import (
     json_lines,
     known_suffix,
     open_table,
+    reads_gzip,
 )
 from tasks.readers.parquet import parquet_frame
 
@@ -106,6 +107,7 @@ LIMITS = Limits(size=8 << 30, rows=20_000_000)
 Place = Callable[[int], str]
 
 
+@reads_gzip(LIMITS)
 def read_votes(path: Path) -> DataFrame[VoteLog]:
     """Read a .jsonl, .csv or .parquet file with one vote per row, without converting values.
 

@@ -13,7 +13,7 @@ from flows.cli.main import main
 from tasks.logs.ratings import annotations_of, tallies_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.recognised import counts_of, limits_of
-from tasks.readers import fields
+from tasks.readers import bounded
 
 VOTE = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "judge": "expert_1"}
 
@@ -239,7 +239,8 @@ def test_what_is_no_number_is_invalid(tmp_path: Path, name: str, value: object) 
 
 
 def test_a_gzip_bomb_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fields, "MAX_FILE", 1_000_000)
+    monkeypatch.setattr(bounded, "MAX_FILE", 1_000_000)
+    monkeypatch.setattr(bounded, "MOST_RATIO", 50)
     path = tmp_path / "votes.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(VOTE).encode() + b" " * 10_000_000))
     assert path.stat().st_size < 20_000
