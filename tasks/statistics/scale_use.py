@@ -35,9 +35,11 @@ def scale_use(ratings: DataFrame[Ratings]) -> Rows:
 
     Notes
     -----
-    Of equally frequent grades the lowest is the mode. The interval takes the mode as given, so with
-    few answers it is somewhat too high. Ratings at an end of the scale cannot move further, which
-    hides biases in that direction.
+    Of equally frequent grades the lowest is the mode. ``modal_share`` is about the grade that is
+    the mode of these ratings. Its interval takes that grade as given, so where another is nearly as
+    frequent it is somewhat too high: nominal 95 % intervals of 142 answers hold the share in 94 %
+    of studies (docs/reference/operating-characteristics.md). Ratings at an end of the scale cannot
+    move further, which hides biases in that direction.
 
     References
     ----------

@@ -25,8 +25,8 @@ def test_planted_biases_of_ratings_are_recovered(benchmark: Import) -> None:
 def test_intervals_and_tests_of_ratings_keep_their_level(benchmark: Import) -> None:
     bench = benchmark("pointwise")
     rows = bench.coverage(bench.QUIET, 142, 200, 11)
-    # Three standard errors of .95 in 200 studies are .046; the mode is taken as given.
-    for row in rows.filter(~rows["statistic"].is_in(["modal_share"])).to_dicts():
+    # Three standard errors of .95 in 200 studies are .046.
+    for row in rows.to_dicts():
         assert row["coverage"] == pytest.approx(0.95, abs=0.05), row
         if row["statistic"] in bench.SHIFTS:
             assert row["rejected"] == pytest.approx(0.05, abs=0.046), row
@@ -35,3 +35,37 @@ def test_intervals_and_tests_of_ratings_keep_their_level(benchmark: Import) -> N
     for row in pairs.to_dicts():
         assert row["coverage"] == pytest.approx(0.95, abs=0.05), row
         assert row["rejected"] == pytest.approx(0.05, abs=0.046), row
+
+
+def test_rare_events_are_covered_as_often_as_computed_without_simulation(benchmark: Import) -> None:
+    bench = benchmark("pointwise")
+    rows = bench.coverage(bench.JUDGES["ceiling"], 142, 300, 3, ("scale_use", "rating_shift"))
+    exact = rows.drop_nulls("exact")
+    names = {"floor_share", "pass_rate_shift", "pass_rate_shift_sham", "pass_rate_sham_shift"}
+    assert set(exact["statistic"]) == names
+    for row in exact.to_dicts():
+        error = (row["exact"] * (1 - row["exact"]) / row["studies"]) ** 0.5
+        assert row["coverage"] == pytest.approx(row["exact"], abs=3 * error), row
+
+
+def test_exact_coverage_of_a_share_of_nearly_0_is_the_chance_of_no_event(
+    benchmark: Import,
+) -> None:
+    bench, exact = benchmark("pointwise"), benchmark("exact_coverage")
+    ceiling = bench.JUDGES["ceiling"]
+    lowest = bench.chances(ceiling, 0.0)[:, 0]
+    # An item has two answers of two grades each. The interval of one grade of 568 begins above the
+    # truth of .00002.
+    none = (bench.WEIGHTS @ (1 - lowest) ** 2) ** (2 * 142)
+    assert exact.exact_coverage("floor_share", ceiling, 142) == pytest.approx(none, abs=1e-7)
+
+
+def test_the_share_of_the_mode_is_that_of_the_grade_most_frequent_in_the_study(
+    benchmark: Import,
+) -> None:
+    bench = benchmark("pointwise")
+    rows = bench.coverage(bench.JUDGES["leniency"], 142, 600, 1, ("scale_use",))
+    [row] = rows.filter(statistic="modal_share").to_dicts()
+    # .230 of grades are 6 and .208 are 7, which is the mode of a quarter of the studies.
+    assert 0.222 < row["truth"] < 0.228
+    assert row["coverage"] == pytest.approx(0.938, abs=0.03)
