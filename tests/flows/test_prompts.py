@@ -30,6 +30,9 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     assert "Prompts compared" in two.stdout
     # In 80 columns a line per pair, whose names are not broken.
     assert "offline/dazzled, fake_reference, pair_json_v2 - pair_v1: " in two.stdout
+    [(used,)] = warehouse.query("select distinct clusters from mart.contrasts").rows()
+    assert 18 <= used <= 20
+    assert f", p (Holm) 1.000, questions {used}\n" in two.stdout
     pairs = "select distinct prompt, other, other_prompt from mart.contrasts"
     assert warehouse.query(pairs).rows() == [("pair_json_v2", "offline/dazzled", "pair_v1")]
     ranks = "select prompt, rank from mart.ranking order by rank"

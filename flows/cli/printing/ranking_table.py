@@ -215,17 +215,26 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 PAIRS = """
-    select judge, perturbation, prompt, other_prompt, statistic, contrast, low, high, p_holm,
-        finding, reason, asked.kind as prompt_kind
+    select judge, perturbation, prompt, other_prompt, statistic, clusters, contrast, low, high,
+        p_holm, finding, reason, asked.kind as prompt_kind
     from mart.contrasts left join (select prompt, kind from prompts) as asked using (prompt)
     where study = $study and other = judge and statistic in $primary
     order by judge, contrasts.kind desc, perturbation, prompt, other_prompt, statistic desc
 """
-COMPARED = ("judge", "perturbation", "prompt", "other prompt", "difference", "p, Holm", "finding")
+COMPARED = (
+    "judge",
+    "perturbation",
+    "prompt",
+    "other prompt",
+    "questions",
+    "difference",
+    "p, Holm",
+    "finding",
+)
 COMPARISON = (
     "difference: the judge's shift with the prompt minus that with the other, with its 95 % "
     "interval; above 0, the perturbation moves the judge further in favour of the changed answer "
-    "with the first prompt. "
+    "with the first prompt. questions: those that both prompts have shifts of. "
     "biased: the two shifts differ; the prompt whose shift is closer to 0 is the less biased one."
 )
 
@@ -247,6 +256,7 @@ def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
     rows = [
         (
             *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
+            str(row["clusters"]),
             "-"
             if row["contrast"] is None
             else f"{number(row['contrast'])}{_unit(row)} {interval(row['low'], row['high'])}",
@@ -260,9 +270,9 @@ def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
         console.print(plain_table(COMPARED, rows, "Prompts compared"))
     else:
         print_line(console, "Prompts compared")
-        for judge, perturbation, prompt, other, difference, p, finding in rows:
+        for judge, perturbation, prompt, other, questions, difference, p, finding in rows:
             print_line(console, f"{judge}, {perturbation}, {prompt} - {other}: {finding}")
-            print_line(console, f"    difference {difference}, p (Holm) {p}")
+            print_line(console, f"    difference {difference}, p (Holm) {p}, questions {questions}")
     print_line(console, COMPARISON)
 
 
