@@ -11,6 +11,10 @@ SCALE = ("dataset", "prompt", "subgroup")
 ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
 CONTROL = pl.col("arm") == "control"
 NOTHING = pl.lit(None, pl.Float64)
+IN_ONE_REPLY = pl.col("criterion").is_not_null() & (
+    pl.col("sample").is_not_null() | pl.col("weight").is_not_null()
+)
+"""Marks ratings of criteria that one reply rates. Criteria of a log need not be parts of one."""
 OFF_SCALE = "no answer has a readable rating and a grade of people on the same scale"
 """Why judge and people are not compared in grades."""
 PAIRS = "pairs"
@@ -60,9 +64,7 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
             kind="perturbation_kind",
             subgroup=pl.col("criterion").fill_null(""),
             weight=pl.col("weight").fill_null(1.0),
-            # Criteria of a log need not be parts of one rating.
-            parts=pl.col("criterion").is_not_null()
-            & (pl.col("sample").is_not_null() | pl.col("weight").is_not_null()),
+            parts=IN_ONE_REPLY,
         )
     )
     rows = _with_ends(rows)

@@ -11,6 +11,7 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.inference.cluster_sums import Groups, grouped
+from tasks.pointwise.rated import BALLOT, IN_ONE_REPLY
 from tasks.statistics import Rows, statistic
 
 NEEDED = pl.col("planned") - pl.col("stopped")
@@ -36,7 +37,8 @@ def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> Rows:
     tallies
         One row per pair and judge.
     ratings
-        One row per rating; those of single answers count as ballots, each criterion by itself.
+        One row per rating; those of single answers are ballots. The criteria that a reply rates
+        are one ballot, which is invalid if one of them is.
 
     Returns
     -------
@@ -86,21 +88,40 @@ def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
     unread = {word: (pl.col("invalid") == word).fill_null(value=False) for word in UNREAD}
+    each = ratings.filter(pl.col("kind") != "verdict").select(
+        *BALLOT,
+        "cluster",
+        "simulated",
+        "cached",
+        pl.col("perturbation_kind").alias("kind"),
+        **unread,
+        invalid=pl.col("invalid").is_not_null() & ~pl.any_horizontal(unread.values()),
+        parts=IN_ONE_REPLY,
+    )
+    several = each.filter("parts")
+    if several.height:
+        replies = several.group_by(BALLOT, maintain_order=True).agg(
+            pl.col("cluster", "simulated", "cached", "kind").first(),
+            pl.col("invalid", *UNREAD).any(),
+        )
+        each = pl.concat([each.filter(~pl.col("parts")).drop("parts"), replies], how="diagonal")
     # As narrow as the counts of millions of pairs, which would be widened to these.
     one, none = pl.lit(1, pl.UInt8), pl.lit(0, pl.UInt8)
+    invalid, abstain = pl.col("invalid"), pl.col("abstain")
     counts = {
         "planned": one,
         "stopped": none,
         "voted": one,
-        "invalid": pl.col("invalid").is_not_null() & ~pl.any_horizontal(unread.values()),
-        **unread,
+        "invalid": invalid,
+        "abstain": abstain & ~invalid,
+        "ambiguous": pl.col("ambiguous") & ~invalid & ~abstain,
         "cached": pl.col("cached").fill_null(value=False),
         "known": pl.col("cached").is_not_null(),
     }
-    return ratings.filter(pl.col("kind") != "verdict").select(
+    return each.select(
         *JUDGE,
         "perturbation",
-        pl.col("perturbation_kind").alias("kind"),
+        "kind",
         "cluster",
         "simulated",
         *(count.cast(pl.UInt8).alias(name) for name, count in counts.items()),

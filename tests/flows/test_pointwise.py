@@ -71,6 +71,20 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
 
 
 @pytest.mark.slow
+def test_the_criteria_of_a_rubric_are_one_ballot(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.csv").write_text(CSV, encoding="utf-8")
+    done = voirdire("audit", *SMALL, "--dataset", "mine.csv", "--prompt", "rubric_v1")
+    assert done.returncode == 0, done.stderr
+    assert "24 ballots: 0 from the warehouse, 24 cast, 0 without a reply" in done.stdout
+    assert warehouse.query("select count(distinct criterion) from ratings").item() > 1
+    ballots = "select count(*), count(*) filter (choice = 'rated') from votes"
+    whole = "select needed, valid from mart.validity where perturbation is null"
+    assert warehouse.query(whole).rows() == warehouse.query(ballots).rows() == [(24, 23)]
+
+
+@pytest.mark.slow
 def test_a_pass_or_fail_judge_beside_people_who_gave_grades(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:

@@ -14,8 +14,10 @@ Make = Callable[..., Any]
 FIVE = ("valid_rate", "invalid_rate", "abstain_rate", "ambiguous_rate", "missing_rate")
 
 
-def measured(log: pl.DataFrame, perturbation: str | None = None) -> dict[str, dict[str, Any]]:
-    rows = validity(tallies=count_votes(log)).to_dicts()
+def measured(
+    log: pl.DataFrame, perturbation: str | None = None, **frames: pl.DataFrame
+) -> dict[str, dict[str, Any]]:
+    rows = validity(tallies=count_votes(log), **frames).to_dicts()
     return {row["statistic"]: row for row in rows if row["perturbation"] == perturbation}
 
 
@@ -124,3 +126,38 @@ def test_ballots_that_were_not_needed_are_no_part_of_the_other_shares(make_vote_
 
 def test_nothing_gives_nothing(make_vote_log: Make) -> None:
     assert validity(tallies=count_votes(make_vote_log([]))).is_empty()
+
+
+def test_a_reply_that_rates_several_criteria_is_one_ballot(
+    make_vote_log: Make, make_ratings: Make
+) -> None:
+    refused = {"value": None, "invalid": "abstain"}
+    ratings = make_ratings(
+        [
+            {"sample": "i1", "criterion": "tone", "value": 3.0},
+            {"sample": "i1", "criterion": "depth", "value": 4.0},
+            {"sample": "i2", "criterion": "tone", "value": 3.0},
+            {"sample": "i2", "criterion": "depth", "value": None},
+            {"sample": "i3", "criterion": "tone", **refused},
+            {"sample": "i3", "criterion": "depth", **refused},
+        ]
+    )
+    rows = measured(make_vote_log([]), ratings=ratings)
+    assert {name: rows[name]["hits"] for name in FIVE} == {
+        **dict.fromkeys(FIVE, 1),
+        "ambiguous_rate": 0,
+        "missing_rate": 0,
+    }
+    assert rows["valid_rate"]["n"] == 3
+
+
+def test_criteria_of_a_log_are_asked_one_by_one(make_vote_log: Make, make_ratings: Make) -> None:
+    ratings = make_ratings(
+        [
+            {"sample": "i1", "criterion": "tone", "value": 3.0},
+            {"sample": "i1", "criterion": "depth", "value": None},
+        ]
+    )
+    log = ratings.with_columns(sample=pl.lit(None, pl.String))
+    rows = measured(make_vote_log([]), ratings=log)
+    assert (rows["valid_rate"]["hits"], rows["valid_rate"]["n"]) == (1, 2)
