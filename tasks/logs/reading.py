@@ -18,7 +18,7 @@ from tasks.logs.mapped import read_mapped
 from tasks.logs.ratings import whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
-from tasks.readers.formats import TEXTS, Parts, recognise
+from tasks.readers.formats import COPIES, TEXTS, Parts, recognise
 from tasks.readers.votes import RESERVED
 
 MOST_FILES = 10_000
@@ -109,18 +109,28 @@ def read_log(
         _texts([p.texts for _, p in found if p.texts is not None]),
         sum(each.parts.rows for each in found),
     )
-    if log.votes.is_empty() and log.ratings.is_empty() and log.texts.is_empty() and not +left_out:
-        raise ValueError(
-            f"{path.name} is a log ({', '.join(log.titles)}) without samples: there is nothing to "
-            "measure. Write it again with its samples, scores or votes."
-        )
-    if log.votes.is_empty() and log.ratings.is_empty() and log.left_out[NO_JUDGE]:
-        raise ValueError(
-            f"{path.name} ({', '.join(log.titles)}): no row that can be used names its judge "
-            f"({NO_JUDGE}: {log.left_out[NO_JUDGE]}). Write the judge's name in each row, or name "
-            "the fields yourself, as in `--map item=ID --map label=L`."
-        )
+    if log.votes.is_empty() and log.ratings.is_empty():
+        _require_rows(path.name, log)
     return _only(log, people) if people else log
+
+
+def _require_rows(name: str, log: Log) -> None:
+    """Refuse a log without a vote or rating, unless it is one of texts only."""
+    titles = ", ".join(log.titles)
+    if log.left_out:
+        lost = ", ".join(f"{why} ({number})" for why, number in log.left_out.items())
+        fields = "name the fields yourself, as in `--map item=ID --map label=L`"
+        what, todo = (
+            ("no row that can be used names its judge", "Write the judge's name in each row")
+            if NO_JUDGE in log.left_out
+            else ("no row can be used, so there is nothing to measure", "Correct the rows")
+        )
+        raise ValueError(f"{name} ({titles}): {what}. Left out: {lost}. {todo}, or {fields}.")
+    if log.texts.is_empty():
+        raise ValueError(
+            f"{name} is a log ({titles}) without samples: there is nothing to measure. Write it "
+            "again with its samples, scores or votes."
+        )
 
 
 def _texts(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -155,7 +165,26 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
             skipped.append(str(file.relative_to(path)))
         else:
             found.append(read)
-    return found, skipped
+    return _without_copies(found), skipped
+
+
+def _without_copies(found: Sequence[_Read]) -> list[_Read]:
+    """Leave out rows that an earlier file has too, and count them with the other copies."""
+    seen, kept = pl.DataFrame(schema={"copy": pl.UInt64, "judge": pl.String}), []
+    for title, parts in found:
+        frames, left_out = [parts.votes, parts.ratings], Counter(parts.left_out)
+        for place, rows in enumerate(frames):
+            if rows is not None and "copy" in rows.columns:
+                # Without a name in its rows a judge is called like the file.
+                known = rows.select("copy", pl.col("judge").cast(pl.String)).unique()
+                again = known.drop_nulls("copy").join(seen, on=[*seen.columns], how="semi")
+                once = rows.join(again, on=[*seen.columns], how="anti", maintain_order="left")
+                frames[place] = once
+                left_out[COPIES] += again.height
+                seen = pl.concat([seen, known]).unique()
+        votes, ratings = frames
+        kept.append(_Read(title, parts._replace(votes=votes, ratings=ratings, left_out=left_out)))
+    return kept
 
 
 def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Read | None:

@@ -31,8 +31,9 @@ class Parts(NamedTuple):
     votes: pl.DataFrame | None = None
     """Votes on pairs whose order is known: columns of ``VoteLog`` without ``repeat``.
 
-    Here and in ``ratings`` a column ``id`` marks rows that must be unique, and ``part`` names a
-    part of the log, such as a turn, that is a dataset of its own.
+    Here and in ``ratings`` a column ``id`` marks rows that must be unique, ``copy`` is a digest of
+    the row of the file if other files may have copies of it, and ``part`` names a part of the log,
+    such as a turn, that is a dataset of its own.
     """
     ratings: pl.DataFrame | None = None
     """Columns of ``Ratings`` without ``repeat``; a missing column is null."""
@@ -69,11 +70,12 @@ def object_in(value: object) -> dict[str, Any]:
 def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Leave out copies of earlier rows and count them: rows with equal ``stamp`` and ``digest``.
 
-    Rows of which neither is known are repeats, not copies.
+    Rows of which neither is known are repeats, not copies; they have no digest ``copy``.
     """
     known = pl.any_horizontal(pl.col("stamp", "digest").is_not_null())
     kept = rows.filter(~(known & ~pl.struct(pl.all()).is_first_distinct()))
-    return kept, {COPIES: rows.height - kept.height}
+    digest = pl.when(known).then(pl.struct(pl.all()).hash())
+    return kept.with_columns(copy=digest), {COPIES: rows.height - kept.height}
 
 
 def distinct_objects(

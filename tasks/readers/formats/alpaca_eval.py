@@ -43,7 +43,7 @@ def alpaca_eval(source: Source) -> Parts:
     read = pl.col("number").is_between(1, 2)
     score = pl.when(read).then(pl.col("number") - 1)
     ratings = found.select(
-        pl.col("judge", "anchor_author", "target_author", "category", *LENGTHS),
+        pl.col("judge", "anchor_author", "target_author", "category", "copy", *LENGTHS),
         human=HUMAN,
         kind=pl.lit("verdict"),
         item=pair_item("question"),

@@ -50,7 +50,7 @@ def arena_hard(source: Source) -> Parts:
     )
     orders = [
         named.filter(f"game{game}").select(
-            pl.col("judge", "human", "category", "anchor_author", "target_author"),
+            pl.col("judge", "human", "category", "anchor_author", "target_author", "copy"),
             sample=pair_item("question"),
             cluster="question",
             shown_first=pl.lit(first),

@@ -50,7 +50,7 @@ def fastchat_pair(source: Source) -> Parts:
         for game in (1, 2)
     ]
     votes = pl.concat(orders).select(
-        pl.col("judge", "prompt", "human", "category", "shown_first"),
+        pl.col("judge", "prompt", "human", "category", "shown_first", "copy"),
         pl.col("anchor_author", "target_author"),
         sample=pair_item("question_id"),
         cluster="question_id",

@@ -43,7 +43,7 @@ def fastchat_single(source: Source) -> Parts:
     documented = pl.coalesce("prompt", pl.lit("single")).str.contains(MT_BENCH)
     outside = documented & ~pl.col("value").is_between(1, 10)
     ratings = found.select(
-        pl.col("prompt", "category"),
+        pl.col("prompt", "category", "copy"),
         judge=pl.coalesce("grader", "whole"),
         human=pl.lit(value=False),
         kind=pl.lit("number"),

@@ -45,7 +45,7 @@ def rewardbench(source: Source) -> Parts:
     )
     name = source.name.split(".")[0].removesuffix("_all")
     ratings = scored.select(
-        pl.col("item", "label"),
+        pl.col("item", "label", "copy"),
         judge=pl.col("model").fill_null(name),
         human=pl.lit(value=False),
         kind=pl.lit("verdict"),

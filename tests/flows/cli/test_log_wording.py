@@ -122,9 +122,21 @@ def test_winners_that_are_none_are_named(tmp_path: Path) -> None:
 def test_an_unknown_source_of_scores_is_named(tmp_path: Path) -> None:
     row = {"id": "1", "name": "good", "value": 1, "dataType": "NUMERIC", "traceId": "t"}
     rows = [row | {"id": f"{at}", "source": ("EVALUATOR", "API")[at % 2]} for at in range(3)]
-    said = run("doctor", lines(tmp_path / "scores.jsonl", rows))
-    assert "scores of source 'EVALUATOR', which is neither EVAL nor ANNOTATION (2)" in said
+    strange = "scores of source 'EVALUATOR', which is neither EVAL nor ANNOTATION (2)"
+    known = row | {"id": "9", "source": "EVAL"}
+    said = run("doctor", lines(tmp_path / "scores.jsonl", [*rows, known]))
+    assert strange in said
     assert "scores of source API: a program's or a user's" in said
+
+
+@pytest.mark.parametrize("command", ["doctor", "measure", "calibrate"])
+def test_a_log_without_a_row_that_can_be_used_is_an_error(tmp_path: Path, command: str) -> None:
+    row = {"id": "1", "name": "good", "value": 1, "dataType": "NUMERIC", "traceId": "t"}
+    rows = [row | {"id": f"{at}", "source": ("EVALUATOR", "API")[at % 2]} for at in range(3)]
+    said = run(command, lines(tmp_path / "scores.jsonl", rows), code=2)
+    assert "scores.jsonl (Langfuse scores): no row can be used" in said
+    assert "which is neither EVAL nor ANNOTATION (2)" in said
+    assert "which the log does not tell apart (1)" in said
 
 
 @pytest.mark.parametrize("command", ["doctor", "measure"])

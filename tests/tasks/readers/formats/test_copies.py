@@ -72,6 +72,28 @@ GAMES = {
     "games": [{"judgment": "[[A>B]]", "score": "A>B"}, {"judgment": "[[B>A]]", "score": "B>A"}],
 }
 SCORES = {"id": 1, "subset": "chat", "scores_chosen": 1.0, "scores_rejected": 0.5}
+GRADE = {
+    "question_id": 1,
+    "model": "mine",
+    "judge": ["gpt", "single"],
+    "user_prompt": "?",
+    "judgment": "Rating: [[7]]",
+    "score": 7,
+    "turn": 1,
+    "tstamp": 1.5,
+}
+DUEL = {
+    "question_id": 1,
+    "model_1": "a",
+    "model_2": "b",
+    "g1_winner": "model_1",
+    "g2_winner": "model_1",
+    "judge": ["gpt", "pair"],
+    "g1_judgment": "[[A]]",
+    "g2_judgment": "[[B]]",
+    "turn": 1,
+    "tstamp": 1.5,
+}
 CASES: dict[str, tuple[Any, str, Row, Row]] = {
     "Inspect AI": (inspect_ai, "log.json", SAMPLE, {"epoch": 2, "uuid": "u1"}),
     "Inspect AI archive": (archive, "log.eval", SAMPLE, {"epoch": 2, "uuid": "u1"}),
@@ -79,6 +101,8 @@ CASES: dict[str, tuple[Any, str, Row, Row]] = {
     "AlpacaEval": (lines, "log.jsonl", PREFERENCE, {"time_per_example": 2.5}),
     "Arena-Hard": (lines, "log.jsonl", GAMES, {"games": [{"judgment": "?", "score": "A=B"}]}),
     "RewardBench": (lines, "log.jsonl", SCORES, {"id": 2}),
+    "FastChat grades": (lines, "log.jsonl", GRADE, {"tstamp": 2.5}),
+    "FastChat pairs": (lines, "log.jsonl", DUEL, {"tstamp": 2.5}),
 }
 
 
@@ -96,6 +120,39 @@ def test_a_copy_is_left_out_and_a_repeat_is_kept(tmp_path: Path, name: str) -> N
         told(path).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
         == once.split(" - ", 1)[1]
     )
+
+
+FOLDERS = {
+    name: case
+    for name, case in CASES.items()
+    if name in {"AlpacaEval", "Arena-Hard", "FastChat grades", "FastChat pairs"}
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_copy_in_another_file_of_a_folder_is_left_out(tmp_path: Path, name: str) -> None:
+    write, _, row, other = CASES[name]
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write(folder / "one.jsonl", [row])
+    write(folder / "two.jsonl", [row | other])
+    once = told(folder)
+    assert "copies" not in once
+    write(folder / "two.jsonl", [row, row | other, row])
+    assert "left out: copies of earlier rows (2)" in told(folder)
+    assert (
+        told(folder).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
+        == once.split(" - ", 1)[1]
+    )
+
+
+def test_equal_scores_of_judges_named_after_their_files_are_no_copies(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    lines(folder / "one.jsonl", [SCORES])
+    lines(folder / "two.jsonl", [SCORES])
+    assert "copies" not in told(folder)
+    assert "judges one, two" in told(folder)
 
 
 def test_a_sample_with_two_contents_is_an_error(tmp_path: Path) -> None:
