@@ -13,6 +13,7 @@ night 20. Afterwards each claim is printed beside what it may be. It takes about
 cores; ``--quick`` has nine nights. Everything ends with the script, and every night is bounded.
 """
 
+import argparse
 import base64
 import datetime as dt
 import json
@@ -495,12 +496,11 @@ def events(place: Path) -> float:
 
 
 @contextmanager
-def place_of() -> Iterator[Path]:
+def place_of(kept: Path | None) -> Iterator[Path]:
     """Yield the folder that was named, or one that is removed in the end."""
-    if "--keep" in sys.argv:
-        place = Path(sys.argv[sys.argv.index("--keep") + 1]).absolute()
-        place.mkdir(parents=True)
-        yield place
+    if kept:
+        kept.mkdir(parents=True)
+        yield kept.absolute()
     else:
         with tempfile.TemporaryDirectory() as name:
             yield Path(name)
@@ -527,7 +527,10 @@ def prepare(place: Path) -> None:
 
 def main() -> None:
     """Let the nights pass, then check."""
-    with place_of() as place:
+    parser = argparse.ArgumentParser(description="Thirty nights of a served study.")
+    parser.add_argument("--quick", action="store_true", help="nine nights")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder to work in")
+    with place_of(parser.parse_args().keep) as place:
         prepare(place)
         serving, store = Serving(place), Warehouse(place / "voirdire.duckdb")
         providers = {name: Provider(name, place / "providers") for name in TRAITS}
