@@ -14,9 +14,9 @@ from uuid import uuid4
 from flows.cli.printing.live import Printer, View
 from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line
-from flows.serving.access import Access
+from flows.serving.access import Access, new_auth
 from flows.serving.local_models import start_servers
-from flows.serving.server import SETTINGS, Server, find_server, new_auth, require_answer
+from flows.serving.server import SETTINGS, Server, find_server, require_answer
 from flows.studies import STUDIES, Study, make_study
 from tasks.engine.worker_client import shared_worker
 from tasks.kit.command_line import given_options

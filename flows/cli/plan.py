@@ -155,8 +155,12 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."
     console.print(notes, style="dim")
-    for line in _obstacles(study, costs):
-        print_line(console, line)
+    if unavailable := not_ready(study):
+        left = f"it cannot ask {not_ready_line(unavailable)}."
+        print_line(console, f"`voirdire audit` would leave gaps: {left}")
+    if study.budget_usd is not None and not without_bounds(study):
+        sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
+        print_line(console, budget_line(study.budget_usd, *sums))
     table, by_perturbation = sample_table(pairs, perturbed, study)
     console.print(table)
     if left_out := left_out_line(by_perturbation, perturbed):
@@ -183,10 +187,10 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
 
 def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
     """Say what the results of a study leave inconclusive of its judges and judge prompts."""
-    path = Path(warehouse or default_path())
-    if not path.is_file():
+    store = Warehouse(warehouse)
+    if not store.path.is_file():
         return
-    found = of_wave(Warehouse(path).query(RECOMMENDED, [study.name]), study.wave)
+    found = of_wave(store.query(RECOMMENDED, [study.name]), study.wave)
     asked = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
     if lines := open_questions(found.filter(asked)):
         yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
@@ -293,20 +297,11 @@ def confirm_spending(
     )
 
 
-def _obstacles(study: Study, costs: list[Cost]) -> Iterator[str]:
-    """Say which judges cannot be asked, and whether the budget suffices."""
-    if unavailable := not_ready(study):
-        yield f"`voirdire audit` would leave gaps: it cannot ask {not_ready_line(unavailable)}."
-    if study.budget_usd is not None and not without_bounds(study):
-        sums = (_sum([c.usd for c in costs]), _sum([c.most_usd for c in costs]))
-        yield budget_line(study.budget_usd, *sums)
-
-
 def _prepare(
-    study: Study, tell: Callable[[str], None] | None = None
+    study: Study, tell: Callable[[str], None]
 ) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
     made = make_pairs(study)
-    if tell and (line := cannot_compute(study.dataset, made.dataset)):
+    if line := cannot_compute(study.dataset, made.dataset):
         tell(line)
     return made.shown, made.perturbed
 
@@ -314,12 +309,11 @@ def _prepare(
 def _estimate(study: Study, pairs: DataFrame[Pairs], warehouse: Path | None) -> list[Cost]:
     left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
     ballots = ballots_of(study, pairs, judge_table(study.judges), left_out)
-    path = Path(warehouse or default_path())
-    cast = Votes.empty()
+    store, cast = Warehouse(warehouse), Votes.empty()
     reply_tokens: dict[tuple[str, str], float] = {}
-    if path.is_file():
-        cast = Warehouse(path).read(Votes, among=ballots.select("ballot_id"))
-        earlier = Warehouse(path).query(REPLIES, {"prompts": study.prompts})
+    if store.path.is_file():
+        cast = store.read(Votes, among=ballots.select("ballot_id"))
+        earlier = store.query(REPLIES, {"prompts": study.prompts})
         reply_tokens = {(judge, prompt): mean for judge, prompt, mean in earlier.iter_rows()}
     return _costs(ballots, cast, pairs, reply_tokens)
 
@@ -334,25 +328,24 @@ def _costs(
 
     ``reply_tokens`` are the mean tokens of earlier replies, by judge and prompt.
     """
-    lengths = _lengths(pairs, ballots)
-    systems = pl.DataFrame(
+    around = pl.DataFrame(
         [
-            (judge, prompt, len(around), len(around.encode()))
+            (judge, prompt, len(text), len(text.encode()))
             for judge, prompt in ballots.select("judge", "prompt").unique().iter_rows()
             # The text of the prompt around the question and the two answers.
             for messages in [prompt_of(prompt).messages("", "", "", before=JUDGES[judge].system)]
-            for around in ["".join(message["content"] for message in messages)]
+            for text in ["".join(message["content"] for message in messages)]
         ],
-        schema=["judge", "prompt", "around", "octets_around"],
+        schema=["judge", "prompt", "characters_around", "octets_around"],
         orient="row",
     )
     waits = ~pl.col("known")
     asked = (
         ballots.unique("ballot_id")
-        .join(lengths, on=["pair_id", "prompt", "shown_first"])
-        .join(systems, on=["judge", "prompt"])
+        .join(_lengths(pairs, ballots), on=["pair_id", "prompt", "shown_first"])
+        .join(around, on=["judge", "prompt"])
         .with_columns(
-            characters=pl.col("characters") + pl.col("around"),
+            characters=pl.col("characters") + pl.col("characters_around"),
             # Two messages, each with the overhead that the engine reserves.
             octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
             known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
@@ -369,7 +362,7 @@ def _costs(
     )
     prompts = ballots["prompt"].unique().to_list()
     return [
-        _cost(**row, prompts=prompts, reply_tokens=reply_tokens.get((row["judge"], row["prompt"])))
+        _cost(row, prompts, reply_tokens.get((row["judge"], row["prompt"])))
         for row in asked.iter_rows(named=True)
     ]
 
@@ -395,29 +388,20 @@ def _lengths(pairs: DataFrame[Pairs], ballots: DataFrame[Ballots]) -> pl.DataFra
     return pl.concat(found)
 
 
-def _cost(
-    judge: str,
-    prompt: str,
-    *,
-    prompts: list[str],
-    cast: int,
-    calls: int,
-    characters: int,
-    octets: int,
-    longest: int | None,
-    reply_tokens: float | None,
-) -> Cost:
+def _cost(row: dict[str, Any], prompts: list[str], reply_tokens: float | None) -> Cost:
+    """Return the cost of the calls that a row counts; ``reply_tokens`` are those of a reply."""
+    judge, calls = row["judge"], row["calls"]
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
-    tokens = characters // CHARACTERS_PER_TOKEN
+    tokens = row["characters"] // CHARACTERS_PER_TOKEN
     replies = round(calls * (expected_tokens(asked) if reply_tokens is None else reply_tokens))
     price = price_of(asked, simulated=simulated)
     usd = None if price is None else tokens * price.prompt + replies * price.completion
     most = 0.0 if simulated or not calls else None
-    highest, reply = highest_price(asked, longest), most_tokens(asked)
+    highest, reply = highest_price(asked, row["longest"]), most_tokens(asked)
     if most is None and highest is not None and (reply is not None or not highest.completion):
-        most = octets * highest.prompt + calls * (reply or 0) * highest.completion
-    unit = unit_name(judge, prompt, prompts)
-    return Cost(unit, cast, calls, tokens, replies, usd, most, reply_tokens is not None)
+        most = row["octets"] * highest.prompt + calls * (reply or 0) * highest.completion
+    unit = unit_name(judge, row["prompt"], prompts)
+    return Cost(unit, row["cast"], calls, tokens, replies, usd, most, reply_tokens is not None)
 
 
 def _cost_table(costs: list[Cost]) -> object:

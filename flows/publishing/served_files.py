@@ -48,19 +48,15 @@ class ServedFiles:
         """Send the file that a request names, if it may have it."""
         name = scope["path"].removeprefix(ROOT)
         if not self._may(scope, name):
-            await _respond(
-                send,
-                401,
-                b"This link is not valid. Log in, or open it from the run's page.",
-                CHALLENGE,
-            )
+            why = b"This link is not valid. Log in, or open it from the run's page."
+            await respond(send, 401, why, CHALLENGE)
         elif scope["method"] not in {"GET", "HEAD"}:
-            await _respond(send, 405, b"Only GET and HEAD are allowed.", {b"allow": b"GET, HEAD"})
+            await respond(send, 405, b"Only GET and HEAD are allowed.", {b"allow": b"GET, HEAD"})
         elif (content := await asyncio.to_thread(self._read, name)) is None:
-            await _respond(send, 404, b"There is no such report.")
+            await respond(send, 404, b"There is no such report.")
         else:
             more = {b"content-type": KINDS[Path(name).suffix], **HEADERS}
-            await _respond(send, 200, b"" if scope["method"] == "HEAD" else content, more)
+            await respond(send, 200, b"" if scope["method"] == "HEAD" else content, more)
 
     def _may(self, scope: MutableMapping[str, Any], name: str) -> bool:
         if self._auth is None:
@@ -110,9 +106,10 @@ def link_to(file: Path) -> str | None:
     return f"{access.url.removesuffix('/api')}{ROOT}{name}{key}"
 
 
-async def _respond(
+async def respond(
     send: Send, status: int, content: bytes, headers: MutableMapping[bytes, bytes] | None = None
 ) -> None:
+    """Send a response, by default of plain text."""
     every = {b"content-type": b"text/plain; charset=utf-8", **(headers or {})}
     await send({"type": "http.response.start", "status": status, "headers": [*every.items()]})
     await send({"type": "http.response.body", "body": content})

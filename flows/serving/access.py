@@ -41,16 +41,20 @@ def folder() -> Path:
     return Path(home).expanduser().absolute() / "voirdire"
 
 
+def new_auth() -> str:
+    """Return a new authentication string."""
+    return f"{USER}:{secrets.token_urlsafe(24)}"
+
+
 def stored_auth() -> str:
     """Return the user's authentication string; generate it on first use.
 
     It stays the same, so that a browser that has stored it need not ask again.
     """
     place = _own_folder() / "auth"
-    if text := _read(place):
-        return text
-    text = f"{USER}:{secrets.token_urlsafe(24)}"
-    write_private(place, text.encode())
+    if not (text := _read(place)):
+        text = new_auth()
+        write_private(place, text.encode())
     return text
 
 
@@ -73,10 +77,8 @@ def own_server() -> tuple[Access, int] | None:
         return None
     try:
         found = json.loads(text)
-        process, access = (
-            int(found["process"]),
-            Access(found["url"], found["auth"], found.get("reports")),
-        )
+        process = int(found["process"])
+        access = Access(found["url"], found["auth"], found.get("reports"))
     except (ValueError, KeyError, TypeError):
         return None
     # If it has ended, another program may have its port and must not get the string.

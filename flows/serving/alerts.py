@@ -57,21 +57,16 @@ async def _start(
     except LookupError as error:
         logger.warning("Drift was found, but %s is not started: %s", target, error)
         return
+    study, why = deployment.study, ""
     if not deployment.on:
-        logger.warning(
-            "Drift was found, but %s is not started: its schedule is off. Switch it on with "
-            "`voirdire schedules --on %s`, or run it in the Prefect UI.",
-            target,
-            target,
+        why = (
+            f"its schedule is off. Switch it on with `voirdire schedules --on {target}`, or run it "
+            "in the Prefect UI."
         )
-        return
-    study = deployment.study
-    if study and study.can_spend() and study.budget_usd is None:
-        logger.warning(
-            "Drift was found, but %s is not started: it can spend money and has no budget_usd. Set "
-            "one in its deployment.",
-            target,
-        )
+    elif study and study.can_spend() and study.budget_usd is None:
+        why = "it can spend money and has no budget_usd. Set one in its deployment."
+    if why:
+        logger.warning("Drift was found, but %s is not started: %s", target, why)
         return
     started = await client.create_flow_run_from_deployment(deployment.id, idempotency_key=key)
     logger.warning("Drift was found: started %s (%s).", target, started.name)

@@ -73,7 +73,7 @@ class KeptDeployment(RunnerDeployment):
 
     _cron: Json | None = PrivateAttr(default=None)
     _spends: bool = PrivateAttr(default=False)
-    _registered: Registered | None = PrivateAttr(default=None)
+    _registered: Registered = PrivateAttr()
 
     @classmethod
     def of(
@@ -99,9 +99,7 @@ class KeptDeployment(RunnerDeployment):
 
     @property
     def registered(self) -> Registered:
-        """The deployment as it is on the server."""
-        if self._registered is None:
-            raise RuntimeError(f"{self.name} is not registered yet.")
+        """The deployment as it is on the server, once it is registered."""
         return self._registered
 
     async def aapply(self, *_: object, **__: object) -> UUID:
@@ -153,8 +151,9 @@ class KeptDeployment(RunnerDeployment):
             if ours and not before:
                 new = [self._new_schedule()]
                 await client.request("POST", SCHEDULES, path_params=place, json=new)
-                return [f"now has a schedule: {_of(ours)}"]
-            return [f"its schedule was removed; the study file has {_of(ours)}"] if ours else []
+                return [f"now has a schedule: {schedule_text(ours)}"]
+            removed = f"its schedule was removed; the study file has {schedule_text(ours)}"
+            return [removed] if ours else []
         place["schedule_id"] = one["id"]
         now = _cron_of(one)
         # Fields that are not sent would be reset.
@@ -167,9 +166,10 @@ class KeptDeployment(RunnerDeployment):
             await client.request(
                 "PATCH", SCHEDULE, path_params=place, json={**kept, "schedule": ours}
             )
-            notes.append(f"its schedule is now {_of(ours)}, as in its study file")
+            notes.append(f"its schedule is now {schedule_text(ours)}, as in its study file")
         elif now != ours:
-            notes.append(f"runs at {_of(now)}; the study file has {_of(ours)}")
+            file = schedule_text(ours)
+            notes.append(f"runs at {schedule_text(now)}; the study file has {file}")
         if one["active"] and self._spends and not base["spends"]:
             await client.request(
                 "PATCH", SCHEDULE, path_params=place, json={**kept, "active": False}
@@ -261,18 +261,15 @@ async def switch(client: PrefectClient, full_name: str, *, on: bool) -> Register
             f"{found.name} has no schedule to switch. Give its study file a cron line, or add a "
             "schedule in the Prefect UI."
         )
+    place = {"id": found.id}
     for schedule in found.schedules:
-        place = {"id": found.id, "schedule_id": schedule["id"]}
         change = {"active": on, "parameters": schedule["parameters"]}
-        await client.request("PATCH", SCHEDULE, path_params=place, json=change)
+        one = {**place, "schedule_id": schedule["id"]}
+        await client.request("PATCH", SCHEDULE, path_params=one, json=change)
     if on:
-        await client.request(
-            "POST", "/deployments/{id}/resume_deployment", path_params={"id": found.id}
-        )
+        await client.request("POST", "/deployments/{id}/resume_deployment", path_params=place)
         # Otherwise the server may take a minute to notice.
-        await client.request(
-            "POST", "/deployments/{id}/schedule", path_params={"id": found.id}, json={}
-        )
+        await client.request("POST", "/deployments/{id}/schedule", path_params=place, json={})
     return await read(client, full_name)
 
 
@@ -335,14 +332,10 @@ def _cron_of(schedule: Json) -> Json:
     return {"cron": when["cron"], "timezone": when.get("timezone")} if "cron" in when else when
 
 
-def schedule_text(schedule: Json) -> str:
+def schedule_text(when: Json | None) -> str:
     """Describe the times of a schedule."""
-    return _of(_cron_of(schedule))
-
-
-def _of(when: Json | None) -> str:
     if when is None:
         return "none"
     if "cron" in when:
-        return f"{when['cron']} {when['timezone'] or 'UTC'}"
+        return f"{when['cron']} {when.get('timezone') or 'UTC'}"
     return f"every {when['interval']:g} s" if "interval" in when else str(when.get("rrule", when))

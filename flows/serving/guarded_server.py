@@ -13,11 +13,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from flows.publishing.served_files import ROOT, ServedFiles
+from flows.publishing.served_files import ROOT, Send, ServedFiles, respond
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HOSTS = ("127.0.0.1", "localhost")
@@ -58,9 +57,7 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:
-            headers = [(b"content-type", b"text/plain; charset=utf-8")]
-            await send({"type": "http.response.start", "status": 400, "headers": headers})
-            await send({"type": "http.response.body", "body": wrong.encode()})
+            await respond(send, 400, wrong.encode())
 
     def _wrong(self, scope: Scope) -> str | None:
         hosts = _values(scope, b"host")

@@ -72,19 +72,12 @@ async def report_killed_runs(warehouse: Warehouse) -> None:
 async def send_the_rest() -> bool:
     """Wait until the log and the events are sent, because the server may be stopped next.
 
-    Returns
-    -------
-    bool
-        Whether they were sent, or dropped, in time.
+    Return whether they were sent, or dropped, in time.
     """
     try:
         async with asyncio.timeout(SECONDS_FOR_LOGS):
             await APILogHandler.aflush()
     except TimeoutError:
         return False
-    return await asyncio.to_thread(_drain_events)
-
-
-def _drain_events() -> bool:
-    waited = EventsWorker.drain_all(timeout=SECONDS_FOR_LOGS)
+    waited = await asyncio.to_thread(EventsWorker.drain_all, timeout=SECONDS_FOR_LOGS)
     return isinstance(waited, tuple) and not waited[1]

@@ -28,7 +28,7 @@ from flows.serving.deployments import (
     switch,
 )
 from flows.serving.prefect_reporting import report_killed_runs
-from flows.serving.run_labels import OURS, tags_of
+from flows.serving.run_labels import tags_of
 from flows.studies import STUDIES, Study, StudyFile
 from tasks.providers import JUDGES, provider_of
 from warehouse.peek import default_path
@@ -78,12 +78,8 @@ async def serve(*, alone: bool) -> None:
 async def start_runs(runner: Runner, again: Callable[[], Awaitable[Runner]]) -> None:
     """Start due runs until this is cancelled.
 
-    A runner that did not start, as on a busy machine, is replaced by what ``again`` returns.
-
-    Raises
-    ------
-    RuntimeError, OSError
-        What Prefect's runner raises, if it did not start STARTS times.
+    A runner that did not start, as on a busy machine, is replaced by what ``again`` returns. Raise
+    what Prefect's runner raises (RuntimeError, OSError) if it did not start STARTS times.
     """
     for left in reversed(range(STARTS)):
         try:
@@ -142,8 +138,7 @@ def _deployments() -> Iterator[KeptDeployment]:
         except (ValueError, LookupError) as error:
             _say(f"the study {name!r} is not served: {error}")
     for flow, about in TOOLS.items():
-        tags = [OURS, f"kind:{flow.name}"]
-        yield KeptDeployment.of(flow, flow.name, about, tags, None)
+        yield KeptDeployment.of(flow, flow.name, about, tags_of(flow.name), None)
 
 
 def _of_study(name: str, file: StudyFile) -> KeptDeployment:
@@ -159,7 +154,7 @@ def _of_study(name: str, file: StudyFile) -> KeptDeployment:
 def _show(registered: list[Registered], *, keys: bool) -> None:
     rows = []
     for each in registered:
-        when = "; ".join(schedule_text(schedule) for schedule in each.schedules)
+        when = "; ".join(schedule_text(schedule["schedule"]) for schedule in each.schedules)
         state = ("on" if each.on else "off") if when else ""
         budget = f"{each.study.budget_usd:g} USD" if each.study and each.study.budget_usd else ""
         found = [_keys(each.study)] if keys else []

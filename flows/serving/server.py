@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.serving.access import AUTH_VARIABLE, USER, Access, own_server
+from flows.serving.access import AUTH_VARIABLE, Access, own_server
 from flows.serving.guarded_server import HOSTS, origins
 
 SETTINGS = {
@@ -63,12 +62,12 @@ def find_server(named: str | None = None) -> Access | None:
     return own[0] if own else None
 
 
-def require_answer(access: Access, seconds: float | None = None) -> None:
+def require_answer(access: Access) -> None:
     """Wait until a given server answers and accepts our authentication.
 
-    A ValueError gives the reason, after ``seconds`` (default: ANSWER_SECONDS).
+    A ValueError gives the reason, after ANSWER_SECONDS.
     """
-    until = time.monotonic() + (ANSWER_SECONDS if seconds is None else seconds)
+    until = time.monotonic() + ANSWER_SECONDS
     # Half of the time left, because connecting and reading may each take so long.
     while problem := _problem(access, seconds=max(0.5, (until - time.monotonic()) / 2)):
         if time.monotonic() + 0.5 > until or problem.final:
@@ -118,11 +117,6 @@ class Server:
         atexit.register(self.stop)
 
     @property
-    def url(self) -> str:
-        """Address of its API."""
-        return self.access.url
-
-    @property
     def process(self) -> int:
         """Its PID."""
         return self._process.pid
@@ -130,25 +124,15 @@ class Server:
     def wait(self, say: Print | None = None, *, progress: bool = False) -> None:
         """Wait until the server answers, as long as it runs.
 
-        Parameters
-        ----------
-        say
-            Called with a message if the server takes long.
-        progress
-            Whether to call ``say`` every few seconds.
-
-        Raises
-        ------
-        RuntimeError
-            With the server's last output, as soon as it has ended.
+        ``say`` is called with a message if the server takes long, and every few seconds if
+        ``progress``. Raise RuntimeError with the server's last output, as soon as it has ended.
         """
         began = reported = time.monotonic()
         shown = False
         while problem := _problem(self.access, seconds=REQUEST_SECONDS):
             if problem.final:
-                raise RuntimeError(
-                    f"the Prefect server at {self.url} refuses access: {problem.text}."
-                )
+                url = self.access.url
+                raise RuntimeError(f"the Prefect server at {url} refuses access: {problem.text}.")
             if self._process.poll() is not None:
                 self._reader.join(2)
                 raise RuntimeError(
@@ -193,7 +177,7 @@ class Server:
             **({} if pages else TEMPORARY),
             **auth,
             "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(origins(self.port)),
-            "PREFECT_UI_API_URL": self.url,
+            "PREFECT_UI_API_URL": self.access.url,
         }
 
     def _output(self, last: int = LINES_KEPT) -> str:
@@ -205,11 +189,6 @@ class Server:
             self._lines.append(text)
             if self._listener:
                 self._listener(text)
-
-
-def new_auth() -> str:
-    """Return an authentication string for a temporary server."""
-    return f"{USER}:{secrets.token_urlsafe(24)}"
 
 
 class Problem(NamedTuple):

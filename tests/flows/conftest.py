@@ -122,7 +122,7 @@ def server(shared_folder: Path, prefect_home: Callable[[Path], str]) -> Iterator
                 patch.setenv("PREFECT_HOME", prefect_home(shared_folder / "server"))
                 own = Server()
             own.wait()
-            address.write_text(own.url)
+            address.write_text(own.access.url)
         fcntl.flock(users, fcntl.LOCK_SH)
         fcntl.flock(starts, fcntl.LOCK_UN)
         yield address.read_text()

@@ -28,7 +28,6 @@ from schemas.keys import PEOPLE, unit_name
 from tasks.kit.printable import several
 from tasks.reporting.comparison_rows import PRIMARY, RATED
 from tasks.reporting.wording import p_value, rated_unit, tagged, with_who
-from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 CELL = ("dataset", "wave", "perturbation", "quantity")
@@ -53,21 +52,6 @@ RANDOM = """
     from estimates where study = ? and statistic = 'random_baseline' and estimate is not null
     group by all order by all
 """
-COLUMNS = (
-    "rank",
-    "95 %",
-    "tier",
-    "judge",
-    "is a",
-    "n",
-    "shift",
-    "95 % ",
-    "over control",
-    "sham",
-    "ASR",
-    "floor",
-    "finding",
-)
 LEGEND = (
     "rank: 1 is the judge that the perturbation moves least (for a flaw: that moves furthest away "
     "from the flawed answer). tier: judges that share a letter do not differ significantly; "
@@ -90,7 +74,7 @@ BIAS = """
 
 def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
     """Print recommendations, a table per perturbation of judges and people, and the wordings."""
-    store = Warehouse(warehouse or default_path())
+    store = Warehouse(warehouse)
     say_outdated(store)
     console = Printer(highlight=False)
     recommended = store.query(RECOMMENDED, [study])
@@ -103,7 +87,6 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         if not _is_person(row):
             row["judge"] = unit_name(row["judge"], row["prompt"], prompts)
     lines = store.query(RANDOM, [study]).to_dicts()
-    blank = ("", "", "")
     differing = [
         name for name in CELL if name != "perturbation" and len({row[name] for row in rows}) > 1
     ]
@@ -116,13 +99,14 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
         )
         title = f"{first['perturbation']} ({first['kind']}){where}"
         body = [_row(row) for row in here]
+        shown = [name for name in body[0] if compares(here) or name not in OF_PAIRS]
         body += [
-            (*blank, f"at random ({line['votes']})", *blank, *blank, number(line["asr"]), "", "")
+            dict.fromkeys(body[0], "")
+            | {"judge": f"at random ({line['votes']})", "ASR": number(line["asr"])}
             for line in lines
             if _cell({**line, "quantity": cell[-1]}) == cell and compares(here)
         ]
-        shown = [name for name in COLUMNS if compares(here) or name not in OF_PAIRS]
-        _print(console, title, shown, [dict(zip(COLUMNS, row, strict=True)) for row in body])
+        _print(console, title, shown, body)
         for line in _notes(here):
             console.print(line, markup=False)
         console.print()
@@ -193,25 +177,26 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in CELL)
 
 
-def _row(row: dict[str, Any]) -> tuple[str, ...]:
+def _row(row: dict[str, Any]) -> dict[str, str]:
+    """Return what a table shows of a row, by column."""
     kind = "person" if _is_person(row) else "simulated" if row["simulated"] else "model"
     ranks = (number(row[name], 1) for name in ("rank", "rank_low", "rank_high"))
     rank, low, high = (each.removesuffix(".0") for each in ranks)
-    return (
-        rank,
-        f"[{low}, {high}]" if row["rank_low"] is not None else "-",
-        row["tier"] or "",
-        row["judge"],
-        kind,
-        "-" if row["n"] is None else str(row["n"]),
-        number(row["shift"]),
-        interval(row["low"], row["high"]),
-        number(row["control"]),
-        number(row["sham_shift"]),
-        number(row["asr"]),
-        number(row["sham_floor"]),
-        row["finding"] or "-",
-    )
+    return {
+        "rank": rank,
+        "95 %": f"[{low}, {high}]" if row["rank_low"] is not None else "-",
+        "tier": row["tier"] or "",
+        "judge": row["judge"],
+        "is a": kind,
+        "n": "-" if row["n"] is None else str(row["n"]),
+        "shift": number(row["shift"]),
+        "95 % ": interval(row["low"], row["high"]),
+        "over control": number(row["control"]),
+        "sham": number(row["sham_shift"]),
+        "ASR": number(row["asr"]),
+        "floor": number(row["sham_floor"]),
+        "finding": row["finding"] or "-",
+    }
 
 
 PAIRS = """

@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 
 from flows.cli import plan
-from flows.cli.plan import Cost, _cost, _cost_table, _estimate, _prepare, show_plan
+from flows.cli.plan import Cost, _cost, _cost_table, _estimate, show_plan
+from flows.running.ballots import make_pairs
 from flows.studies import Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
@@ -52,15 +53,8 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
 def cost_of_100(name: str, cast: int = 0, reply_tokens: float | None = None) -> Cost:
     """Return the cost of 100 calls of 400 characters, 500 bytes."""
     sizes: dict[str, Any] = {"characters": 40_000, "octets": 50_000, "longest": 600}
-    return _cost(
-        name,
-        "pair_v2",
-        prompts=["pair_v2"],
-        cast=cast,
-        calls=100,
-        reply_tokens=reply_tokens,
-        **sizes,
-    )
+    row = {"judge": name, "prompt": "pair_v2", "cast": cast, "calls": 100, **sizes}
+    return _cost(row, ["pair_v2"], reply_tokens)
 
 
 # 100 calls of 400 characters are 10 000 tokens: 0.01 USD; a reply of 80 costs 0.0008 USD.
@@ -93,7 +87,7 @@ def test_the_system_of_a_judge_is_counted_and_each_byte_at_most(
     judge: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = Study(judges=["offline/honest"], limit=4)
-    pairs, _ = _prepare(study)
+    pairs = make_pairs(study).shown
     name = judge(max_tokens=8)
     judges = plan.JUDGES
     ballots = _ballots(study, pairs, study.prompts[0]).with_columns(judge=pl.lit(name))
@@ -117,7 +111,7 @@ def _costs_of(ballots: Any, pairs: Any, monkeypatch: pytest.MonkeyPatch, one: Ju
 
 def test_the_most_is_what_a_budget_sets_aside(judge: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(judges=["offline/honest"], limit=4)
-    pairs, _ = _prepare(study)
+    pairs = make_pairs(study).shown
     name = judge(max_tokens=8)
     one = plan.JUDGES[name].model_copy(update={"system": "Weigh \u5b57."})
     ballots = _ballots(study, pairs, study.prompts[0]).with_columns(judge=pl.lit(name))
@@ -152,7 +146,7 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
 ) -> None:
     study = Study(judges=["offline/honest", "offline/random"], limit=4)
     path = tmp_path / "v.duckdb"
-    pairs, _ = _prepare(study)
+    pairs = make_pairs(study).shown
     store = Warehouse(path)
     names = ["pair_v2", "pair_json_v2"]
     frames = (
@@ -221,16 +215,15 @@ def test_the_most_is_asked_about_unless_votes_tell(
 
 def test_no_calls_cost_nothing(judge: Make) -> None:
     sizes: dict[str, Any] = {"characters": 0, "octets": 0, "longest": None}
-    cost = _cost(
-        judge(), "pair_v2", prompts=["pair_v2"], cast=9, calls=0, reply_tokens=None, **sizes
-    )
+    row = {"judge": judge(), "prompt": "pair_v2", "cast": 9, "calls": 0, **sizes}
+    cost = _cost(row, ["pair_v2"], None)
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
 
 def test_replicates_cost_as_much_as_control() -> None:
     study = Study(judges=["offline/honest"], perturbations=["factual_error"], limit=5)
     (three,), (four,) = (
-        _estimate(each, _prepare(each)[0], None)
+        _estimate(each, make_pairs(each).shown, None)
         for each in (study, study.model_copy(update={"replicates": True}))
     )
     # Five samples; two votes in each of three arms, or four.

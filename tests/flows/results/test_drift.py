@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from flows.cli.plan import _prepare
 from flows.results.drift import drift_line, drift_of
 from flows.results.remeasure import remeasure_study
+from flows.running.ballots import make_pairs
 from flows.running.run_row import first_row
 from flows.studies import STUDIES, Study
 from schemas.curation import Questions
@@ -43,7 +43,7 @@ def nights(tmp_path: Path, make_votes: Make) -> Callable[[list[str]], Any]:
     def cast(verdicts: list[str]) -> tuple[Study, Warehouse]:
         warehouse = Warehouse(tmp_path / "v.duckdb")
         study = Study(judges=[JUDGE], perturbations=["rich_content"], limit=12, votes_per_pair=4)
-        pairs, _ = _prepare(study)
+        pairs = make_pairs(study).shown
         frames = (
             (Questions, import_dataset(study.dataset, study.folder, study.limit)[0]),
             (Judges, judge_table(study.judges)),
@@ -197,7 +197,7 @@ def test_the_canary_is_small_and_nightly() -> None:
     assert canary.cron is not None
     study = canary.study.model_copy(update={"judges": [JUDGE]})
     assert study.at(datetime(2024, 5, 6, tzinfo=UTC)).wave == "2024-05-06"
-    pairs, _ = _prepare(study)
+    pairs = make_pairs(study).shown
     # control, experimental and sham of 30 questions, in both orders, twice each
     assert pairs.height * 2 == 180
     assert study.votes_per_pair == 4
