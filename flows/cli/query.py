@@ -31,7 +31,6 @@ from flows.publishing.pages import (
     run_of_results,
     stored_page,
     thresholds_of,
-    write_page,
     write_pictures,
 )
 from flows.results.vote_summary import PERSONS
@@ -258,7 +257,7 @@ def rewrite_report(
     say_outdated(store)
     calibrated = stored_calibration(store, study)
     stored = calibrated or stored_page(store, study)
-    write_page(stored.page, target)
+    write_private(target, stored.page.encode())
     click.echo(target)
     if pictures:
         say(f"{len(write_pictures(stored.drawn, pictures))} pictures in {pictures}.", err=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from flows.publishing.pages import Stored, report_path, write_page
+from flows.publishing.pages import Stored, report_path
 from flows.results.calibration import Calibrated
 from flows.studies.calibration import Calibration
 from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
@@ -17,6 +17,7 @@ from tasks.agreement.compare import Comparison
 from tasks.calibration.rated_labels import PEOPLE
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
+from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 FRAMES = (AltTests, Advantages, Annotations, Estimates)
@@ -27,7 +28,7 @@ def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Wa
     """Write the report of a calibration next to the warehouse."""
     calibration = Calibration.stored(row["parameters"])
     path = report_path(warehouse.path, calibration.name)
-    write_page(_page(calibration, found, row, warehouse), path)
+    write_private(path, _page(calibration, found, row, warehouse).encode())
     return path
 
 

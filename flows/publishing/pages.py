@@ -46,11 +46,6 @@ def report_path(warehouse: Path, study: str) -> Path:
     return reports_of(warehouse) / f"{study}.html"
 
 
-def write_page(page: str, path: Path) -> None:
-    """Write a page atomically, readable by its owner only."""
-    write_private(path, page.encode())
-
-
 def facts_of(run: Mapping[str, Any], warehouse: Path) -> ReportFacts:
     """Return what a report says about a run, from its row in ``runs``."""
     study = study_of(run)

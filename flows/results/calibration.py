@@ -4,16 +4,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.labels.sources import label_source, sources_of
-from flows.running.run_row import NOTHING_ASKED, first_row
+from flows.running.run_row import row_without_calls, save_completed
 from flows.studies.calibration import Calibration
 from schemas.calibration import (
     KINDS_OF_EPSILON,
@@ -118,7 +116,8 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
         annotating = [
             pool.submit(copy_context().run, steps.annotate, each, terms.metric) for each in labelled
         ]
-        tested = labelled if any(map(_are_several, labelled)) else []
+        people = (each.humans.drop_nulls("item")["annotator"].n_unique() for each in labelled)
+        tested = labelled if max(people, default=0) > 1 else []
         trials = [steps.try_judges(each, terms) for each in tested]
         untested = why_none_is_tested(labelled, trials, terms) if tested else ALONE
         parts = [each.result() for each in annotating]
@@ -145,11 +144,6 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
         *(_together([*trials, *others]) if others else Trial(AltTests.empty(), Advantages.empty())),
         untested,
     )
-
-
-def _are_several(labelled: Labelled) -> bool:
-    """Tell whether two people or more gave labels."""
-    return labelled.humans.drop_nulls("item")["annotator"].n_unique() > 1
 
 
 def _is_compared(comparison: Comparison) -> bool:
@@ -224,33 +218,19 @@ def keep_calibration(
 ) -> dict[str, Any]:
     """Save labels and results in one transaction; return the run's row."""
     step("saving results")
-    run, began = run or str(uuid4()), datetime.now(UTC)
-    row = {
-        **first_row("calibrate", run, calibration, began),
-        **NOTHING_ASKED,
-        "state": "running",
-        "planned": 0,
-        "from_warehouse": 0,
-    }
+    row = row_without_calls("calibrate", calibration, run)
     warehouse.start_run(row)
-    savings = (
-        (Annotations, found.annotations),
-        (Estimates, found.agreement),
-        (AltTests, found.tests if found.metric_tests.is_empty() else found.metric_tests),
-        (
-            Advantages,
-            found.advantages if found.metric_advantages.is_empty() else found.metric_advantages,
-        ),
-        (HumanAgreement, found.comparison.measures),
-        (ConfusionMatrix, found.comparison.confusion),
-        (Disagreements, found.comparison.disagreements),
-    )
-    warehouse.save(
-        [Saving(model, frame) for model, frame in savings],
-        run=run,
-        study=calibration.name,
-        counts={"ended_at": datetime.now(UTC), "state": "completed"},
-    )
+    one = found.metric_tests.is_empty()
+    savings = [
+        Saving(Annotations, found.annotations),
+        Saving(Estimates, found.agreement),
+        Saving(AltTests, found.tests if one else found.metric_tests),
+        Saving(Advantages, found.advantages if one else found.metric_advantages),
+        Saving(HumanAgreement, found.comparison.measures),
+        Saving(ConfusionMatrix, found.comparison.confusion),
+        Saving(Disagreements, found.comparison.disagreements),
+    ]
+    save_completed(row, warehouse, savings)
     return row
 
 

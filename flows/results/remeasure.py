@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
-from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -13,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from flows.results.study_results import results_of_study
 from flows.results.vote_summary import left_out_line, of_people, people_in
 from flows.running.recovery import mark_dead_runs
-from flows.running.run_row import NOTHING_ASKED, failure_recorded, first_row
+from flows.running.run_row import failure_recorded, row_without_calls, save_completed
 from flows.studies import PATIENCE_SECONDS, Study
 from schemas.calibration import Ratings
 from schemas.judging import Pairs, Shifts, Tallies, Verdicts, VoteLog
@@ -74,7 +72,7 @@ def remeasure_study(
             f"{place} has no votes of a study {study!r}. It has votes of: "
             f"{', '.join(known) or 'no study'}."
         )
-    row = _run_row(warehouse, study, run or str(uuid4()), too_fast_seconds)
+    row = _run_row(warehouse, study, run, too_fast_seconds)
     with failure_recorded(lambda: row, warehouse):
         steps = wrap(stored_steps(warehouse))
         return _replace(warehouse, row, steps, formulas=formulas)
@@ -101,15 +99,9 @@ def _replace(
             parameters, study, (pairs, people), warehouse, ratings=ratings, steps=steps
         )
     step("saving results")
-    warehouse.save(
-        [
-            *(Saving(*each) for each in found.conclusions()),
-            *(_results_of_people(people, parameters.mode) if voted else ()),
-        ],
-        run=row["run"],
-        study=study,
-        counts={"ended_at": datetime.now(UTC), "state": "completed"},
-    )
+    of_them = _results_of_people(people, parameters.mode) if voted else []
+    savings = [*(Saving(*each) for each in found.conclusions()), *of_them]
+    save_completed(row, warehouse, savings)
     findings = found.results.findings
     shifted = findings.filter(pl.col("perturbation").is_not_null())
     unseen = found.open_ballots.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
@@ -154,7 +146,7 @@ def stored_steps(warehouse: Warehouse) -> Steps:
 
 
 def _run_row(
-    warehouse: Warehouse, name: str, run: str, too_fast_seconds: float | None
+    warehouse: Warehouse, name: str, run: str | None, too_fast_seconds: float | None
 ) -> dict[str, Any]:
     """Return the row of this run, with the study of its last audit."""
     found = warehouse.query(LAST, {"study": name}).to_dicts()
@@ -167,11 +159,12 @@ def _run_row(
     study = Study.stored(last["parameters"])
     if too_fast_seconds is not None:
         study = study.model_copy(update={"too_fast_seconds": too_fast_seconds})
-    began = datetime.now(UTC)
-    return {
-        **first_row("remeasure", run, study, began, last["fingerprint"]),
-        **NOTHING_ASKED,
-        "state": "running",
-        "planned": last["planned"],
-        "from_warehouse": (last["from_warehouse"] or 0) + (last["asked"] or 0),
-    }
+    cast = (last["from_warehouse"] or 0) + (last["asked"] or 0)
+    return row_without_calls(
+        "remeasure",
+        study,
+        run,
+        last["fingerprint"],
+        planned=last["planned"],
+        from_warehouse=cast,
+    )

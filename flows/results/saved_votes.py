@@ -1,17 +1,15 @@
 """Save the votes and results of a file of votes as a study."""
 
 import hashlib
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 from pydantic import ValidationError
 
 from flows.results.study_results import StudyResults
-from flows.running.run_row import NOTHING_ASKED, first_row
+from flows.running.run_row import row_without_calls, save_completed
 from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.keys import content_key
@@ -53,26 +51,15 @@ def save_file(
     votes: Path, mode: str, log: DataFrame[VoteLog], found: StudyResults, warehouse: Path
 ) -> str:
     """Save a file's votes and results in one transaction; return the study's name."""
-    study = _study(without_gz(votes).stem, mode, log)
-    run, began = str(uuid4()), datetime.now(UTC)
+    study, place = _study(without_gz(votes).stem, mode, log), Warehouse(warehouse)
     with votes.open("rb") as file:
         digest = content_key(hashlib.file_digest(file, "sha256").hexdigest(), mode, code_digest())
-    place = Warehouse(warehouse)
-    place.start_run(
-        {
-            **first_row("measure", run, study, began, digest),
-            "state": "running",
-            "planned": log.height,
-            "from_warehouse": log["choice"].count(),
-            **NOTHING_ASKED,
-        }
+    cast = log["choice"].count()
+    row = row_without_calls(
+        "measure", study, fingerprint=digest, planned=log.height, from_warehouse=cast
     )
-    place.save(
-        [Saving(VoteLog, log), *(Saving(*each) for each in found.tables())],
-        run=run,
-        study=study.name,
-        counts={"ended_at": datetime.now(UTC), "state": "completed"},
-    )
+    place.start_run(row)
+    save_completed(row, place, [Saving(VoteLog, log), *(Saving(*each) for each in found.tables())])
     return study.name
 
 

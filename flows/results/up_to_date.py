@@ -1,14 +1,14 @@
 """A study without anything new to ask: its results are reused, and no flow runs."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from uuid import uuid4
 
 from flows.results.vote_summary import probed_line
 from flows.running.gaps import SAVED_AT
-from flows.running.run_row import NOTHING_ASKED, first_row
+from flows.running.run_row import row_without_calls
 from flows.studies import Study
 from warehouse.peek import CompletedRun
+from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 OUTDATED = """
@@ -39,10 +39,8 @@ def outdated_line(warehouse: Warehouse) -> str:
 
 def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str:
     """Record a run that finds nothing to do; return what to say about it."""
-    now = datetime.now(UTC)
-    counts = {"planned": last.planned, "from_warehouse": last.cast, **NOTHING_ASKED}
-    row = first_row("audit", str(uuid4()), study, now)
-    warehouse.start_run({**row, **counts, "state": "completed", "ended_at": now})
+    row = row_without_calls("audit", study, planned=last.planned, from_warehouse=last.cast)
+    warehouse.start_run({**row, "state": "completed", "ended_at": row["started_at"]})
     spared = last.planned - last.cast
     not_needed = f", {spared} not needed" if spared else ""
     if spared and (alike := probed_line(warehouse, study.name)):
@@ -57,11 +55,11 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
 def restore_report(study: Study, warehouse: Warehouse) -> Path:
     """Return the path of the report; write it if it is missing or older than the results."""
     # Importing the drawing library takes a second.
-    from flows.publishing.pages import report_path, stored_page, write_page
+    from flows.publishing.pages import report_path, stored_page
 
     path = report_path(warehouse.path, study.name)
     saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
     since = saved_at.timestamp() if saved_at else 0.0
     if not path.is_file() or path.stat().st_mtime < since:
-        write_page(stored_page(warehouse, study.name).page, path)
+        write_private(path, stored_page(warehouse, study.name).page.encode())
     return path

@@ -56,22 +56,13 @@ def discard_journal(journal: Path) -> None:
         folder.rmdir()
 
 
-def recover(warehouse: Warehouse) -> list[str]:
-    """Save what the journals of ended runs hold; return what could not be saved."""
-    for (batch,) in warehouse.query(ALL_SAVED).rows():
+def recover(warehouse: Warehouse, *, sent: bool = True) -> list[str]:
+    """Save what the journals of ended runs hold; return what could not be saved.
+
+    ``sent`` says whether the warehouse has batches that were sent.
+    """
+    for (batch,) in warehouse.query(ALL_SAVED).rows() if sent else ():
         warehouse.update_batch(batch, state="completed", ended_at=datetime.now(UTC))
-    return _recover_journals(warehouse)
-
-
-def mark_dead_and_recover(
-    warehouse: Warehouse, running: pl.DataFrame, sent: pl.DataFrame
-) -> list[str]:
-    """Mark dead runs and recover what they left, given the results of ``RUNNING`` and ``SENT``."""
-    _mark_dead(warehouse, running)
-    return recover(warehouse) if sent.height else _recover_journals(warehouse)
-
-
-def _recover_journals(warehouse: Warehouse) -> list[str]:
     journals = sorted(journal_of(warehouse, "").parent.glob("*.jsonl"))
     if not journals:
         return []
@@ -162,24 +153,21 @@ _heartbeats: dict[tuple[str, datetime], float] = {}
 """When this process first saw a heartbeat of a run on another host (monotonic clock)."""
 
 
-def mark_dead_runs(warehouse: Warehouse) -> None:
+def mark_dead_runs(warehouse: Warehouse, running: pl.DataFrame | None = None) -> None:
     """Mark runs whose process is gone as killed, so that others may ask their claimed ballots.
 
     A process of this host is looked up by its PID. A run on another host sends heartbeats;
-    as the clocks may differ, only a change that this process observes counts.
+    as the clocks may differ, only a change that this process observes counts. ``running`` is the
+    result of ``RUNNING``, if it is known.
     """
-    _mark_dead(warehouse, warehouse.query(RUNNING))
-
-
-def _mark_dead(warehouse: Warehouse, running: pl.DataFrame) -> None:
-    for run, process, seen_at in running.rows():
+    found = warehouse.query(RUNNING) if running is None else running
+    for run, process, seen_at in found.rows():
         host, note = process.rsplit("/", 1)
-        dead = not is_running(note) if host == HOST else _silent(run, seen_at)
+        if host == HOST:
+            dead = not is_running(note)
+        else:
+            waited = monotonic() - _heartbeats.setdefault((run, seen_at), monotonic())
+            too_old = datetime.now(UTC) - seen_at > MAX_CLOCK_DIFFERENCE
+            dead = waited >= SILENCE_SECONDS or too_old
         if dead:
             warehouse.update_run(run, state="killed")
-
-
-def _silent(run: str, seen_at: datetime) -> bool:
-    first = _heartbeats.setdefault((run, seen_at), monotonic())
-    waited = monotonic() - first
-    return waited >= SILENCE_SECONDS or datetime.now(UTC) - seen_at > MAX_CLOCK_DIFFERENCE

@@ -8,11 +8,12 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
+from uuid import uuid4
 
 import polars as pl
 
 from flows.running.processes import HOST, process_note
-from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_and_recover
+from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_runs, recover
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_version, user_name
@@ -76,6 +77,31 @@ def first_row(
     }
 
 
+def row_without_calls(
+    flow: str,
+    study: Named,
+    run: str | None = None,
+    fingerprint: str | None = None,
+    *,
+    planned: int = 0,
+    from_warehouse: int = 0,
+) -> dict[str, Any]:
+    """Return the row of a run that begins now and asks no judge."""
+    return {
+        **first_row(flow, run or str(uuid4()), study, datetime.now(UTC), fingerprint),
+        **NOTHING_ASKED,
+        "state": "running",
+        "planned": planned,
+        "from_warehouse": from_warehouse,
+    }
+
+
+def save_completed(row: Mapping[str, Any], warehouse: Warehouse, savings: list[Saving]) -> None:
+    """Save the results of a run, and that it is completed, in one transaction."""
+    ended = {"ended_at": datetime.now(UTC), "state": "completed"}
+    warehouse.save(savings, run=row["run"], study=row["study"], counts=ended)
+
+
 def _fingerprint(study: Named) -> str:
     """Return the study's digest; if a file that it names cannot be read, one of its parameters.
 
@@ -137,17 +163,9 @@ CALIBRATED = """
 
 
 def require_free(study: str, warehouse: Warehouse, *queries: str) -> list[pl.DataFrame]:
-    """Check that the study's results would not replace those of a calibration with this name.
+    """Return the results of ``queries``, if the study's results replace no calibration.
 
-    Returns
-    -------
-    list
-        The results of further ``queries``, from the same visit.
-
-    Raises
-    ------
-    ValueError
-        If they would.
+    Raise ValueError if a calibration has its name.
     """
     calibrated, *found = warehouse.query_all(
         (CALIBRATED, [study]), *((query, []) for query in queries)
@@ -171,9 +189,9 @@ class RunRow:
 
     def __enter__(self) -> Self:
         with failure_recorded(self._begin, self.warehouse):
-            self.counts.unsaved = mark_dead_and_recover(
-                self.warehouse, *require_free(self.study.name, self.warehouse, RUNNING, SENT)
-            )
+            running, sent = require_free(self.study.name, self.warehouse, RUNNING, SENT)
+            mark_dead_runs(self.warehouse, running)
+            self.counts.unsaved = recover(self.warehouse, sent=not sent.is_empty())
         self.warehouse.start_run({**self._begin(), "state": "running"})
         threading.Thread(target=self._send_heartbeats, daemon=True).start()
         return self

@@ -71,14 +71,8 @@ def make_study(
 ) -> Study:
     """Return a study of the catalogue, or ``base``, with ``changes``, checked.
 
-    Errors name fields by the options from which they were taken, ``called``.
-
-    Raises
-    ------
-    LookupError
-        For an unknown name.
-    ValueError
-        For values that are not allowed, all in one line.
+    Errors name fields by the options from which they were taken, ``called``. Raise LookupError for
+    an unknown name, ValueError for values that are not allowed, all in one line.
     """
     known = (base or STUDIES[name].study).model_dump()
     changes = with_prompts(changes)
@@ -93,17 +87,16 @@ def make_study(
     try:
         study.check(called)
     except (LookupError, ValueError) as error:
-        raise type(error)(f"{_culprit(name, base)}{error}") from error
+        file = None if base else STUDIES.own.get(name)
+        culprit = f"the study {name!r} of {file}: " if file and not _is_sound(name) else ""
+        raise type(error)(f"{culprit}{error}") from error
     return study
 
 
-def _culprit(name: str, base: Study | None) -> str:
-    """Name the user's own file of a study if it has the problem itself, without changes."""
-    file = None if base else STUDIES.own.get(name)
-    if file is None:
-        return ""
+def _is_sound(name: str) -> bool:
+    """Tell whether a study of the catalogue passes the check as it is, without changes."""
     try:
         STUDIES[name].study.check()
     except (LookupError, ValueError):
-        return f"the study {name!r} of {file}: "
-    return ""
+        return False
+    return True

@@ -317,14 +317,9 @@ class Study(Parameters):
     def check(self, called: Mapping[str, str] | None = None) -> None:
         """Reject unknown names and unbalanced designs before any call is made.
 
-        Errors name fields by the options from which they were taken, ``called``.
-
-        Raises
-        ------
-        LookupError
-            For a name that is in no catalogue, with a suggestion.
-        ValueError
-            For a design that cannot be balanced.
+        Errors name fields by the options from which they were taken, ``called``. Raise LookupError
+        for a name that is in no catalogue, with a suggestion; ValueError for a design that cannot
+        be balanced.
         """
         for name in self.perturbations:
             PERTURBATIONS.require(name)
@@ -337,14 +332,20 @@ class Study(Parameters):
         labels = [label_of(name) for name in self.prompts]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
-        self._check_pointwise(labels, said)
+        alone = [label for label in labels if prompt_of(label).pointwise]
+        early = self.stop != "none" or self.probe
+        if alone and early:
+            raise ValueError(
+                f"{said['stop']} and {said['probe']} need pairs in both orders, but the "
+                f"judge prompt {alone[0]!r} shows one answer. Leave both out."
+            )
         if self.reworded and not self.variants():
             known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
             raise ValueError(
                 f"reworded needs variants of a prompt, and {', '.join(self.prompts)} has none. Add "
                 f"a table [variants.NAME] to a prompt of your own, or use {' or '.join(known)}."
             )
-        if self.mode == "paper" and (self.stop != "none" or self.probe):
+        if self.mode == "paper" and early:
             raise ValueError(
                 f"{said['stop']} and {said['probe']} need each pair in both orders, but "
                 "mode 'paper' draws positions at random. Use mode 'balanced'."
@@ -354,20 +355,10 @@ class Study(Parameters):
                 f"{said['detects_at']} must be greater than thresholds.overlooks_below "
                 f"({self.thresholds.overlooks_below}), or a judge could both detect and overlook."
             )
-        pairs = not all(prompt_of(label).pointwise for label in labels)
-        if self.mode == "balanced" and self.votes_per_pair % 2 and pairs:
+        if self.mode == "balanced" and self.votes_per_pair % 2 and len(alone) < len(labels):
             raise ValueError(
                 f"{said['votes_per_pair']} must be even in mode 'balanced'. Use an "
                 "even number, or mode 'paper'."
-            )
-
-    def _check_pointwise(self, labels: list[str], said: Mapping[str, str]) -> None:
-        """Reject early stopping for judge prompts that show one answer, without an order."""
-        alone = [label for label in labels if prompt_of(label).pointwise]
-        if alone and (self.stop != "none" or self.probe):
-            raise ValueError(
-                f"{said['stop']} and {said['probe']} need pairs in both orders, but the "
-                f"judge prompt {alone[0]!r} shows one answer. Leave both out."
             )
 
     def at(self, moment: datetime) -> "Study":

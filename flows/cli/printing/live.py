@@ -143,25 +143,7 @@ class LiveView:
             self._console.control(Control(*(erase * more)))
 
 
-class Silent:
-    """No view: a command that is short says nothing but its results."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-
-    def close(self) -> None:
-        """End."""
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Do nothing."""
-        yield
-
-
-View = LiveView | Lines | Silent
+View = LiveView | Lines
 
 
 @contextmanager
@@ -179,13 +161,18 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
         status.tell = view.tell
     else:
         status.tell = _write
-        view = Lines(status, _write) if lines else Silent()
+        # A command that is short says nothing but its results.
+        view = Lines(status, _write if lines else _nothing)
     with followed(status), view:
         yield view
 
 
 def _write(text: str) -> None:
     click.echo(message(text), err=True)
+
+
+def _nothing(_: str) -> None:
+    """Write nothing."""
 
 
 def _line(text: str) -> Text:
