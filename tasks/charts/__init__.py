@@ -1,8 +1,9 @@
 """Charts, one per file: ``@chart(...)`` on a function named like the file.
 
-Parameter names are the frames it reads: of a study those of ``tasks.results.Conclusions``;
-``alt_tests``, ``metric_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the
-charts of its frames.
+What follows the first line of its docstring tells readers how to read the chart. Parameter names
+are the frames it reads: of a study those of ``tasks.results.Conclusions``; ``alt_tests``,
+``metric_tests``, ``advantages`` or ``agreement`` of a calibration. A page has the charts of its
+frames.
 """
 
 import inspect
@@ -34,11 +35,12 @@ class Chart:
         return self.draw(**{frame: frames[frame] for frame in self.reads})
 
 
-def chart(*, order: int, title: str, reading: str) -> Callable[[Callable[..., list[Spec]]], Chart]:
+def chart(*, order: int, title: str) -> Callable[[Callable[..., list[Spec]]], Chart]:
     """Declare a chart."""
 
     def declare(draw: Callable[..., list[Spec]]) -> Chart:
         reads = tuple(inspect.signature(draw).parameters)
+        reading = " ".join((inspect.getdoc(draw) or "").split("\n")[2:])
         return Chart(getattr(draw, "__name__", ""), order, title, reading, reads, draw)
 
     return declare

@@ -38,21 +38,17 @@ CROWD = 20
 """Maximum number of annotators with intervals, which would hide the dots of more."""
 
 
-@chart(
-    order=13,
-    title="Which annotators may a judge replace?",
-    reading=(
-        "A panel per judge, a dot per annotator left out. Horizontal: how often the "
-        "annotator aligns with the others at least as well as the judge. Vertical: how "
-        "often the judge aligns at least as well as the annotator, with a 95 % interval. "
-        "On the diagonal both align equally well; on the shaded side the judge is worse "
-        "by less than epsilon. Filled dot: the judge may replace the annotator (the test "
-        "rejects that it is worse by epsilon). Hollow diamond: the test does not reject, "
-        "even if the mark lies on the shaded side."
-    ),
-)
+@chart(order=13, title="Which annotators may a judge replace?")
 def advantage_plane(advantages: DataFrame[Advantages]) -> list[Spec]:
-    """Draw a panel per judge, the highest advantage first."""
+    """Draw a panel per judge, the highest advantage first.
+
+    A panel per judge, a dot per annotator left out. Horizontal: how often the annotator aligns with
+    the others at least as well as the judge. Vertical: how often the judge aligns at least as well
+    as the annotator, with a 95 % interval. On the diagonal both align equally well; on the shaded
+    side the judge is worse by less than epsilon. Filled dot: the judge may replace the annotator
+    (the test rejects that it is worse by epsilon). Hollow diamond: the test does not reject, even
+    if the mark lies on the shaded side.
+    """
     tested = with_who(advantages.filter("asked", pl.col("rejected").is_not_null()))
     means = tested.group_by("who").agg(mean=pl.col("advantage_probability").mean())
     best = means.sort(-pl.col("mean"), "who").head(MOST)["who"]

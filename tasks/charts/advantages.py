@@ -13,20 +13,16 @@ from tasks.reporting.wording import clean, count, number, with_who
 SUBTITLE = "diamond: AP of people against the judge; grey: each person"
 
 
-@chart(
-    order=12,
-    title="How often does a judge align as well as a person?",
-    reading=(
-        "The dot is the advantage probability (AP): the chance, averaged over annotators, "
-        "that the judge aligns with the others' labels at least as well as the annotator "
-        "left out. The line is its 95 % interval over new items. The diamond is the "
-        "chance that the annotator aligns at least as well as the judge. Small grey dots "
-        "are single annotators. AP ranks judges; the winning rate decides whether a judge "
-        "may replace people."
-    ),
-)
+@chart(order=12, title="How often does a judge align as well as a person?")
 def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]) -> list[Spec]:
-    """Draw a row per judge, the highest first."""
+    """Draw a row per judge, the highest first.
+
+    The dot is the advantage probability (AP): the chance, averaged over annotators, that the judge
+    aligns with the others' labels at least as well as the annotator left out. The line is its 95 %
+    interval over new items. The diamond is the chance that the annotator aligns at least as well as
+    the judge. Small grey dots are single annotators. AP ranks judges; the winning rate decides
+    whether a judge may replace people.
+    """
     named = with_who(alt_tests.filter("asked"))
     if named.is_empty():
         return []

@@ -25,21 +25,17 @@ SUBTITLES = {
 }
 
 
-@chart(
-    order=2,
-    title="Attack success rate and its floor",
-    reading=(
-        "The filled dot is the attack success rate (ASR) with its 95 % interval. The "
-        "hollow dot is its floor: the ASR of a meaning-free edit (sham), which noise and "
-        "any edit can cause. The vertical bar is the ASR of a judge that votes at random. "
-        "Only the distance between floor and dot indicates bias. For a promote "
-        "perturbation, a dot to the right of its floor is bad. For a detract "
-        "perturbation, the ASR counts overlooked flaws, so a good judge lies to the left "
-        "of its floor."
-    ),
-)
+@chart(order=2, title="Attack success rate and its floor")
 def asr_floor(estimates: DataFrame[Estimates]) -> list[Spec]:
-    """Draw a panel per perturbation, a row per judge, sorted by ASR."""
+    """Draw a panel per perturbation, a row per judge, sorted by ASR.
+
+    The filled dot is the attack success rate (ASR) with its 95 % interval. The hollow dot is its
+    floor: the ASR of a meaning-free edit (sham), which noise and any edit can cause. The vertical
+    bar is the ASR of a judge that votes at random. Only the distance between floor and dot
+    indicates bias. For a promote perturbation, a dot to the right of its floor is bad. For a
+    detract perturbation, the ASR counts overlooked flaws, so a good judge lies to the left of its
+    floor.
+    """
     return [
         _panel(perturbation, kind, rows) for perturbation, kind, rows in panels(_beside(estimates))
     ]

@@ -51,21 +51,17 @@ WHO = ("dataset", "judge", "prompt")
 """What tells panels apart."""
 
 
-@chart(
-    order=6,
-    title="Has a judge changed?",
-    reading=(
-        "A panel per judge, with the verdict of its gate, and a column per wave. Small ring: no "
-        "alert (quiet); only an interval within the limit excludes a change. Large ring: "
-        "suspected change. Filled diamond: alert, a suspected change that the next wave "
-        "confirmed. Dash: not measured. All cells of this study share a budget of false alerts, "
-        "by default one in 90 waves; each study has its own. An alert starts a new baseline "
-        "(vertical line). On the right: the change from the baseline to the last wave, with its "
-        "95 % interval."
-    ),
-)
+@chart(order=6, title="Has a judge changed?")
 def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec]:
-    """Draw a panel per judge, a row per measure and perturbation, a mark per wave."""
+    """Draw a panel per judge, a row per measure and perturbation, a mark per wave.
+
+    A panel per judge, with the verdict of its gate, and a column per wave. Small ring: no alert
+    (quiet); only an interval within the limit excludes a change. Large ring: suspected change.
+    Filled diamond: alert, a suspected change that the next wave confirmed. Dash: not measured. All
+    cells of this study share a budget of false alerts, by default one in 90 waves; each study has
+    its own. An alert starts a new baseline (vertical line). On the right: the change from the
+    baseline to the last wave, with its 95 % interval.
+    """
     # By wave, so that the last one stays.
     known = gates.filter(gate="drift").sort("wave").to_dicts()
     verdicts = {tuple(row[column] for column in WHO): row for row in known}

@@ -62,20 +62,17 @@ SCALES = {
 GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 
 
-@chart(
-    order=1,
-    title="How far each perturbation moves each judge",
-    reading=(
-        "Each row is a judge. The dot is its shift (over the sham where there is one), the line "
-        "its 95 % interval; shifts in the band are too small to matter. The hollow square and "
-        "thin line below show the shift over the control: where they differ, the sham moves it. "
-        "For a promote perturbation, a fair judge lies in the band; for a detract one, which "
-        "makes the answer worse, a good judge lies left of it. Shifts are mean preference shifts "
-        "(MPS); of ratings, standard deviations in control, pass rates or shares of labels."
-    ),
-)
+@chart(order=1, title="How far each perturbation moves each judge")
 def forest(findings: DataFrame[Findings], estimates: DataFrame[Estimates]) -> list[Spec]:
-    """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale."""
+    """Draw a panel per perturbation, a row per judge, sorted by effect, on one scale.
+
+    Each row is a judge. The dot is its shift (over the sham where there is one), the line its 95 %
+    interval; shifts in the band are too small to matter. The hollow square and thin line below show
+    the shift over the control: where they differ, the sham moves it. For a promote perturbation, a
+    fair judge lies in the band; for a detract one, which makes the answer worse, a good judge lies
+    left of it. Shifts are mean preference shifts (MPS); of ratings, standard deviations in control,
+    pass rates or shares of labels.
+    """
     of = [*JUDGE, "mode", "perturbation", "statistic"]
     beside = estimates.filter(pl.col("subgroup") == "").select(*of, "n", "clusters").unique(of)
     shifts = findings.filter(pl.col("perturbation").is_not_null()).join(beside, on=of, how="left")

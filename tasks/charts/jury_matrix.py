@@ -26,23 +26,19 @@ DARKEST = 0.3
 JURY = "all, as one jury"
 
 
-@chart(
-    order=5,
-    title="The judges as one jury",
-    reading=(
-        "Each number is a mean preference shift (MPS): orange toward the target, blue "
-        "toward the anchor, darker for larger shifts. With three or more members, the "
-        "number in parentheses is the MPS of the jury without that member. The last row "
-        "is the jury of all members. Biases in the same direction do not cancel: more "
-        "members reduce noise, but not a shared bias."
-    ),
-)
+@chart(order=5, title="The judges as one jury")
 def jury_matrix(
     estimates: DataFrame[Estimates],
     jury_findings: DataFrame[JuryFindings],
     panel_members: DataFrame[PanelMembers],
 ) -> list[Spec]:
-    """Draw a row per member and one for the jury, a column per perturbation."""
+    """Draw a row per member and one for the jury, a column per perturbation.
+
+    Each number is a mean preference shift (MPS): orange toward the target, blue toward the anchor,
+    darker for larger shifts. With three or more members, the number in parentheses is the MPS of
+    the jury without that member. The last row is the jury of all members. Biases in the same
+    direction do not cancel: more members reduce noise, but not a shared bias.
+    """
     jurors = panel_members.filter("juror").select(*PANEL, "judge")
     whole = primary(estimates.filter(pl.col("subgroup") == ""), CELL)
     shifts = whole.join(jurors, on=[*PANEL, "judge"], how="semi")

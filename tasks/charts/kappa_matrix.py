@@ -27,20 +27,16 @@ GROUPS = ("humans", "judges")
 Found = dict[tuple[str, str], Row]
 
 
-@chart(
-    order=14,
-    title="Who agrees with whom beyond chance?",
-    reading=(
-        "Each number is the kappa between the row and the person named above: 1 is full "
-        "agreement, 0 the agreement expected by chance; blue is above 0, orange below. "
-        "The grey number is the share of items with the same label. Judges are above the "
-        "line, people below it: a judge that labels like another person has a row like "
-        "theirs. 'none': kappa is undefined, for example because one of the two gave only "
-        "one label."
-    ),
-)
+@chart(order=14, title="Who agrees with whom beyond chance?")
 def kappa_matrix(agreement: DataFrame[Estimates]) -> list[Spec]:
-    """Draw a row per judge and person, a column per person, for each dataset."""
+    """Draw a row per judge and person, a column per person, for each dataset.
+
+    Each number is the kappa between the row and the person named above: 1 is full agreement, 0 the
+    agreement expected by chance; blue is above 0, orange below. The grey number is the share of
+    items with the same label. Judges are above the line, people below it: a judge that labels like
+    another person has a row like theirs. 'none': kappa is undefined, for example because one of the
+    two gave only one label.
+    """
     parts = agreement.sort("dataset").partition_by("dataset", maintain_order=True)
     return [_panel(matrix) for part in parts for matrix in _parts(part)]
 

@@ -20,21 +20,17 @@ PLOT, WIDE, GAP = 262, 20, 32
 Point = dict[str, Any]
 
 
-@chart(
-    order=3,
-    title="Does the position of an answer matter?",
-    reading=(
-        "Horizontal: share of pairs with the same verdict in both orders. Vertical: which "
-        "slot wins if the verdicts differ, above 0 the first as in the position gap (the "
-        "statistic preference_fairness has the opposite sign, as published). Lines "
-        "are 95 % intervals. A judge without position bias lies at the right end near 0. "
-        "The grey corners are impossible; an interval may reach into them, as it is about one "
-        "axis, whatever the value on the other. Verdicts can differ because of noise, not only "
-        "because of position bias."
-    ),
-)
+@chart(order=3, title="Does the position of an answer matter?")
 def position_plane(estimates: DataFrame[Estimates]) -> list[Spec]:
-    """Draw each judge as a point of the plane, from its control arm."""
+    """Draw each judge as a point of the plane, from its control arm.
+
+    Horizontal: share of pairs with the same verdict in both orders. Vertical: which slot wins if
+    the verdicts differ, above 0 the first as in the position gap (the statistic preference_fairness
+    has the opposite sign, as published). Lines are 95 % intervals. A judge without position bias
+    lies at the right end near 0. The grey corners are impossible; an interval may reach into them,
+    as it is about one axis, whatever the value on the other. Verdicts can differ because of noise,
+    not only because of position bias.
+    """
     points = _points(estimates)
     shown = [p for p in points if p["estimate"] is not None and p["fairness"] is not None]
     if not shown:

@@ -19,21 +19,17 @@ SUBTITLES = {
 MOST_TICKS = 8
 
 
-@chart(
-    order=4,
-    title="Ranking of the judges and its uncertainty",
-    reading=(
-        "The dot is a judge's rank on the samples that all ranked judges share; the line "
-        "is its 95 % interval. Judges that share a letter do not differ significantly on "
-        "these samples (Holm, .05). The section 'Which judges differ' compares two judges "
-        "on all samples that they share, so its results can differ. A rank with a long "
-        "line is uncertain, and the order of judges that share a letter may be noise. "
-        "Letters can be out of order: judges moved equally far in opposite directions can "
-        "differ significantly."
-    ),
-)
+@chart(order=4, title="Ranking of the judges and its uncertainty")
 def ranks(rankings: DataFrame[Rankings]) -> list[Spec]:
-    """Draw a panel per perturbation and quantity, a row per judge, the best first."""
+    """Draw a panel per perturbation and quantity, a row per judge, the best first.
+
+    The dot is a judge's rank on the samples that all ranked judges share; the line is its 95 %
+    interval. Judges that share a letter do not differ significantly on these samples (Holm, .05).
+    The section 'Which judges differ' compares two judges on all samples that they share, so its
+    results can differ. A rank with a long line is uncertain, and the order of judges that share a
+    letter may be noise. Letters can be out of order: judges moved equally far in opposite
+    directions can differ significantly.
+    """
     if rankings["rank"].count() == 0:
         return []
     found = rankings.rename({"rank": "estimate"})

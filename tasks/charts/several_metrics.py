@@ -33,19 +33,15 @@ WIDE = 23
 """Characters of a name."""
 
 
-@chart(
-    order=10,
-    title="Does the verdict depend on the metric?",
-    reading=(
-        "A block for each metric. The dot is the judge's advantage probability (AP) with its 95 % "
-        "interval: the probability that it aligns with the other people at least as well as the "
-        "person left out. The tick is the person's. Right: the winning rate with an additive "
-        "epsilon, and with a multiplicative one (a share of the person's own AP); a judge passes "
-        "where it is bold."
-    ),
-)
+@chart(order=10, title="Does the verdict depend on the metric?")
 def several_metrics(metric_tests: DataFrame[AltTests]) -> list[Spec]:
-    """Draw a block for each metric and a row for each judge."""
+    """Draw a block for each metric and a row for each judge.
+
+    A block for each metric. The dot is the judge's advantage probability (AP) with its 95 %
+    interval: the probability that it aligns with the other people at least as well as the person
+    left out. The tick is the person's. Right: the winning rate with an additive epsilon, and with a
+    multiplicative one (a share of the person's own AP); a judge passes where it is bold.
+    """
     rows = metric_rows(metric_tests)
     blocks = [
         [row for row in rows if row.metric == metric]

@@ -39,19 +39,16 @@ COLOURS = (BLUE, RED, GREEN, PURPLE, SOFT, OLIVE)
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 
-@chart(
-    order=11,
-    title="How much worse than people may a judge be?",
-    reading=(
-        "Each line is a judge: the share of annotators whom it may replace (winning "
-        "rate), for each epsilon. It passes where its line is in the shaded half, at .5 "
-        "or above. The dotted line is the chosen epsilon. The label shows the judge's "
-        "advantage probability (AP), the probability that it aligns with the others at "
-        "least as well as a person, and the person's; neither depends on epsilon."
-    ),
-)
+@chart(order=11, title="How much worse than people may a judge be?")
 def winning_rates(alt_tests: DataFrame[AltTests]) -> list[Spec]:
-    """Draw a line per judge, the best first, so many in a panel."""
+    """Draw a line per judge, the best first, so many in a panel.
+
+    Each line is a judge: the share of annotators whom it may replace (winning rate), for each
+    epsilon. It passes where its line is in the shaded half, at .5 or above. The dotted line is the
+    chosen epsilon. The label shows the judge's advantage probability (AP), the probability that it
+    aligns with the others at least as well as a person, and the person's; neither depends on
+    epsilon.
+    """
     tested = with_who(alt_tests.filter(pl.col("winning_rate").is_not_null()))
     judges = tested.filter("asked").sort(-pl.col("advantage_probability"), "who").to_dicts()
     points = tested.sort("epsilon").partition_by("who", as_dict=True)
