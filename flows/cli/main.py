@@ -13,6 +13,7 @@ from flows.cli.options import (
     PATH,
     category_option,
     choice_option,
+    command,
     compared_options,
     complete_from,
     complete_studies,
@@ -26,7 +27,7 @@ from flows.cli.options import (
     study_options,
 )
 from flows.cli.result_commands import browse, export, gate, report, show, snapshot, sql
-from flows.running.processes import clear_errors, warn_of_ignored_files
+from flows.running.processes import warn_of_ignored_files
 from tasks.kit.command_line import (
     CONTEXT,
     Commands,
@@ -50,23 +51,16 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-for command in (browse, export, gate, report, show, snapshot, sql):
-    main.add_command(command)
-
-
-@main.command(
-    section="Audit",
-    examples=(
-        "voirdire audit quick",
-        "voirdire audit --judge openai/gpt-5.4-mini --name mini --budget 5",
-    ),
+@command(
+    "Audit",
+    "voirdire audit quick",
+    "voirdire audit --judge openai/gpt-5.4-mini --name mini --budget 5",
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @study_options("Save the results under this name. Default: the name of STUDY.")
 @click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
 @server_option("your running `voirdire serve`, else a temporary server")
 @warehouse_option
-@clear_errors
 def audit(
     study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
@@ -82,12 +76,10 @@ def audit(
     sys.exit(code)
 
 
-@main.command(
-    section="Audit",
-    examples=(
-        "voirdire plan quick",
-        "voirdire plan --judge openai/gpt-5.4-mini --name mini --effect .1",
-    ),
+@command(
+    "Audit",
+    "voirdire plan quick",
+    "voirdire plan --judge openai/gpt-5.4-mini --name mini --effect .1",
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @study_options(
@@ -101,7 +93,6 @@ def audit(
     "only the smallest shifts that the planned number of samples detects.",
 )
 @warehouse_option
-@clear_errors
 def plan(study: str | None, warehouse: Path | None, effect: float | None, **options: Any) -> None:
     """Show the calls, the cost and the smallest detectable effects of STUDY (default: quick)."""
     require_home()
@@ -113,12 +104,10 @@ def plan(study: str | None, warehouse: Path | None, effect: float | None, **opti
         show_plan(planned, warehouse, effect)
 
 
-@main.command(
-    section="Results",
-    examples=(
-        "voirdire measure votes.jsonl",
-        "voirdire measure results.json --only scorecard --format json",
-    ),
+@command(
+    "Results",
+    "voirdire measure votes.jsonl",
+    "voirdire measure results.json --only scorecard --format json",
 )
 @click.argument("votes", type=PATH)
 @choice_option(
@@ -143,7 +132,6 @@ def plan(study: str | None, warehouse: Path | None, effect: float | None, **opti
 @log_options
 @category_option
 @compared_options
-@clear_errors
 def measure(votes: Path, **options: Any) -> None:
     """Compute all statistics of a file of votes that were collected elsewhere.
 
@@ -160,13 +148,9 @@ def measure(votes: Path, **options: Any) -> None:
         show_measures(votes, view=view, **options)
 
 
-@main.command(
-    section="Results",
-    examples=("voirdire doctor results.json", "voirdire doctor logs --people 'expert_*'"),
-)
+@command("Results", "voirdire doctor results.json", "voirdire doctor logs --people 'expert_*'")
 @click.argument("log", type=PATH)
 @log_options
-@clear_errors
 def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     """Say which format LOG has, what can be computed from it, and why other results cannot.
 
@@ -178,12 +162,10 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     show_recognised(log, people, mapping)
 
 
-@main.command(
-    section="People",
-    examples=(
-        "voirdire calibrate labels.csv --judge judge --human human",
-        "voirdire calibrate --humans people.json --judges judges.json --metric jaccard",
-    ),
+@command(
+    "People",
+    "voirdire calibrate labels.csv --judge judge --human human",
+    "voirdire calibrate --humans people.json --judges judges.json --metric jaccard",
 )
 @click.argument("source", required=False, metavar="[STUDY|FILE]")
 @mapped_option
@@ -263,7 +245,6 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @pictures_option
 @warehouse_option
-@clear_errors
 def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
     """Compare judges with people: agreement, kappa, error rates, bias, disagreements.
 
@@ -287,9 +268,7 @@ def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
         show_calibration(source, humans, view=view, **options)
 
 
-@main.command(
-    section="Results", examples=("voirdire remeasure quick", "voirdire remeasure quick --formulas")
-)
+@command("Results", "voirdire remeasure quick", "voirdire remeasure quick --formulas")
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
     "--formulas", is_flag=True, help="Skip bootstrap and permutation tests (for millions of votes)."
@@ -302,7 +281,6 @@ def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
     "study (3 unless it sets another).",
 )
 @warehouse_option
-@clear_errors
 def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
     """Recompute the results of STUDY (default: quick) from its saved votes; no judge is called.
 
@@ -340,8 +318,7 @@ def booth(context: click.Context) -> None:
     os.execv(sys.executable, [sys.executable, "-m", "booth", *context.args])  # noqa: S606
 
 
-@main.command(section="Audit", examples=("voirdire init", "VOIRDIRE_HOME=~/judges voirdire init"))
-@clear_errors
+@command("Audit", "voirdire init", "VOIRDIRE_HOME=~/judges voirdire init")
 def init() -> None:
     """Write a commented example of each kind of entry to your own folder.
 
@@ -352,11 +329,10 @@ def init() -> None:
     write_examples()
 
 
-@main.command(name="list", section="Audit", examples=("voirdire list", "voirdire list dasr"))
+@command("Audit", "voirdire list", "voirdire list dasr", name="list")
 @click.argument(
     "name", required=False, shell_complete=complete_from("flows.cli.listing", "known_names")
 )
-@clear_errors
 def list_(name: str | None) -> None:
     """List all names that options accept, or explain NAME, such as a statistic or a column.
 
@@ -371,10 +347,7 @@ def list_(name: str | None) -> None:
         show_catalogues()
 
 
-@main.command(
-    section="Operate",
-    examples=("voirdire serve", "voirdire serve --port 4300 --warehouse team.duckdb"),
-)
+@command("Operate", "voirdire serve", "voirdire serve --port 4300 --warehouse team.duckdb")
 @port_option(4200, "Run the Prefect server on this port.")
 @click.option(
     "--no-auth",
@@ -383,7 +356,6 @@ def list_(name: str | None) -> None:
 )
 @server_option("a new server, which ends with this command (an error if `voirdire serve` runs)")
 @warehouse_option
-@clear_errors
 def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | None) -> None:
     """Offer all studies in the Prefect UI and run them on their schedules."""
     require_home()
@@ -393,7 +365,7 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     serve_studies(warehouse, port=port, server=server, auth=not no_auth)
 
 
-@main.command(section="Operate", examples=("voirdire schedules", "voirdire schedules --on canary"))
+@command("Operate", "voirdire schedules", "voirdire schedules --on canary")
 @click.option(
     "--on",
     multiple=True,
@@ -407,7 +379,6 @@ def serve(warehouse: Path | None, *, port: int, no_auth: bool, server: str | Non
     help="Switch the schedule of STUDY off (repeatable). Default: none.",
 )
 @server_option("your running `voirdire serve`")
-@clear_errors
 def schedules(*, on: tuple[str, ...], off: tuple[str, ...], server: str | None) -> None:
     """Show the schedules of served studies, and switch them on or off."""
     from flows.serve import switch_schedules
@@ -433,6 +404,12 @@ def completion(shell: str) -> None:
 
     found = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]
     click.echo(found(main, {}, "voirdire", "_VOIRDIRE_COMPLETE").source())
+
+
+for made in (audit, plan, measure, doctor, calibrate, remeasure, init, list_, serve, schedules):
+    main.add_command(made)
+for made in (browse, export, gate, report, show, snapshot, sql):
+    main.add_command(made)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

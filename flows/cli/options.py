@@ -8,7 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
-from tasks.kit.command_line import Finite, Place
+from flows.running.processes import clear_errors
+from tasks.kit.command_line import Command, Finite, Place
 
 MODES = ("balanced", "paper")
 PATH = Place()
@@ -19,6 +20,12 @@ DEFAULT_STUDY = "quick"
 """What STUDY is in commands that need one."""
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 Decorator = Callable[..., Any]
+
+
+def command(section: str, *examples: str, name: str | None = None) -> Decorator:
+    """Return a decorator that makes a command, whose errors are one line, of a function."""
+    made = click.command(name, cls=Command, section=section, examples=examples)
+    return lambda function: made(clear_errors(function))
 
 
 def complete_from(module: str, catalogue: str) -> Complete:
@@ -292,10 +299,6 @@ interval_option = choice_option(
     among=("wilson", "clopper_pearson", "jeffreys"),
     text="Compute this confidence interval for proportions (cluster-adjusted).",
 )
-judge_option = name_option("--judge", text="Show only this judge. Default: all judges.")
-perturbation_option = name_option(
-    "--perturbation", text="Show only this perturbation. Default: all perturbations."
-)
 
 
 def server_option(default: str) -> Decorator:
@@ -330,6 +333,12 @@ def study_options(name_help: str) -> Decorator:
     return _all(*OPTIONS, click.option("--name", help=name_help), text=f"\n\n{STUDY_FIRST}")
 
 
+shown_options = _all(
+    name_option("--judge", text="Show only this judge. Default: all judges."),
+    name_option("--prompt", text="Show only this judge prompt. Default: all prompts."),
+    name_option("--perturbation", text="Show only this perturbation. Default: all perturbations."),
+)
+"""Adds the options that choose among the evidence behind results."""
 mapped_option = map_option(
     "mapping",
     "COLUMN=PATH",

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,34 +11,28 @@ from flows.cli.options import (
     DEFAULT_STUDY,
     FILE,
     PATH,
+    command,
     complete_from,
     complete_studies,
     complete_values,
     complete_waves,
     format_option,
-    judge_option,
     name_option,
-    perturbation_option,
     pictures_option,
+    shown_options,
 )
-from flows.running.processes import clear_errors
 from schemas.keys import Gate
 from tasks.evidence.browse_address import PORT, view_of
-from tasks.kit.command_line import Command, port_option, warehouse_option
-
-result_command = partial(click.command, cls=Command, section="Results")
+from tasks.kit.command_line import port_option, warehouse_option
 
 
-@result_command(
-    examples=(
-        "voirdire show quick --judge offline/dazzled",
-        "voirdire show quick --invalid --most 3",
-    )
+@command(
+    "Results",
+    "voirdire show quick --judge offline/dazzled",
+    "voirdire show quick --invalid --most 3",
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
-@judge_option
-@name_option("--prompt", text="Show only this judge prompt. Default: all prompts.")
-@perturbation_option
+@shown_options
 @click.option(
     "--wave",
     shell_complete=complete_waves,
@@ -73,7 +66,6 @@ result_command = partial(click.command, cls=Command, section="Results")
 )
 @format_option("text", "json")
 @warehouse_option
-@clear_errors
 def show(study: str, warehouse: Path | None, **options: Any) -> None:
     """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
     from flows.cli.printing.evidence import show_evidence
@@ -85,11 +77,10 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     show_evidence(study, whats[0] if whats else "flipped", warehouse, **options)
 
 
-@result_command(
-    examples=(
-        'voirdire sql "select judge, shift, finding from bias"',
-        "voirdire sql --ask which_judge --set study=quick",
-    )
+@command(
+    "Results",
+    'voirdire sql "select judge, shift, finding from bias"',
+    "voirdire sql --ask which_judge --set study=quick",
 )
 @click.argument("query", required=False)
 @click.option(
@@ -115,7 +106,6 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
 )
 @click.option("--output", type=FILE, help="Write the result to this file. Default: print it.")
 @warehouse_option
-@clear_errors
 def sql(**options: Any) -> None:
     """Run a read-only query on the warehouse, without access to other files or the network.
 
@@ -126,16 +116,13 @@ def sql(**options: Any) -> None:
     show_query(**options)
 
 
-@result_command(
-    examples=(
-        "voirdire browse",
-        "voirdire browse quick --judge offline/dazzled --perturbation fake_reference",
-    )
+@command(
+    "Results",
+    "voirdire browse",
+    "voirdire browse quick --judge offline/dazzled --perturbation fake_reference",
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
-@judge_option
-@name_option("--prompt", text="Show only this judge prompt. Default: all prompts.")
-@perturbation_option
+@shown_options
 @click.option(
     "--pair",
     "sample",
@@ -144,7 +131,6 @@ def sql(**options: Any) -> None:
 )
 @port_option(PORT, "Listen on this port, on this machine only. 0: any free port.", least=0)
 @warehouse_option
-@clear_errors
 def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: str | None) -> None:
     """Browse comparisons, texts and replies behind the results of STUDY on a local page.
 
@@ -162,17 +148,15 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
     )
 
 
-@result_command(
-    examples=(
-        "voirdire export quick --output results",
-        "voirdire export --output everything --format csv",
-    )
+@command(
+    "Results",
+    "voirdire export quick --output results",
+    "voirdire export --output everything --format csv",
 )
 @click.argument("study", required=False, shell_complete=complete_studies)
 @click.option("--output", type=PATH, required=True, help="Write the files to this new folder.")
 @format_option("parquet", "csv", text="Write files of this format.")
 @warehouse_option
-@clear_errors
 def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
     """Write all tables and marts to files, or only the rows of STUDY."""
     from flows.publishing.export import export as write_files
@@ -180,7 +164,7 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
     write_files(study, output, form, warehouse)
 
 
-@result_command(examples=("voirdire snapshot", "voirdire snapshot --output bi.duckdb"))
+@command("Results", "voirdire snapshot", "voirdire snapshot --output bi.duckdb")
 @click.option(
     "--output",
     type=FILE,
@@ -188,7 +172,6 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
     "warehouse.",
 )
 @warehouse_option
-@clear_errors
 def snapshot(output: Path | None, warehouse: Path | None) -> None:
     """Copy the warehouse for tools that keep a file open, replacing an earlier copy."""
     from flows.cli.query import write_snapshot
@@ -196,9 +179,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     write_snapshot(output, warehouse)
 
 
-@result_command(
-    examples=("voirdire report quick", "voirdire report quick --pictures charts --number")
-)
+@command("Results", "voirdire report quick", "voirdire report quick --pictures charts --number")
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
     "--out",
@@ -208,7 +189,6 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 @pictures_option
 @click.option("--number", is_flag=True, help="Also print one summary score per judge.")
 @warehouse_option
-@clear_errors
 def report(**options: Any) -> None:
     """Write the HTML report of STUDY (default: quick), or of a calibration, from the warehouse."""
     from flows.cli.query import rewrite_report
@@ -216,11 +196,10 @@ def report(**options: Any) -> None:
     rewrite_report(**options)
 
 
-@result_command(
-    examples=(
-        "voirdire gate quick",
-        "voirdire gate nightly --judge openai/gpt-5.4-mini --junit gate.xml",
-    )
+@command(
+    "Results",
+    "voirdire gate quick",
+    "voirdire gate nightly --judge openai/gpt-5.4-mini --junit gate.xml",
 )
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
 @click.option(
@@ -254,7 +233,6 @@ def report(**options: Any) -> None:
     help="Write a summary to this file, as Markdown. Default: no file.",
 )
 @warehouse_option
-@clear_errors
 def gate(**options: Any) -> None:
     """Exit with 0 if the recommendation for each judge of STUDY (default: quick) is "use".
 
