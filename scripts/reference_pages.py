@@ -90,7 +90,7 @@ def study_file() -> str:
     ]
     below, limits = (
         [
-            (f"`{name}`", _type(field), _default(field), field.description or "")
+            (f"`{name}`", _type(field), _default(field), _described(field))
             for name, field in model.model_fields.items()
             if name != "thresholds"
         ]
@@ -107,7 +107,7 @@ def study_file() -> str:
         "## Keys in the table `[study]`",
         _table(heads, below),
         "## Keys in the table `[study.thresholds]`",
-        str(Study.model_fields["thresholds"].description),
+        _described(Study.model_fields["thresholds"]),
         _table(heads, limits),
         "## Bundled studies",
         _table(("study", "about", "cron", "runs after an alert"), studies),
@@ -389,6 +389,11 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, str]]:
             texts |= _attribute_docstrings(kind)
     for name, field in model.model_fields.items():
         yield name, field, " ".join(texts.get(name, "").split("\n\n")[0].split())
+
+
+def _described(field: FieldInfo) -> str:
+    """Return the description of a field in a line."""
+    return " ".join((field.description or "").split())
 
 
 def _allowed(field: FieldInfo) -> str:

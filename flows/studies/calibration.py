@@ -28,107 +28,65 @@ LONGEST_NAME = 64
 class Calibration(Parameters):
     """Parameters of a calibration: labels, metric, margin and test."""
 
-    name: str = Field(
-        default="calibration",
-        pattern=NAME_PATTERN,
-        description="Name under which results are saved. A later calibration of the same name "
-        "replaces them.",
-    )
-    study: str | None = Field(
-        default=None,
-        description="Study in the warehouse whose votes are the labels where no file is given: "
-        "anchor, tie or target, for each control pair.",
-    )
-    humans: str | None = Field(
-        default=None,
-        description="Path of a .json, .csv or .parquet file with the labels of people.",
-    )
-    judges: str | None = Field(
-        default=None, description="Path of a file with the labels of judges, in the same format."
-    )
-    table: str | None = Field(
-        default=None,
-        description="Path of a .csv, .jsonl or .parquet file with one row per item, and a column "
-        "for each judge and each person.",
-    )
-    items: str | None = Field(
-        default=None,
-        description="Path of a .csv, .jsonl or .parquet file with one row per item of the files of "
-        "labels: its texts, and columns of slices.",
-    )
-    mapping: dict[str, str] = Field(
-        default={},
-        description="Columns of a log -> dotted paths of their fields, for a table in no known "
-        "format.",
-    )
-    judge_columns: list[str] = Field(
-        default=[], description="Columns of judges in the table. Default: judge."
-    )
-    human_columns: list[str] = Field(
-        default=[], description="Columns of people in the table. Default: human."
-    )
-    item_column: str | None = Field(
-        default=None, description="Column that identifies items. Default: id or item, if there."
-    )
-    cluster_column: str | None = Field(
-        default=None, description="Column whose values group items that are not independent."
-    )
-    criterion_column: str | None = Field(
-        default=None, description="Column that names the criterion of each row."
-    )
-    slice_columns: list[str] = Field(
-        default=[], description="Columns whose values also get results of their own."
-    )
-    positive: str | None = Field(
-        default=None, description="Label that counts as a pass. Default: pass, yes, true, 1, ..."
-    )
-    scale_low: float | None = Field(default=None, description="Lowest grade of the scale.")
-    scale_high: float | None = Field(default=None, description="Highest grade of the scale.")
-    threshold: float | None = Field(
-        default=None,
-        description="Grades from this one on pass: passes and fails are compared, not grades.",
-    )
-    interval: Literal["wilson", "clopper_pearson", "jeffreys"] = Field(
-        default="wilson", description="Confidence interval for proportions (cluster-adjusted)."
-    )
-    random_labels: bool = Field(
-        default=False,
-        description="Whether the items with a label of people are a random sample of all items.",
-    )
-    metric: str = Field(
-        default="accuracy",
-        description="Similarity metric between two labels.",
-        json_schema_extra={"enum": list(METRICS)},
-    )
-    all_metrics: bool = Field(
-        default=False,
-        description="Also test with every other metric that suits the labels, and with both kinds "
-        "of epsilon.",
-    )
-    epsilon: float = Field(
-        default=0.1,
-        description="Non-inferiority margin: how much worse than a person a judge may be. Usual "
-        "values: .2 for experts, .15 for skilled annotators, .1 for crowd workers.",
-    )
-    epsilon_kind: Literal["additive", "multiplicative"] = Field(
-        default="additive",
-        description="Whether epsilon is subtracted from a person's advantage probability "
-        "(additive) or is a share of it (multiplicative).",
-    )
-    test: Literal["auto", "score", "t"] = Field(
-        default="auto",
-        description="Test of non-inferiority. auto: the score test for few instances, else the t "
-        "test.",
-    )
-    min_instances: int = Field(
-        default=30, ge=1, description="Minimum number of instances of an annotator who is tested."
-    )
+    name: str = Field(default="calibration", pattern=NAME_PATTERN)
+    """Name under which results are saved. A later calibration of the same name replaces them."""
+    study: str | None = None
+    """Study in the warehouse whose votes are the labels where no file is given: anchor, tie or
+    target, for each control pair."""
+    humans: str | None = None
+    """Path of a .json, .csv or .parquet file with the labels of people."""
+    judges: str | None = None
+    """Path of a file with the labels of judges, in the same format."""
+    table: str | None = None
+    """Path of a .csv, .jsonl or .parquet file with one row per item, and a column for each judge
+    and each person."""
+    items: str | None = None
+    """Path of a .csv, .jsonl or .parquet file with one row per item of the files of labels: its
+    texts, and columns of slices."""
+    mapping: dict[str, str] = {}
+    """Columns of a log -> dotted paths of their fields, for a table in no known format."""
+    judge_columns: list[str] = []
+    """Columns of judges in the table. Default: judge."""
+    human_columns: list[str] = []
+    """Columns of people in the table. Default: human."""
+    item_column: str | None = None
+    """Column that identifies items. Default: id or item, if there."""
+    cluster_column: str | None = None
+    """Column whose values group items that are not independent."""
+    criterion_column: str | None = None
+    """Column that names the criterion of each row."""
+    slice_columns: list[str] = []
+    """Columns whose values also get results of their own."""
+    positive: str | None = None
+    """Label that counts as a pass. Default: pass, yes, true, 1, ..."""
+    scale_low: float | None = None
+    """Lowest grade of the scale."""
+    scale_high: float | None = None
+    """Highest grade of the scale."""
+    threshold: float | None = None
+    """Grades from this one on pass: passes and fails are compared, not grades."""
+    interval: Literal["wilson", "clopper_pearson", "jeffreys"] = "wilson"
+    """Confidence interval for proportions (cluster-adjusted)."""
+    random_labels: bool = False
+    """Whether the items with a label of people are a random sample of all items."""
+    metric: str = Field(default="accuracy", json_schema_extra={"enum": list(METRICS)})
+    """Similarity metric between two labels."""
+    all_metrics: bool = False
+    """Also test with every other metric that suits the labels, and with both kinds of epsilon."""
+    epsilon: float = 0.1
+    """Non-inferiority margin: how much worse than a person a judge may be. Usual values: .2 for
+    experts, .15 for skilled annotators, .1 for crowd workers."""
+    epsilon_kind: Literal["additive", "multiplicative"] = "additive"
+    """Whether epsilon is subtracted from a person's advantage probability (additive) or is a share
+    of it (multiplicative)."""
+    test: Literal["auto", "score", "t"] = "auto"
+    """Test of non-inferiority. auto: the score test for few instances, else the t test."""
+    min_instances: int = Field(default=30, ge=1)
+    """Minimum number of instances of an annotator who is tested."""
 
-    thresholds: CalibrationThresholds = Field(
-        default=CALIBRATION,
-        description="Limits that decide what is concluded. The defaults are those of the methods; "
-        "with other values results are hard to compare with other calibrations.",
-    )
+    thresholds: CalibrationThresholds = CALIBRATION
+    """Limits that decide what is concluded. The defaults are those of the methods; with other
+    values results are hard to compare with other calibrations."""
 
     def terms(self) -> Terms:
         """Return the terms of the test.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from schemas.keys import content_key
 from tasks.judging.turns import TURN_PLACES
@@ -18,6 +18,7 @@ from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Threshold
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
+from tasks.validation.documented_fields import documented
 from tasks.validation.invalid_values import NAME_PATTERN
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
@@ -35,7 +36,7 @@ LARGEST = 2**63 - 1
 class Parameters(BaseModel):
     """Parameters of a run, which ``runs.parameters`` keeps as JSON."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = documented()
 
     @classmethod
     def stored(cls, text: str) -> Self:
@@ -84,185 +85,97 @@ class Study(Parameters):
         title="Cost: judges",
         default=OFFLINE,
         min_length=1,
-        description="Judges to audit, each of which gets all ballots, as in openai/gpt-5.4-mini. "
-        "The judges offline/... are simulated, not language models, and free.",
         json_schema_extra={"items": {"type": "string", "enum": list(JUDGES)}},
     )
-    limit: int | None = Field(
-        title="Cost: questions",
-        default=None,
-        ge=1,
-        le=LARGEST,
-        description="Maximum number of questions, balanced over categories, as in 20. Empty: all. "
-        "A finding needs at least 10.",
-    )
-    votes_per_pair: int = Field(
-        title="Cost: votes per pair",
-        default=2,
-        ge=1,
-        le=100,
-        description="Votes per judge and pair, or per answer if the prompt shows one, as in 2: "
-        "one in each order. Must be even in mode balanced if a prompt compares two.",
-    )
+    """Judges to audit, each of which gets all ballots, as in openai/gpt-5.4-mini. The judges
+    offline/... are simulated, not language models, and free."""
+    limit: int | None = Field(title="Cost: questions", default=None, ge=1, le=LARGEST)
+    """Maximum number of questions, balanced over categories, as in 20. Empty: all. A finding needs
+    at least 10."""
+    votes_per_pair: int = Field(title="Cost: votes per pair", default=2, ge=1, le=100)
+    """Votes per judge and pair, or per answer if the prompt shows one, as in 2: one in each order.
+    Must be even in mode balanced if a prompt compares two."""
     budget_usd: float | None = Field(
-        title="Cost: budget in US dollars",
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        description="Maximum cost of a run, in US dollars, as in 2.5. Empty: no limit. Calls that "
-        "could exceed it are not made.",
+        title="Cost: budget in US dollars", default=None, gt=0, allow_inf_nan=False
     )
+    """Maximum cost of a run, in US dollars, as in 2.5. Empty: no limit. Calls that could exceed it
+    are not made."""
     perturbations: list[str] = Field(
         title="Cost: perturbations",
         default=CLASSIC,
         min_length=1,
-        description="Changes made to the target answer, each tested by itself; each adds calls "
-        "for its experimental pairs and for its shams.",
         json_schema_extra={"items": {"type": "string", "enum": list(PERTURBATIONS)}},
     )
+    """Changes made to the target answer, each tested by itself; each adds calls for its
+    experimental pairs and for its shams."""
     prompts: list[str] = Field(
         title="Cost: judge prompts",
         default=["pair_v2"],
         min_length=1,
-        description="Judge prompts. Each judge is asked under each of them, and judges under "
-        "different prompts are compared with one another.",
         json_schema_extra={"items": {"type": "string", "enum": list(PROMPTS)}},
     )
-    sham: Literal["first", "second", "both", "none"] = Field(
-        title="Cost: sham",
-        default="first",
-        description="Recipe of the sham (meaning-free edit) that shifts are measured against: the "
-        "perturbation's first or second recipe, or both (their difference is reported). With "
-        "none, as in the papers, shifts are measured against the control, which saves a third of "
-        "the calls.",
-    )
-    replicates: bool = Field(
-        title="Cost: replicates",
-        default=False,
-        description="Also ask about each unperturbed pair a second time, to separate noise from "
-        "the effect of any edit.",
-    )
-    reworded: bool = Field(
-        title="Cost: reworded prompts",
-        default=False,
-        description="Also ask about each unperturbed pair in other words (with each variant of "
-        "the judge prompts) and once more in the same words (replicates), to see how many "
-        "verdicts depend on the wording.",
-    )
-    stop: Literal["none", "lossless", "pair"] = Field(
-        title="Cost: early stopping",
-        default="none",
-        description="Ask for votes one after another and stop early: when the verdict can no "
-        "longer change (lossless), or when one answer leads by two votes (pair).",
-    )
-    probe: bool = Field(
-        title="Cost: probe for repetition",
-        default=False,
-        description="Ask for one vote per order if a judge repeats itself in at least 99 of 100 "
-        "probes.",
-    )
-    dataset: str = Field(
-        title="Data: dataset",
-        default="bloom",
-        min_length=1,
-        description="Name of a dataset, such as bloom, or path of a .jsonl, .csv or .parquet file "
-        "of your own.",
-    )
-    folder: str | None = Field(
-        title="Data: folder",
-        default=None,
-        description="Folder with the files of a dataset that is not bundled, such as bias_study.",
-    )
-    category_column: str | None = Field(
-        title="Data: category column",
-        default=None,
-        description="Column of your own file that splits results, such as difficulty. Empty: "
-        "category.",
-    )
-    columns: dict[str, str] = Field(
-        title="Data: columns",
-        default={},
-        description="Column of voirdire and its name in your own file, as in "
-        '{"question": "prompt", "anchor": "answer_a"}. Then columns that voirdire does not know '
-        "are left out.",
-    )
-    name: str = Field(
-        title="Saved as: name",
-        default="quick",
-        pattern=NAME_PATTERN,
-        description="Name under which results are saved, as in mini. A later run of the same name "
-        "replaces them.",
-    )
-    wave: str = Field(
-        title="Saved as: wave",
-        default="",
-        max_length=64,
-        description="Label of this measurement, as in {date}. A new label casts all votes again, "
-        "which costs as much as the first. {date} stands for the scheduled date of the run, "
-        "{minute} for its scheduled date and time.",
-    )
-    timezone: str = Field(
-        title="Saved as: time zone",
-        default="UTC",
-        description="Time zone of {date}, {minute} and the schedule, such as Europe/Berlin.",
-    )
-    mode: Literal["balanced", "paper"] = Field(
-        title="Design: mode",
-        default="balanced",
-        description="balanced: each pair is shown equally often in both orders. paper: positions "
-        "are drawn at random, as in arXiv 2402.10669.",
-    )
-    seed: int = Field(
-        title="Design: random seed",
-        default=0,
-        ge=0,
-        le=LARGEST,
-        description="Random seed of templates, shams and positions.",
-    )
-    checks: Literal["drop", "flag"] = Field(
-        title="Design: validity checks",
-        default="drop",
-        description="drop: exclude texts that fail a validity check. flag: use them and flag them.",
-    )
-    gaps_allowed: float = Field(
-        title="Limits: share of gaps allowed",
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Maximum share of a judge's ballots without a reply, from 0 to 1. A run with "
-        "more gaps does not replace complete results of the same wave. If there are none, its "
-        "results are saved and marked as partial.",
-    )
-    detects_at: float = Field(
-        title="Limits: detects at",
-        default=DETECTS_AT,
-        gt=0,
-        lt=1,
-        description="Share of flaws, between 0 and 1, that a judge must detect, by the lower "
-        "bound of its interval, for the finding `detects`.",
-    )
+    """Judge prompts. Each judge is asked under each of them, and judges under different prompts are
+    compared with one another."""
+    sham: Literal["first", "second", "both", "none"] = Field(title="Cost: sham", default="first")
+    """Recipe of the sham (meaning-free edit) that shifts are measured against: the perturbation's
+    first or second recipe, or both (their difference is reported). With none, as in the papers,
+    shifts are measured against the control, which saves a third of the calls."""
+    replicates: bool = Field(title="Cost: replicates", default=False)
+    """Also ask about each unperturbed pair a second time, to separate noise from the effect of any
+    edit."""
+    reworded: bool = Field(title="Cost: reworded prompts", default=False)
+    """Also ask about each unperturbed pair in other words (with each variant of the judge prompts)
+    and once more in the same words (replicates), to see how many verdicts depend on the wording."""
+    stop: Literal["none", "lossless", "pair"] = Field(title="Cost: early stopping", default="none")
+    """Ask for votes one after another and stop early: when the verdict can no longer change
+    (lossless), or when one answer leads by two votes (pair)."""
+    probe: bool = Field(title="Cost: probe for repetition", default=False)
+    """Ask for one vote per order if a judge repeats itself in at least 99 of 100 probes."""
+    dataset: str = Field(title="Data: dataset", default="bloom", min_length=1)
+    """Name of a dataset, such as bloom, or path of a .jsonl, .csv or .parquet file of your own."""
+    folder: str | None = Field(title="Data: folder", default=None)
+    """Folder with the files of a dataset that is not bundled, such as bias_study."""
+    category_column: str | None = Field(title="Data: category column", default=None)
+    """Column of your own file that splits results, such as difficulty. Empty: category."""
+    columns: dict[str, str] = Field(title="Data: columns", default={})
+    """Column of voirdire and its name in your own file, as in {"question": "prompt", "anchor":
+    "answer_a"}. Then columns that voirdire does not know are left out."""
+    name: str = Field(title="Saved as: name", default="quick", pattern=NAME_PATTERN)
+    """Name under which results are saved, as in mini. A later run of the same name replaces
+    them."""
+    wave: str = Field(title="Saved as: wave", default="", max_length=64)
+    """Label of this measurement, as in {date}. A new label casts all votes again, which costs as
+    much as the first. {date} stands for the scheduled date of the run, {minute} for its scheduled
+    date and time."""
+    timezone: str = Field(title="Saved as: time zone", default="UTC")
+    """Time zone of {date}, {minute} and the schedule, such as Europe/Berlin."""
+    mode: Literal["balanced", "paper"] = Field(title="Design: mode", default="balanced")
+    """balanced: each pair is shown equally often in both orders. paper: positions are drawn at
+    random, as in arXiv 2402.10669."""
+    seed: int = Field(title="Design: random seed", default=0, ge=0, le=LARGEST)
+    """Random seed of templates, shams and positions."""
+    checks: Literal["drop", "flag"] = Field(title="Design: validity checks", default="drop")
+    """drop: exclude texts that fail a validity check. flag: use them and flag them."""
+    gaps_allowed: float = Field(title="Limits: share of gaps allowed", default=0.05, ge=0, le=1)
+    """Maximum share of a judge's ballots without a reply, from 0 to 1. A run with more gaps does
+    not replace complete results of the same wave. If there are none, its results are saved and
+    marked as partial."""
+    detects_at: float = Field(title="Limits: detects at", default=DETECTS_AT, gt=0, lt=1)
+    """Share of flaws, between 0 and 1, that a judge must detect, by the lower bound of its
+    interval, for the finding `detects`."""
     too_fast_seconds: float = Field(
-        title="Limits: too fast, in seconds",
-        default=TOO_FAST_SECONDS,
-        ge=0,
-        allow_inf_nan=False,
-        description="Votes of people that took less than this many seconds are excluded, and "
-        "their number is reported.",
+        title="Limits: too fast, in seconds", default=TOO_FAST_SECONDS, ge=0, allow_inf_nan=False
     )
+    """Votes of people that took less than this many seconds are excluded, and their number is
+    reported."""
     patience_seconds: float = Field(
-        title="Limits: patience, in seconds",
-        default=PATIENCE_SECONDS,
-        ge=0,
-        allow_inf_nan=False,
-        description="How many seconds a run tries to save while another program holds the "
-        "warehouse open. Judges are still asked meanwhile.",
+        title="Limits: patience, in seconds", default=PATIENCE_SECONDS, ge=0, allow_inf_nan=False
     )
-    thresholds: Thresholds = Field(
-        title="Limits: thresholds",
-        default=DEFAULTS,
-        description="Limits that decide findings, exclusions and gates. The defaults are those of "
-        "the methods; with other values results are hard to compare with other studies.",
-    )
+    """How many seconds a run tries to save while another program holds the warehouse open. Judges
+    are still asked meanwhile."""
+    thresholds: Thresholds = Field(title="Limits: thresholds", default=DEFAULTS)
+    """Limits that decide findings, exclusions and gates. The defaults are those of the methods;
+    with other values results are hard to compare with other studies."""
 
     @model_validator(mode="before")
     @classmethod

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from schemas.keys import Gate
+from tasks.validation.documented_fields import documented
 
 ALPHA = 0.05
 POWER = 0.8
@@ -34,8 +35,8 @@ BOOTSTRAPS = 2000
 PERMUTATIONS = 9999
 
 
-def _limit(default: float, description: str, *, below: float = 1) -> Any:
-    return Field(default=default, gt=0, lt=below, description=description)
+def _limit(default: float, *, below: float = 1) -> Any:
+    return Field(default=default, gt=0, lt=below)
 
 
 class Thresholds(BaseModel):
@@ -44,116 +45,75 @@ class Thresholds(BaseModel):
     Statistics and conclusions read the limits in force with :func:`limits`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = documented(frozen=True)
 
-    fewest_questions: int = Field(
-        default=10,
-        ge=2,
-        le=100_000,
-        description="Fewest independent questions for a finding; their Satterthwaite degrees of "
-        "freedom must reach this number minus one. Else estimates are shown without a finding.",
-    )
-    minimum_shift: float = _limit(0.05, "Smallest relevant mean preference shift.")
-    minimum_log_odds: float = _limit(0.25, "Smallest relevant log-odds shift.", below=10)
-    minimum_rating_shift: float = _limit(
-        0.25,
-        "Smallest relevant shift of grades, in standard deviations of the judge's control grades.",
-        below=10,
-    )
-    minimum_pass_rate_shift: float = _limit(0.05, "Smallest relevant shift of a pass rate.")
-    tie_band: float = _limit(
-        0.1,
-        "Two grades that differ by at most this many points are a tie in derived comparisons.",
-        below=1000,
-    )
-    minimum_asr_difference: float = _limit(
-        0.10, "Smallest relevant difference between the attack success rates of two judges."
-    )
-    most_unanimous: float = _limit(
-        0.80,
-        "Above this share of unanimous control pairs, mean scores can hardly move, so the finding "
-        "rests on log-odds.",
-    )
-    overlooks_below: float = _limit(
-        0.20,
-        "A judge overlooks a flaw if the upper bound of the share of flaws that it detects is "
-        "below this. The gate discernment has the same limit.",
-    )
-    least_floor: float = _limit(
-        0.10, "Below this sham floor, the share of flaws detected is computed from mean scores."
-    )
-    least_informedness: float = _limit(
-        0.20,
-        "Win rates are corrected by a judge's error rates only if its sensitivity plus specificity "
-        "minus one is at least this; below, the correction would only amplify noise.",
-    )
-    order_alpha: float = _limit(
-        0.001,
-        "If each pair was seen in one order, and the test that the order is independent of the "
-        "models and the correct verdict has a p-value below this, nothing is estimated.",
-    )
-    minimum_lost: float = _limit(
-        0.05, "Smallest relevant difference between arms in the share of unreadable votes."
-    )
-    most_lost: float = _limit(
-        0.10,
-        "Above this share of unreadable votes in an arm, a finding must hold in both worst cases.",
-    )
-    minimum_spread: float = _limit(
-        0.10, "Smallest standard deviation of true shifts for the finding `mixed`."
-    )
-    spread_alpha: float = _limit(
-        0.10,
-        "If the unadjusted p-value of the spread of true shifts is below this, `no relevant bias` "
-        "is not claimed.",
-    )
-    most_position_gap: float = _limit(
-        0.15,
-        "Maximum position gap of a judge; a judge above it is excluded from mean attack success "
-        "rates.",
-        below=0.5,
-    )
-    most_ties: float = _limit(
-        0.80, "Maximum share of ties of a judge; a judge above it is excluded likewise."
-    )
-    most_invalid: float = _limit(
-        0.10,
-        "Maximum share of invalid votes; a judge above it is excluded and fails the gate validity.",
-    )
-    most_agreement_lost: float = _limit(
-        0.10,
-        "Maximum loss relative to the agreement of people; a judge above it fails the gate "
-        "agreement.",
-    )
-    least_agreement: float = _limit(
-        0.20,
-        "Where the labels that came with the items are all that is known of people, a judge whose "
-        "kappa, rank correlation of grades or, of pairs, accuracy beyond chance is at most this "
-        "fails the gate agreement.",
-    )
+    fewest_questions: int = Field(default=10, ge=2, le=100_000)
+    """Fewest independent questions for a finding; their Satterthwaite degrees of freedom must reach
+    this number minus one. Else estimates are shown without a finding."""
+    minimum_shift: float = _limit(0.05)
+    """Smallest relevant mean preference shift."""
+    minimum_log_odds: float = _limit(0.25, below=10)
+    """Smallest relevant log-odds shift."""
+    minimum_rating_shift: float = _limit(0.25, below=10)
+    """Smallest relevant shift of grades, in standard deviations of the judge's control grades."""
+    minimum_pass_rate_shift: float = _limit(0.05)
+    """Smallest relevant shift of a pass rate."""
+    tie_band: float = _limit(0.1, below=1000)
+    """Two grades that differ by at most this many points are a tie in derived comparisons."""
+    minimum_asr_difference: float = _limit(0.10)
+    """Smallest relevant difference between the attack success rates of two judges."""
+    most_unanimous: float = _limit(0.80)
+    """Above this share of unanimous control pairs, mean scores can hardly move, so the finding
+    rests on log-odds."""
+    overlooks_below: float = _limit(0.20)
+    """A judge overlooks a flaw if the upper bound of the share of flaws that it detects is below
+    this. The gate discernment has the same limit."""
+    least_floor: float = _limit(0.10)
+    """Below this sham floor, the share of flaws detected is computed from mean scores."""
+    least_informedness: float = _limit(0.20)
+    """Win rates are corrected by a judge's error rates only if its sensitivity plus specificity
+    minus one is at least this; below, the correction would only amplify noise."""
+    order_alpha: float = _limit(0.001)
+    """If each pair was seen in one order, and the test that the order is independent of the models
+    and the correct verdict has a p-value below this, nothing is estimated."""
+    minimum_lost: float = _limit(0.05)
+    """Smallest relevant difference between arms in the share of unreadable votes."""
+    most_lost: float = _limit(0.10)
+    """Above this share of unreadable votes in an arm, a finding must hold in both worst cases."""
+    minimum_spread: float = _limit(0.10)
+    """Smallest standard deviation of true shifts for the finding `mixed`."""
+    spread_alpha: float = _limit(0.10)
+    """If the unadjusted p-value of the spread of true shifts is below this, `no relevant bias` is
+    not claimed."""
+    most_position_gap: float = _limit(0.15, below=0.5)
+    """Maximum position gap of a judge; a judge above it is excluded from mean attack success
+    rates."""
+    most_ties: float = _limit(0.80)
+    """Maximum share of ties of a judge; a judge above it is excluded likewise."""
+    most_invalid: float = _limit(0.10)
+    """Maximum share of invalid votes; a judge above it is excluded and fails the gate validity."""
+    most_agreement_lost: float = _limit(0.10)
+    """Maximum loss relative to the agreement of people; a judge above it fails the gate
+    agreement."""
+    least_agreement: float = _limit(0.20)
+    """Where the labels that came with the items are all that is known of people, a judge whose
+    kappa, rank correlation of grades or, of pairs, accuracy beyond chance is at most this fails the
+    gate agreement."""
     disqualifying: tuple[Gate, ...] = Field(
-        default=("discernment", "agreement", "validity", "bias", "position", "drift"),
-        description="Gates, the gravest first. A judge that fails one of them should not be used; "
-        "a judge that fails another gate should be used with care.",
+        default=("discernment", "agreement", "validity", "bias", "position", "drift")
     )
-    minimum_shift_drift: float = _limit(
-        0.05, "Smallest change of the mean preference shift that raises an alert of drift."
-    )
-    minimum_dasr_drift: float = _limit(
-        0.10, "Smallest change of the attack success above its floor that raises an alert."
-    )
-    minimum_position_drift: float = _limit(
-        0.05, "Smallest change of the position gap that raises an alert."
-    )
-    minimum_agreement_drift: float = _limit(
-        0.05, "Smallest change of the share of right verdicts that raises an alert."
-    )
-    nights_per_false_alert: int = Field(
-        default=90,
-        ge=1,
-        le=100_000,
-        description="Accept one false drift alert in this number of nights, over all cells.",
-    )
+    """Gates, the gravest first. A judge that fails one of them should not be used; a judge that
+    fails another gate should be used with care."""
+    minimum_shift_drift: float = _limit(0.05)
+    """Smallest change of the mean preference shift that raises an alert of drift."""
+    minimum_dasr_drift: float = _limit(0.10)
+    """Smallest change of the attack success above its floor that raises an alert."""
+    minimum_position_drift: float = _limit(0.05)
+    """Smallest change of the position gap that raises an alert."""
+    minimum_agreement_drift: float = _limit(0.05)
+    """Smallest change of the share of right verdicts that raises an alert."""
+    nights_per_false_alert: int = Field(default=90, ge=1, le=100_000)
+    """Accept one false drift alert in this number of nights, over all cells."""
 
 
 DEFAULTS = Thresholds()
@@ -178,32 +138,18 @@ def limited_by(thresholds: Thresholds) -> Iterator[None]:
 class CalibrationThresholds(BaseModel):
     """Limits that decide what a calibration concludes (methods, sections 9 and 15)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = documented(frozen=True)
 
-    fewest_questions: int = Field(
-        default=10,
-        ge=2,
-        le=100_000,
-        description="With fewer independent items there is no conclusion.",
-    )
-    minimum_rate_bias: float = _limit(
-        0.05, "Smallest relevant bias of a judge's pass rate, against the labels of people."
-    )
-    minimum_grade_bias: float = _limit(
-        0.25,
-        "Smallest relevant bias of a judge's grades, in standard deviations of its grades.",
-        below=10,
-    )
-    least_winning_rate: float = _limit(
-        0.5, "A judge passes the alternative annotator test at this winning rate."
-    )
-    recommended_annotators: int = Field(
-        default=3,
-        ge=1,
-        le=1000,
-        description="With fewer annotators the winning rate carries a note that it is not to be "
-        "trusted.",
-    )
+    fewest_questions: int = Field(default=10, ge=2, le=100_000)
+    """With fewer independent items there is no conclusion."""
+    minimum_rate_bias: float = _limit(0.05)
+    """Smallest relevant bias of a judge's pass rate, against the labels of people."""
+    minimum_grade_bias: float = _limit(0.25, below=10)
+    """Smallest relevant bias of a judge's grades, in standard deviations of its grades."""
+    least_winning_rate: float = _limit(0.5)
+    """A judge passes the alternative annotator test at this winning rate."""
+    recommended_annotators: int = Field(default=3, ge=1, le=1000)
+    """With fewer annotators the winning rate carries a note that it is not to be trusted."""
 
 
 CALIBRATION = CalibrationThresholds()
