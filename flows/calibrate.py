@@ -6,7 +6,7 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from flows.labels.sources import newer_votes
+from flows.labels.sources import changed_prompts, newer_votes
 from flows.publishing.answers import calibration_answer, place_of, show_answer
 from flows.publishing.calibration_page import publish_calibration
 from flows.results import stages
@@ -42,6 +42,8 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
         get_run_logger().warning("%s", line)
     row = keep_calibration(calibration, found, place, flow_run.id)
     page = publish_calibration(found, row, place)
+    if changed := changed_prompts(calibration, place):
+        get_run_logger().warning("%s.", changed)
     message = in_words(calibration, found.tests)
     get_run_logger().info("%s. Report: %s", message, page)
     show_answer(calibration_answer(found, f"{message}.", place_of(page), place.path))

@@ -7,7 +7,7 @@ from typing import Any
 from flows.cli.printing.calibration_tables import as_objects, as_rows, show_table
 from flows.cli.printing.live import View
 from flows.cli.printing.terminal import echo_data, say
-from flows.labels.sources import label_source, newer_votes, sources_of
+from flows.labels.sources import changed_prompts, label_source, newer_votes, sources_of
 from flows.results.calibration import (
     Calibrated,
     calibrate_labels,
@@ -80,8 +80,10 @@ def show_calibration(
     found = calibrate_labels(calibration, place)
     for line in odd_lines(found.comparison):
         current_status().tell(line)
-    if newer := newer_votes(calibration, place):
-        current_status().tell(f"{newer}.")
+    for line in filter(
+        None, (newer_votes(calibration, place), changed_prompts(calibration, place))
+    ):
+        current_status().tell(f"{line}.")
     if calibration.random_labels and (why := nothing_to_correct(found)):
         current_status().tell(f"--random-labels: nothing to correct: {why}.")
     # Whatever takes long comes before the first line of the results.

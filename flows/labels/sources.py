@@ -24,6 +24,7 @@ from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
 from tasks.logs.labels import labels_in_log
+from tasks.prompts import AT, is_known, label_of
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
 from warehouse.peek import require_file
@@ -53,6 +54,11 @@ KNOWN = """
     ) r on r.sample = p.sample
     where p.arm = 'control' and p.pair_id in (select pair_id from study_pairs where study = $study)
     order by all
+"""
+PROMPTED = """
+    select prompt from ratings where study = $study and not human
+    union select prompt from vote_log where study = $study and not coalesce(human, false)
+    order by prompt
 """
 CATEGORY = "category"
 
@@ -259,6 +265,29 @@ def newer_votes(calibration: Calibration, warehouse: Warehouse) -> str:
     if calibration.humans or calibration.study is None:
         return ""
     return newer_line(calibration.study, warehouse)
+
+
+def changed_prompts(calibration: Calibration, warehouse: Warehouse) -> str:
+    """Name the judge prompts that have changed since judges were asked; empty if none has."""
+    if calibration.judges or calibration.study is None:
+        return ""
+    used = warehouse.query(PROMPTED, {"study": calibration.study})["prompt"].to_list()
+    names = {label: label.rpartition(AT)[0] or label for label in used}
+    changed = [
+        f"{label}, which is {label_of(names[label])} now"
+        if is_known(names[label])
+        else f"{label}, which is not there any more"
+        for label in used
+        if AT in label and not is_known(label)
+    ]
+    if not changed:
+        return ""
+    asked = [f" --prompt {name}" for name in dict.fromkeys(names.values()) if is_known(name)]
+    line = f"The results are of an earlier version of the judge prompt: {'; '.join(changed)}"
+    if asked:
+        audit = f"`voirdire audit {calibration.study}{''.join(asked)}`"
+        line += f". {audit} asks the judges with the present version"
+    return line
 
 
 def votes_of(study: str, warehouse: Warehouse) -> pl.DataFrame:

@@ -202,3 +202,31 @@ def test_simulated_judges_reply_in_the_words_of_a_map(
     assert warehouse.query("select distinct choice from votes").rows() == [("rated",)]
     grades = warehouse.query("select distinct rating from votes")["rating"].to_list()
     assert {*grades} == {'{"": 1.0}', '{"": 3.0}', '{"": 5.0}'}
+
+
+def test_results_of_an_earlier_version_of_a_prompt_say_so(
+    voirdire: Voirdire, tmp_path: Path
+) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "words.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(WORDS_TOML, encoding="utf-8")
+    rows = [f"Why is thing {n} so?,Because of reason {n}.,{1 + n % 5}\n" for n in range(12)]
+    (tmp_path / "mine.csv").write_text("question,answer,human_grade\n" + "".join(rows), "utf-8")
+    audit = ("--prompt", "words", "--judge", "offline/random", "--perturbation", "fake_reference")
+    done = voirdire("audit", *audit, "--dataset", "mine.csv", "--name", "mine")
+    assert done.returncode == 0, done.stderr
+    present = voirdire("calibrate", "mine", "--no-save")
+    assert "earlier version" not in present.stderr
+    file.write_text(WORDS_TOML.replace("high = 5", "high = 9"), encoding="utf-8")
+    changed = " ".join(voirdire("calibrate", "mine", "--no-save").stderr.split())
+    [(before, after)] = re.findall(
+        r"earlier version of the judge prompt: (words@\w+), which is (words@\w+) now\.", changed
+    )
+    assert before != after
+    assert "`voirdire audit mine --prompt words` asks the judges with the present" in changed
+    again = voirdire("audit", "mine", "--prompt", "words")
+    assert again.returncode == 0, again.stderr
+    assert "earlier version" not in voirdire("calibrate", "mine", "--no-save").stderr
+    file.unlink()
+    gone = " ".join(voirdire("calibrate", "mine", "--no-save").stderr.split())
+    assert f"{after}, which is not there any more." in gone
