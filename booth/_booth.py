@@ -289,9 +289,8 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
             ledger.write({"what": "programme", "programme": options})
         if ledger.unreadable:
             click.echo(
-                f"{ledger.unreadable} lines of the booth's journal are incomplete and were "
-                "ignored. They were being written when the machine stopped, and no voter saw them "
-                "confirmed.",
+                f"Incomplete lines of the booth's journal were ignored: {ledger.unreadable}. They "
+                "were being written when the machine stopped, and no voter saw them confirmed.",
                 err=True,
             )
         yield Booth(warehouse, study, ledger, programme, pairs)

@@ -15,6 +15,7 @@ from booth._booth import Booth
 from booth._seats import Seat
 from schemas.judging import Ballots, Votes
 from tasks.judging.people import TIMED, UNTIMED
+from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_LINE,
     Limits,
@@ -72,8 +73,8 @@ def export_ballots(booth: Booth, seat: Seat, path: Path) -> str:
         draft = lines.getvalue().encode("utf-8-sig")
     write_private(path, draft)
     return (
-        f"Wrote {len(rows)} ballots of {seat.voter} to {path}. Fill in the column `choice` with 1, "
-        "2, tie or not familiar, then --import the file for the same voter."
+        f"Wrote {several(len(rows), 'ballot')} of {seat.voter} to {path}. Fill in the column "
+        "`choice` with 1, 2, tie or not familiar, then --import the file for the same voter."
     )
 
 
@@ -113,9 +114,9 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
         booth.writer.save(seat.voter, ballots, Votes.of(pl.DataFrame(new)))
         seat.mark_saved(ids)
     return (
-        f"Saved {len(new)} votes of {seat.voter}; {len(there)} were saved before, and "
-        f"{len(read) - len(filled)} rows have no choice. `voirdire remeasure {booth.study}` adds "
-        "the votes to the results."
+        f"Saved {several(len(new), 'vote')} of {seat.voter}. Saved before: {len(there)}; rows "
+        f"without a choice: {len(read) - len(filled)}. `voirdire remeasure {booth.study}` adds the "
+        "votes to the results."
     )
 
 

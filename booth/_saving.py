@@ -14,6 +14,7 @@ from booth._seats import Seat
 from schemas.judging import Ballots, Judges, Prompts, Votes
 from tasks.judging.people import CHOSEN, TIMED, judge_of, people_prompt, people_table
 from tasks.kit.code_digest import code_version, user_name
+from tasks.kit.printable import several
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 
@@ -97,8 +98,8 @@ def save_choices(
         with lock:
             seat.saving -= chosen.keys()
         click.echo(
-            f"{len(chosen)} votes of {seat.voter} could not be saved in the warehouse yet, and are "
-            f"kept in the booth's journal: {error}",
+            f"{several(len(chosen), 'vote')} of {seat.voter} could not be saved in the warehouse "
+            f"yet; the booth's journal keeps them: {error}",
             err=True,
         )
         return False

@@ -327,7 +327,11 @@ def _say_cases(column: str, check: str, cases: pl.DataFrame) -> str:
         f"row {index} is {_clip(value)}"
         for index, value in zip(first["index"], first["failure_case"], strict=True)
     )
-    return f"column {column!r} breaks {_clip(check, 120)} in {cases.height} rows ({rows})"
+    return f"column {column!r} breaks {_clip(check, 120)} in {_rows(cases.height)} ({rows})"
+
+
+def _rows(number: int) -> str:
+    return f"{number} row{'' if number == 1 else 's'}"
 
 
 def _not_finite(frame: pl.DataFrame) -> list[str]:
@@ -363,7 +367,7 @@ def _duplicates(frame: pl.DataFrame, key: tuple[str, ...]) -> list[str]:
 def _say(column: str, rule: str, values: pl.Series, broken: pl.Series) -> str:
     rows = broken.arg_true().head(SHOWN).to_list()
     shown = ", ".join(f"row {row} is {_clip(values[row])}" for row in rows)
-    return f"column {column!r} {rule} in {broken.sum()} rows ({shown})"
+    return f"column {column!r} {rule} in {_rows(int(broken.sum()))} ({shown})"
 
 
 def _clip(value: object, width: int = 60) -> str:

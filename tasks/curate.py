@@ -10,6 +10,7 @@ from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.turns import PAIR_TURN_PLACES, SINGLE_TURN_PLACES, TURN
 from tasks.kit.catalogue import UnknownNameError
+from tasks.kit.printable import several
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import prompt_of
 from tasks.readers.questions import READERS, load_own
@@ -111,7 +112,8 @@ def require_shown(dataset: str, found: Imported, prompts: Sequence[str]) -> None
                 partly = lacking.len() < questions.height and "reference" in shown
                 raise ValueError(
                     f"the judge prompt {name!r} shows {shown}, which {lacking.len()} of "
-                    f"{questions.height} questions of dataset {dataset!r} do not have ({some}). "
+                    f"{several(questions.height, 'question')} of dataset {dataset!r} "
+                    f"{'does' if lacking.len() == 1 else 'do'} not have ({some}). "
                     f"{steps[shown]}{_only_these(dataset) if partly else ''}"
                 )
 
@@ -201,26 +203,26 @@ def _check(name: str, found: Imported) -> None:
     )
     both = slots.filter((pl.col("answers") == 2) & (pl.col("slot") == 2))
     alone = slots.filter((pl.col("answers") == 1) & (pl.col("last") == 2))
-    needed, what = both, "questions without one answer in slot 1 and one in slot 2"
+    needed, what = both, "question{} without one answer in slot 1 and one in slot 2"
     if both.is_empty() and not alone.is_empty():
-        needed, what = alone, "questions without one answer, in slot 2"
+        needed, what = alone, "question{} without one answer, in slot 2"
     faults = {
         what: questions.join(needed, on="question_id", how="anti")["question_id"],
-        "answers to no question": answers.join(questions, on="question_id", how="anti")[
+        "answer{} to no question": answers.join(questions, on="question_id", how="anti")[
             "answer_id"
         ],
-        "empty answers": _blank(answers, "answer"),
-        "versions of no answer": versions.join(answers, on="answer_id", how="anti")["answer_id"],
-        "facts about no answer": known.join(
+        "empty answer{}": _blank(answers, "answer"),
+        "version{} of no answer": versions.join(answers, on="answer_id", how="anti")["answer_id"],
+        "fact{} about no answer": known.join(
             answers, left_on="sample", right_on="answer_id", how="anti"
         )["sample"],
-        "empty versions": _blank(versions, "version"),
-        "versions by no known perturbation": versions.filter(
+        "empty version{}": _blank(versions, "version"),
+        "version{} by no known perturbation": versions.filter(
             ~pl.col("perturbation").is_in(list(PERTURBATIONS))
         )["perturbation"],
     }
     problems = [
-        f"{ids.len()} {what} ({', '.join(ids.head(SHOWN))})"
+        f"{ids.len()} {what.format('' if ids.len() == 1 else 's')} ({', '.join(ids.head(SHOWN))})"
         for what, ids in faults.items()
         if ids.len()
     ]

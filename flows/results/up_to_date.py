@@ -7,6 +7,7 @@ from flows.results.vote_summary import probed_line
 from flows.running.gaps import SAVED_AT
 from flows.running.run_row import row_without_calls
 from flows.studies import Study
+from tasks.kit.printable import several
 from warehouse.peek import CompletedRun
 from warehouse.private import write_private
 from warehouse.store import Warehouse
@@ -46,7 +47,7 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
     if spared and (alike := probed_line(warehouse, study.name)):
         not_needed += f" ({alike})"
     return (
-        f"{last.planned} ballots: {last.cast} from the warehouse, 0 cast, 0 without a "
+        f"{several(last.planned, 'ballot')}: {last.cast} from the warehouse, 0 cast, 0 without a "
         f"reply{not_needed}. Nothing has changed since {last.ended_at:%Y-%m-%d %H:%M} UTC, so the "
         "earlier results are shown."
     )

@@ -20,7 +20,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.judging import RATED, VALID, Ballots, VoteLog, Votes
 from schemas.keys import unit_name
 from tasks.judging.sequential_stopping import probed
-from tasks.kit.printable import redact
+from tasks.kit.printable import redact, several
 from tasks.perturb import NO_SHAM
 from warehouse.store import Warehouse
 
@@ -152,8 +152,8 @@ class Counts:
         """Return the summary of the run in one line."""
         numbers = self.numbers
         text = (
-            f"{numbers['planned']} ballots: {numbers['from_warehouse']} from the warehouse, "
-            f"{numbers['asked']} cast, {numbers['failed']} without a reply"
+            f"{several(numbers['planned'], 'ballot')}: {numbers['from_warehouse']} from the "
+            f"warehouse, {numbers['asked']} cast, {numbers['failed']} without a reply"
         )
         if self.stopped:
             text += f", {self.stopped} not needed"

@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from flows.studies import Study
 from schemas.judging import Ballots, Pairs, Votes
 from schemas.keys import PEOPLE, unit_name
+from tasks.kit.printable import several
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"
@@ -122,7 +123,8 @@ def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
         judge for judge in shown if judge not in study.judges and not judge.startswith(f"{PEOPLE}/")
     ]
     if questions < before:
-        lost = f"{questions} questions replace the results of {before} under"
+        fewer = several(questions, "question replaces", "questions replace")
+        lost = f"{fewer} the results of {before} under"
         again = "run this again without --limit" if study.limit else "audit the same data again"
     elif gone:
         lost = f"no results are shown any more of {', '.join(gone)} under"

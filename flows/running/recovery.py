@@ -112,8 +112,8 @@ def _save_all(warehouse: Warehouse, journal: Path) -> str | None:
         number += 1
     kept = journal.rename(kept)
     return (
-        f"of the replies in {journal.name}, {len(saved)} are saved; {unreadable} lines cannot be "
-        f"read, and {unknown} replies belong to ballots or judge prompts that no longer exist. The "
+        f"replies in {journal.name} that are saved: {len(saved)}; lines that cannot be read: "
+        f"{unreadable}; replies to ballots or judge prompts that no longer exist: {unknown}. The "
         f"file is kept as {kept}; to try it again, rename it back"
     )
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
 from tasks.datasets import Imported, dataset
+from tasks.kit.printable import several
 from tasks.readers.bounded import Problems, clip, existing_file, json_lines, text_fault
 from tasks.readers.samples import Sample, Version, imported
 
@@ -159,7 +160,8 @@ def _versions(path: Path, name: str, raw: dict[str, Raw]) -> dict[str, Version]:
             versions[question_id] = Version(slot, PERTURBED[name], text)
     problems.check()
     if missing := [key for key in raw if key not in versions]:
-        what = f"has no row for {len(missing)} questions of {RAW}, the first {clip(missing[0])}"
+        lacking = several(len(missing), "question")
+        what = f"has no row for {lacking} of {RAW}, the first {clip(missing[0])}"
         problems.add("field 'question_id'", what, AGAIN)
     problems.check()
     return versions

@@ -71,8 +71,8 @@ def fastchat_table(folder: Path, problems: Problems, turn: int = 1) -> Table:
     if len(questions) != 1 or len(answers) != 2:
         found = ", ".join(part.model for part in answers) or "none"
         what = (
-            f"is a folder with {len(questions)} files of questions and {len(answers)} files of "
-            f"answers ({found}); needed are one and two"
+            f"is a folder with {several(len(questions), 'file')} of questions and "
+            f"{several(len(answers), 'file')} of answers ({found}); needed are one and two"
         )
         problems.add("", what, f"{LAYOUT}.")
         problems.check()

@@ -52,7 +52,7 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
     rows[1]["seconds"] = 2.5
     write_jsonl(place, rows)
     said = import_votes(booth, seat, place)
-    assert said.startswith("Saved 4 votes of ann; 0 were saved before, and 2 rows have no choice.")
+    assert said.startswith("Saved 4 votes of ann. Saved before: 0; rows without a choice: 2.")
     assert warehouse.query(VOTES).rows() == [
         ("1", "first", 0.0, "untimed"),
         ("Answer 2", "second", 2.5, "timed"),
@@ -60,7 +60,7 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
         ("TIE", "tie", 0.0, "untimed"),
     ]
     # The same again is nothing new, and what has a vote is not exported again.
-    assert import_votes(booth, seat, place).startswith("Saved 0 votes of ann; 4 were saved before")
+    assert import_votes(booth, seat, place).startswith("Saved 0 votes of ann. Saved before: 4;")
 
 
 def test_a_spreadsheet_computes_nothing_and_may_write_semicolons(

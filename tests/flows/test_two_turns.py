@@ -76,7 +76,7 @@ def test_a_prompt_shows_the_conversation_before_the_answer(
     data.write_text("question,answer\nWhy?,So.\n")
     refused = voirdire(*words)
     assert refused.returncode == 2
-    assert "shows {turns}, which 1 of 1 questions" in " ".join(refused.stderr.split())
+    assert "shows {turns}, which 1 of 1 question of" in " ".join(refused.stderr.split())
     file.write_text(CONVERSATION.replace("{turns}", "{trns}"))
     refused = voirdire(*words)
     assert refused.returncode == 2

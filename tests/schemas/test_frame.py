@@ -69,17 +69,17 @@ def test_values_are_cast_where_nothing_is_lost() -> None:
 @pytest.mark.parametrize(
     ("model", "row", "column", "value", "said"),
     [
-        (Answers, ANSWER, "slot", "one", "column 'slot' must be Int64 in 1 rows (row 0 is 'one')"),
-        (Answers, ANSWER, "slot", 1.5, "column 'slot' must be Int64 in 1 rows (row 0 is 1.5)"),
-        (Answers, ANSWER, "slot", math.nan, "column 'slot' must be Int64 in 1 rows (row 0 is nan)"),
-        (Answers, ANSWER, "author", {"a": 1}, "column 'author' must be String in 1 rows"),
-        (Answers, ANSWER, "author", [1], "column 'author' must be String in 1 rows"),
-        (Answers, ANSWER, "author", object(), "column 'author' must be String in 1 rows"),
-        (Answers, ANSWER, "author", b"\xff", "column 'author' must be String in 1 rows"),
+        (Answers, ANSWER, "slot", "one", "column 'slot' must be Int64 in 1 row (row 0 is 'one')"),
+        (Answers, ANSWER, "slot", 1.5, "column 'slot' must be Int64 in 1 row (row 0 is 1.5)"),
+        (Answers, ANSWER, "slot", math.nan, "column 'slot' must be Int64 in 1 row (row 0 is nan)"),
+        (Answers, ANSWER, "author", {"a": 1}, "column 'author' must be String in 1 row"),
+        (Answers, ANSWER, "author", [1], "column 'author' must be String in 1 row"),
+        (Answers, ANSWER, "author", object(), "column 'author' must be String in 1 row"),
+        (Answers, ANSWER, "author", b"\xff", "column 'author' must be String in 1 row"),
         # 2**53 + 1 is the first integer that a double cannot hold
         (PerturbedAnswers, PERTURBED, "length_ratio", 2**53 + 1, "'length_ratio' must be Float64"),
-        (PerturbedAnswers, PERTURBED, "length_ratio", math.nan, "must be finite in 1 rows"),
-        (PerturbedAnswers, PERTURBED, "length_ratio", math.inf, "must be finite in 1 rows"),
+        (PerturbedAnswers, PERTURBED, "length_ratio", math.nan, "must be finite in 1 row"),
+        (PerturbedAnswers, PERTURBED, "length_ratio", math.inf, "must be finite in 1 row"),
     ],
 )
 def test_a_value_that_would_be_changed_is_refused(
@@ -101,7 +101,7 @@ def test_a_number_is_no_boolean_unless_0_or_1() -> None:
         "simulated": 1,
     }
     assert Judges.of(pl.DataFrame([judge]))["simulated"].to_list() == [True]
-    with pytest.raises(FrameError, match=r"'simulated' must be Boolean in 1 rows \(row 0 is 2\)"):
+    with pytest.raises(FrameError, match=r"'simulated' must be Boolean in 1 row \(row 0 is 2\)"):
         Judges.of(pl.DataFrame([{**judge, "simulated": 2}]))
 
 
@@ -114,9 +114,9 @@ def test_every_failure_is_listed_at_once(refusal: Callable[..., str]) -> None:
     )
     assert said.startswith("Answers: ")
     assert "no column 'question_id' (found: 'answer_id', 'slot', 'answer')" in said
-    assert "column 'slot' must be Int64 in 1 rows (row 0 is 'x')" in said
-    assert "column 'answer' breaks 'not_nullable' in 1 rows (row 1 is None)" in said
-    assert "column 'answer' breaks 'str_length(1, None)' in 1 rows (row 0 is '')" in said
+    assert "column 'slot' must be Int64 in 1 row (row 0 is 'x')" in said
+    assert "column 'answer' breaks 'not_nullable' in 1 row (row 1 is None)" in said
+    assert "column 'answer' breaks 'str_length(1, None)' in 1 row (row 0 is '')" in said
     assert said.count("slot") == 2  # once as a failure, once as found
     assert said.endswith(".")
 

@@ -171,11 +171,11 @@ GOOD = _imported({"d/1": "A"})
     [
         (
             GOOD._replace(answers=Answers.of(GOOD.answers.filter(slot=1))),
-            r"has 1 questions without one answer in slot 1 and one in slot 2 \(d/1\)\.",
+            r"has 1 question without one answer in slot 1 and one in slot 2 \(d/1\)\.",
         ),
         (
             GOOD._replace(answers=Answers.of(GOOD.answers.with_columns(slot=2))),
-            r"has 1 questions without one answer in slot 1 and one in slot 2 \(d/1\)\.",
+            r"has 1 question without one answer in slot 1 and one in slot 2 \(d/1\)\.",
         ),
         (
             GOOD._replace(answers=Answers.of(GOOD.answers.with_columns(answer=pl.lit(" \n")))),
@@ -187,7 +187,7 @@ GOOD = _imported({"d/1": "A"})
         ),
         (
             GOOD._replace(versions=_imported({"d/1": "A"}, ["d/1/a3"]).versions),
-            r"has 1 versions of no answer \(d/1/a3\)\.",
+            r"has 1 version of no answer \(d/1/a3\)\.",
         ),
         (
             GOOD._replace(
@@ -195,7 +195,7 @@ GOOD = _imported({"d/1": "A"})
                     pl.DataFrame({"answer_id": ["d/1/a1"], "perturbation": ["x"], "version": [" "]})
                 )
             ),
-            r"has 1 empty versions \(d/1/a1\); 1 versions by no known perturbation \(x\)\.",
+            r"has 1 empty version \(d/1/a1\); 1 version by no known perturbation \(x\)\.",
         ),
         (
             Imported(Questions.empty(), Answers.empty(), Versions.empty()),
@@ -212,5 +212,5 @@ def test_every_import_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = GOOD._replace(answers=Answers.empty())
     entry = Dataset("d", "source", "license", lambda _: broken, "summary")
     monkeypatch.setattr(curate, "DATASETS", {"d": entry})
-    with pytest.raises(ValueError, match="dataset 'd' has 1 questions without one answer"):
+    with pytest.raises(ValueError, match="dataset 'd' has 1 question without one answer"):
         import_dataset("d")

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import polars as pl
 
+from tasks.kit.printable import several
 from tasks.readers.bounded import Problems, clip
 from tasks.readers.fields import file_literal, quoted, reported, run_query
 
@@ -117,7 +118,9 @@ def read_members(
             with reported(problems):
                 found = run_query(query)
         if found.height != len(packed):
-            what = f"has {len(packed)} samples, but another number of JSON objects in them"
+            what = (
+                f"has {several(len(packed), 'sample')}, but another number of JSON objects in them"
+            )
             problems.add("", what, AGAIN)
             problems.check()
         tables.append(found)

@@ -105,7 +105,7 @@ def test_a_damaged_line_costs_no_other_and_is_kept(shelf: Warehouse, damage: byt
     (note,) = recover(shelf)
     assert _cast(shelf) == ["b0", "b1"]
     kept = path.with_suffix(".bad")
-    assert "2 are saved; 1 lines cannot be read" in note
+    assert "that are saved: 2; lines that cannot be read: 1;" in note
     assert str(kept) in note
     assert kept.read_bytes() == content
     # it is told once
@@ -123,7 +123,7 @@ def test_replies_without_a_ballot_or_prompt_are_kept(
     path = _leave(shelf, "b0", "gone")
     (note,) = recover(shelf)
     assert _cast(shelf) == ["b0"]
-    assert "1 replies belong to ballots or judge prompts that no longer exist" in note
+    assert "replies to ballots or judge prompts that no longer exist: 1" in note
     assert path.with_suffix(".bad").exists()
     _leave(shelf, "b1")
     monkeypatch.delitem(PROMPTS.files, "pair_v1")
@@ -211,7 +211,7 @@ def test_a_run_begins_all_the_same_and_tells_what_is_lost_and_no_key(
     study = STUDIES["quick"].study
     with disable_run_logger(), RunRow("audit", "new", shelf, Counts(study)) as row:
         pass
-    assert "1 lines cannot be read" in row.counts.summary()
+    assert "lines that cannot be read: 1" in row.counts.summary()
     told = dict(shelf.query("select run, error from runs").rows())
     assert "old.bad" in told["new"]
     with (

@@ -207,7 +207,7 @@ def test_refuses_a_missing_field(rows: Rows, load: Callable[[Rows], Imported]) -
 
 def test_refuses_a_question_without_version(rows: Rows, load: Callable[[Rows], Imported]) -> None:
     del rows["reference"][0]
-    said = r"reference\.jsonl, .*has no row for 1 questions of raw\.jsonl, the first 'A_1'"
+    said = r"reference\.jsonl, .*has no row for 1 question of raw\.jsonl, the first 'A_1'"
     with pytest.raises(ValueError, match=said):
         load(rows)
 
