@@ -38,6 +38,7 @@ def show_calibration(
     curve: bool,
     plan: bool,
     name: str | None = None,
+    people: str | None = None,
     mapping: dict[str, str],
     warehouse: Path | None = None,
     pictures: Path | None = None,
@@ -47,33 +48,32 @@ def show_calibration(
 ) -> None:
     """Print how well judges agree with people, or plan how many instances the test needs."""
     place = Warehouse(warehouse)
-    log = Path(source) if source and _is_in_log(source, (humans, judges), mapping, place) else None
+    files = (humans, judges)
+    log = Path(source) if source and _is_in_log(source, files, people, mapping, place) else None
     if log:
         humans = judges = log
         source = None
-    elif mapping:
-        raise ValueError(
-            "--map says what the columns of one FILE are. Name a file that exists, without "
-            "--humans and --judges."
-        )
+    else:
+        _refuse_options_of_logs(people, mapping)
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
         humans=humans and str(humans.resolve()),
         judges=judges and str(judges.resolve()),
         items=items and str(items.resolve()),
         mapping=mapping,
+        people=people,
         called=given_options(),
         **_source(source, (humans, judges), items, options, log=log),
     )
     if plan:
         from flows.cli.plan import show_label_plan
 
-        people = (
+        labels = (
             read_labels(humans) if humans else sources_of(calibration, place).for_test[0].humans
         )
         terms = calibration.terms()
         view.close()
-        show_label_plan(people, terms, form, label_source(calibration))
+        show_label_plan(labels, terms, form, label_source(calibration))
         return
     if save:
         require_free(calibration, place, name_given=bool(name))
@@ -105,7 +105,11 @@ def show_calibration(
 
 
 def _is_in_log(
-    source: str, files: tuple[Path | None, Path | None], mapping: dict[str, str], place: Warehouse
+    source: str,
+    files: tuple[Path | None, Path | None],
+    people: str | None,
+    mapping: dict[str, str],
+    place: Warehouse,
 ) -> bool:
     """Tell whether a log has the labels, and say what was recognised.
 
@@ -115,7 +119,7 @@ def _is_in_log(
     path = Path(source)
     if any(files) or not path.exists() or not (looks_like_path(source) or _no_study(source, place)):
         return False
-    log = read_log(path, mapping=mapping)
+    log = read_log(path, people, mapping)
     if log is None:
         if path.suffix.lower() == ".json":
             raise ValueError(f"{path.name}: {NO_FORMAT}.")
@@ -123,6 +127,19 @@ def _is_in_log(
     for line in recognised_lines(log):
         current_status().tell(line)
     return True
+
+
+def _refuse_options_of_logs(people: str | None, mapping: dict[str, str]) -> None:
+    if mapping:
+        raise ValueError(
+            "--map says what the columns of one FILE are. Name a file that exists, without "
+            "--humans and --judges."
+        )
+    if people:
+        raise ValueError(
+            f"--people {people!r:.80} chooses among the people of a log, and no log is given. "
+            "Leave it out; --human names the columns of people in a table."
+        )
 
 
 def _no_study(name: str, place: Warehouse) -> bool:

@@ -21,7 +21,6 @@ from flows.cli.options import (
     interval_option,
     label_table_options,
     log_options,
-    mapped_option,
     pictures_option,
     server_option,
     study_options,
@@ -168,7 +167,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     "voirdire calibrate --humans people.json --judges judges.json --metric jaccard",
 )
 @click.argument("source", required=False, metavar="[STUDY|FILE]")
-@mapped_option
+@log_options
 @label_table_options
 @click.option(
     "--humans",

@@ -327,7 +327,7 @@ def _agreement(
         return None
     step("comparing judges with people")
     labelled = labels_of_both(votes, ratings, "accuracy")
-    items = items_in_log(labelled, categories=slices)
+    items = items_in_log(labelled, categories=slices, chances=log.chances if log else None)
     return compare(labelled, items, options)
 
 

@@ -344,9 +344,9 @@ mapped_option = map_option(
     "COLUMN=PATH",
     "Read a table of your own: a column, and the dotted path of its field, such as "
     "label=score.value (repeatable). Columns: judge, item, label, value, human_label, "
-    "human_value, human, criterion, cluster, category, prompt; shown_first and choice for "
-    "votes; question, answer, anchor, target, reference and context for texts. Default: columns "
-    "and fields have these names, or those of a known format.",
+    "human_value, label_chance, human, criterion, cluster, category, prompt; shown_first and "
+    "choice for votes; question, answer, anchor, target, reference and context for texts. Default: "
+    "columns and fields have these names, or those of a known format.",
 )
 log_options = _all(
     mapped_option,

@@ -154,7 +154,11 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
     if calibration.humans and calibration.humans == calibration.judges:
         slices = calibration.slice_columns
         found = labels_in_log(
-            Path(calibration.humans), calibration.metric, calibration.mapping, slices
+            Path(calibration.humans),
+            calibration.metric,
+            calibration.mapping,
+            slices,
+            calibration.people,
         )
         if found is not None:
             log, items = found

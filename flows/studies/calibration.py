@@ -45,6 +45,11 @@ class Calibration(Parameters):
     texts, and columns of slices."""
     mapping: dict[str, str] = {}
     """Columns of a log -> dotted paths of their fields, for a table in no known format."""
+    people: str | None = Field(
+        default=None,
+        description="Pattern of names, such as expert_*: count only these people of a log. "
+        "Default: all people.",
+    )
     judge_columns: list[str] = []
     """Columns of judges in the table. Default: judge."""
     human_columns: list[str] = []

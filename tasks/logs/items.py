@@ -9,7 +9,7 @@ from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.agreement.sources import described, items_of
 from tasks.calibration.label_values import Labelled
-from tasks.readers.label_table import MOST_VALUES, SLICE
+from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
 
 CATEGORY = "category"
 NAME = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
@@ -60,8 +60,24 @@ def items_in_log(
     labelled: Sequence[Labelled],
     texts: pl.DataFrame | None = None,
     categories: pl.DataFrame | None = None,
+    chances: pl.DataFrame | None = None,
 ) -> list[pl.DataFrame]:
-    """Return the items of labels with their texts and slices, as far as they are known."""
+    """Return the items of labels with their texts, slices and chances, as far as they are known.
+
+    ``chances`` has the ``label_chance`` of each ``item``.
+    """
+    found = _with_texts(labelled, texts, categories)
+    if chances is None:
+        return found
+    return [
+        items.drop(CHANCE).join(chances, on="item", how="left", maintain_order="left")
+        for items in found
+    ]
+
+
+def _with_texts(
+    labelled: Sequence[Labelled], texts: pl.DataFrame | None, categories: pl.DataFrame | None
+) -> list[pl.DataFrame]:
     known = pl.DataFrame(schema={"item": pl.String, "texts": pl.String}) if texts is None else texts
     if categories is None:
         return [described(items_of(each), known) for each in labelled]

@@ -23,15 +23,16 @@ def labels_in_log(
     metric: str,
     mapping: Mapping[str, str] | None = None,
     slices: Sequence[str] = (),
+    people: str | None = None,
 ) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
     """Return the labels of a log and what is known of their items; None if it is no log.
 
     There is an entry per dataset and criterion. A criterion that judges or people did not rate is
-    left out.
+    left out, and so are people whose names do not match the pattern ``people``.
 
     Raise ValueError if no criterion has ratings of both, or the log has no such slice.
     """
-    log = read_log(path, mapping=mapping)
+    log = read_log(path, people, mapping)
     if log is None:
         return None
     labelled = labels_of_both(log.votes, log.ratings, metric)
@@ -39,7 +40,7 @@ def labels_in_log(
         raise ValueError(_why_not(path.name, log))
     field = (mapping or {}).get(CATEGORY)
     categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
-    return labelled, items_in_log(labelled, log.texts, categories)
+    return labelled, items_in_log(labelled, log.texts, categories, log.chances)
 
 
 def labels_of_both(

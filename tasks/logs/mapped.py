@@ -5,13 +5,14 @@ import polars as pl
 from tasks.readers.expressions import NO_ORDER, as_number, as_text
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, texts_of, with_texts
+from tasks.readers.label_table import CHANCE, probabilities
 
 PEOPLE = "people"
 NAMES = ("judge", "item", "cluster", "criterion", "category", "prompt", "human")
 VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
 TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
-COLUMNS = (*NAMES, *VOTE, *RATING, *TEXTS)
+COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)
 
 
 def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
@@ -19,12 +20,15 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
 
     ``shown_first`` and ``choice`` make a row a vote; otherwise ``label`` or ``value`` is the rating
     of a judge, and ``human_label`` or ``human_value`` that of people in the same row. Without
-    ``judge`` the judge is called by the path of its rating. ``TEXTS`` are shown beside
-    disagreements.
+    ``judge`` the judge is called by the path of its rating. ``label_chance`` is the probability
+    with which people were asked about the item. ``TEXTS`` are shown beside disagreements.
     """
     _check(source, mapping)
     names = {c: p for c, p in mapping.items() if c not in {*RATING, *TEXTS}}
     found = source.fields(names, {c: p for c, p in mapping.items() if c in RATING})
+    if CHANCE in mapping:
+        given = pl.when(pl.col(CHANCE) != "").then(CHANCE)
+        found = found.with_columns(probabilities(source.name, found.select(given).to_series()))
     if "judge" not in mapping:
         rated = mapping.get("label") or mapping.get("value") or PEOPLE
         found = found.with_columns(judge=pl.lit(rated))
@@ -70,6 +74,9 @@ def _check(source: Source, mapping: dict[str, str]) -> None:
     votes = {"choice", "shown_first"} & {*mapping}
     if "item" not in mapping:
         source.problems.add("", "--map must name the column item", "Add --map item=PATH.")
+    if CHANCE in mapping and votes:
+        what = f"--map {CHANCE} is about ratings, and choice and shown_first make votes on pairs"
+        source.problems.add("", what, "Leave it out.")
     if len(votes) == 1 or not (votes or {*RATING} & {*mapping}):
         what = "--map must name label or value, or both choice and shown_first"
         source.problems.add("", what, "Add one of them.")

@@ -19,6 +19,7 @@ from tasks.logs.ratings import whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
 from tasks.readers.formats import COPIES, TEXTS, Parts, recognise
+from tasks.readers.label_table import CHANCE
 from tasks.readers.votes import RESERVED
 
 MOST_FILES = 10_000
@@ -53,6 +54,8 @@ class Log(NamedTuple):
     """``item`` and ``texts``, a JSON object: what people saw of the items that they rated."""
     rows: int
     """Rows of the files; where a file is one object, its samples or results."""
+    chances: pl.DataFrame | None = None
+    """``label_chance`` of each ``item``, if the files have it."""
 
 
 class NoLogError(ValueError):
@@ -108,6 +111,7 @@ def read_log(
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
         _texts([p.texts for _, p in found if p.texts is not None]),
         sum(each.parts.rows for each in found),
+        _chances(path.name, [p.ratings for _, p in found if p.ratings is not None]),
     )
     if log.votes.is_empty() and log.ratings.is_empty():
         _require_rows(path.name, log)
@@ -136,6 +140,20 @@ def _require_rows(name: str, log: Log) -> None:
 def _texts(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     empty = pl.DataFrame(schema=dict.fromkeys(TEXTS, pl.String))
     return pl.concat([empty, *parts]).unique("item", keep="first", maintain_order=True)
+
+
+def _chances(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    """Return the probability with which people were asked about each item."""
+    known = [part.select("item", CHANCE) for part in parts if CHANCE in part.columns]
+    if not known:
+        return None
+    found = pl.concat(known).drop_nulls().unique(maintain_order=True)
+    several_of = found.filter(pl.col("item").is_duplicated())["item"]
+    if several_of.len():
+        raise ValueError(
+            f"{name}: item {several_of[0]!r:.60} has more than one {CHANCE}. Give each item one."
+        )
+    return found
 
 
 def is_long(log: Log) -> bool:

@@ -226,17 +226,21 @@ def _chances(file: str, table: pl.DataFrame) -> pl.Expr:
     """Return the probability with which each row was chosen for labelling, if a column has it."""
     if CHANCE not in table.columns:
         return pl.lit(None, pl.Float64)
-    chance = table[CHANCE].cast(pl.Float64, strict=False)
-    wrong = table[CHANCE].is_not_null() & ~chance.is_between(0, 1, closed="right").fill_null(
-        value=False
-    )
+    return pl.lit(probabilities(file, table[CHANCE]))
+
+
+def probabilities(file: str, values: pl.Series) -> pl.Series:
+    """Return probabilities with which people were asked; ValueError for what is none."""
+    chance = values.cast(pl.Float64, strict=False)
+    inside = chance.is_between(0, 1, closed="right").fill_null(value=False)
+    wrong = values.is_not_null() & ~inside
     if wrong.any():
         row = wrong.arg_true()[0]
         raise ValueError(
-            f"{file}: {CHANCE} of row {row + 1} is {table[CHANCE][row]!r:.40}; it must be a "
-            "probability above 0 and at most 1."
+            f"{file}: {CHANCE} of row {row + 1} is {values[row]!r:.40}; it must be a probability "
+            "above 0 and at most 1."
         )
-    return pl.lit(chance)
+    return chance
 
 
 def _texts(table: pl.DataFrame, columns: LabelColumns) -> pl.Expr:

@@ -36,7 +36,8 @@ class Parts(NamedTuple):
     such as a turn, that is a dataset of its own.
     """
     ratings: pl.DataFrame | None = None
-    """Columns of ``Ratings`` without ``repeat``; a missing column is null."""
+    """Columns of ``Ratings`` without ``repeat``; a missing column is null. ``label_chance`` is the
+    probability with which people were asked about the item."""
     texts: pl.DataFrame | None = None
     """``item`` and ``texts``: what people saw of it, as a JSON object; only of items they rated."""
     left_out: Mapping[str, int] = {}

@@ -276,6 +276,41 @@ def test_calibrate_reads_a_table_with_names_of_its_own(mapped: tuple[Path, list[
         assert "--map says what the columns of one FILE are" in refused.stderr
 
 
+def test_a_chance_of_labelling_may_have_another_name(tmp_path: Path) -> None:
+    path, maps = tmp_path / "own.csv", [("item", "ticket"), ("label", "said")]
+    maps += [("human_label", "checked"), ("label_chance", "share")]
+    given = [word for column, name in maps for word in ("--map", f"{column}={name}")]
+    # People labelled a third of the items.
+    labels = ["pass" if at % 4 else "fail" for at in range(90)]
+    rows = [f"t{at},{labels[at * 7 % 90]},{labels[at] if at < 30 else ''}" for at in range(90)]
+
+    def table(share: object) -> list[str]:
+        lines = ["ticket,said,checked,share", *(f"{row},{share}" for row in rows)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return given
+
+    def corrected(*words: str) -> dict[str, Any]:
+        done = run("calibrate", path, *words, "--no-save", "--format", "json")
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)[0]["with_people"]["measures"]
+        [row] = [each for each in found if each["statistic"] == "corrected_ppi"]
+        return {name: row[name] for name in ("estimate", "low", "high", "reason")}
+
+    with_chance = corrected(*table(0.3))
+    assert with_chance["low"] < with_chance["estimate"] < with_chance["high"]
+    # Equal chances say what --random-labels says.
+    assert corrected(*given[:-2], "--random-labels") == with_chance
+    assert "label_chance" in corrected(*given[:-2])["reason"]
+    said = run("measure", path, *given)
+    assert said.exit_code == 0, said.output
+    for share in ("1.5", "0", "often"):
+        refused = run("calibrate", path, *table(share), "--no-save")
+        assert refused.exit_code == 2
+        assert "label_chance of row 1 is" in refused.stderr
+    votes = ("--map", "shown_first=said", "--map", "choice=checked", *given[:2], *given[-2:])
+    assert "--map label_chance is about ratings" in run("doctor", path, *votes).stderr
+
+
 @pytest.mark.parametrize("mark", [";", "\t"])
 def test_a_table_of_a_spreadsheet_may_have_another_separator(
     mapped: tuple[Path, list[str]], mark: str

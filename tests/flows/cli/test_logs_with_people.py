@@ -144,3 +144,27 @@ def test_the_gate_of_agreement_needs_two_people(annotations: Path, people: int) 
     assert (one if people else f"{needs}.") in told
     assert "human_label" not in told
     assert ("gpt4 against" in told) == bool(people)
+
+
+def test_calibrate_counts_only_the_people_that_are_named(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": at, "model_a": "a", "model_b": "b", "judge": who, "winner": winner}
+        for at in range(12)
+        for who, winner in (
+            (["gpt-4", "pair-v2"], "model_a"),
+            ("expert_1", "model_a"),
+            ("author_1", "model_b"),
+        )
+    ]
+    path = tmp_path / "votes.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    words = ("calibrate", path, "--no-save", "--format", "json")
+    assert agreements(run(*words, "--people", "expert_*")) == {None: (12, 12)}
+    assert agreements(run(*words, "--people", "author_*")) == {None: (0, 12)}
+    nobody = run(*words, "--people", "nurse_*")
+    assert nobody.exit_code == 2
+    assert "no person matches 'nurse_*'. People: author_1, expert_1." in nobody.stderr
+    for given in (("study",), ("--humans", path, "--judges", path)):
+        refused = run("calibrate", *given, "--people", "expert_*", "--no-save")
+        assert refused.exit_code == 2
+        assert "--people 'expert_*' chooses among the people of a log" in refused.stderr
