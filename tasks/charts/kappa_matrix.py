@@ -1,7 +1,6 @@
 """Chart of chance-corrected agreement (kappa) for pairs of judges and people."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -38,21 +37,10 @@ def kappa_matrix(agreement: DataFrame[Estimates]) -> list[Spec]:
     two gave only one label.
     """
     parts = agreement.sort("dataset").partition_by("dataset", maintain_order=True)
-    return [_panel(matrix) for part in parts for matrix in _parts(part)]
+    return [panel for part in parts for panel in _panels(part)]
 
 
-class Matrix(NamedTuple):
-    """The data of a panel."""
-
-    name: str
-    """Name of the kappa."""
-    rows: list[Row]
-    people: list[str]
-    kappas: Found
-    shares: Found
-
-
-def _parts(estimates: pl.DataFrame) -> Iterator[Matrix]:
+def _panels(estimates: pl.DataFrame) -> Iterator[Spec]:
     name = _which(estimates)
     models = estimates.filter(pl.col("statistic") == "noise_ceiling")["judge"].unique().to_list()
     is_model = pl.col("judge").is_in(models)
@@ -70,9 +58,9 @@ def _parts(estimates: pl.DataFrame) -> Iterator[Matrix]:
     people = sorted({*pairs["subgroup"], *pairs.filter(~is_model)["judge"]})[:MOST_PEOPLE]
     judges = pairs.filter(is_model).unique("who").sort("who").head(MOST_JUDGES).to_dicts()
     rows: list[Row] = [*judges, *({"who": each, "simulated": None} for each in people)]
-    shares = _found(named.filter(pl.col("statistic") == "agreement"))
+    found = _found(pairs), _found(named.filter(pl.col("statistic") == "agreement"))
     for start in range(0, len(people), ACROSS):
-        yield Matrix(name, rows, people[start : start + ACROSS], _found(pairs), shares)
+        yield _panel(name, rows, people[start : start + ACROSS], *found)
 
 
 def _which(estimates: pl.DataFrame) -> str:
@@ -89,24 +77,23 @@ def _found(rows: pl.DataFrame) -> Found:
     return {**turned, **found}
 
 
-def _panel(found: Matrix) -> Spec:
-    known = names(found.rows, 20)
-    column_names = short_names(found.people, 8)
-    cells = []
-    for row in found.rows:
-        for person in found.people:
-            pair = (row["who"], person)
-            kappa, share = found.kappas.get(pair), found.shares.get(pair)
-            if pair[0] == pair[1]:
-                kappa = None
-            cells.append(_cell(known[row["who"]], person, kappa, share))
-    models = [row["who"] for row in found.rows if "statistic" in row]
-    first = next((known[row["who"]] for row in found.rows if "statistic" not in row), None)
+def _panel(
+    name: str, rows: Sequence[Row], people: Sequence[str], kappas: Found, shares: Found
+) -> Spec:
+    known, column_names = names(rows, 20), short_names(people, 8)
+    cells = [
+        _cell(known[who], person, None if who == person else kappas.get(pair), shares.get(pair))
+        for who in [row["who"] for row in rows]
+        for person in people
+        for pair in [(who, person)]
+    ]
+    models = [row["who"] for row in rows if "statistic" in row]
+    first = next((known[row["who"]] for row in rows if "statistic" not in row), None)
     return matrix(
-        KAPPAS[found.name],
+        KAPPAS[name],
         "grey: share of equal labels",
         cells,
-        [Column(person, column_names[person], "") for person in found.people],
+        [Column(person, column_names[person], "") for person in people],
         width=60,
         about="Kappa of each judge and person with each person",
         line_above=first if models else None,

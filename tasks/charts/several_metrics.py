@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import KINDS_OF_EPSILON, AltTests
 from tasks.charts import chart
-from tasks.drawing.metric_rows import MetricRow, metric_rows
+from tasks.drawing.metric_rows import metric_rows
 from tasks.drawing.row_panels import measured, tip
 from tasks.drawing.spec import (
     BLUE,
@@ -44,10 +44,10 @@ def several_metrics(metric_tests: DataFrame[AltTests]) -> list[Spec]:
     """
     rows = metric_rows(metric_tests)
     blocks = [
-        [row for row in rows if row.metric == metric]
-        for metric in dict.fromkeys(row.metric for row in rows)
+        [row for row in rows if row["metric"] == metric]
+        for metric in dict.fromkeys(row["metric"] for row in rows)
     ]
-    panels: list[list[list[MetricRow]]] = []
+    panels: list[list[list[Row]]] = []
     for block in blocks:
         if not panels or sum(map(len, [*panels[-1], block])) > AT_ONCE:
             panels.append([])
@@ -55,14 +55,14 @@ def several_metrics(metric_tests: DataFrame[AltTests]) -> list[Spec]:
     return [_panel(each) for each in panels]
 
 
-def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
-    names = short_names([row.who for block in blocks for row in block], WIDE)
+def _panel(blocks: Sequence[Sequence[Row]]) -> Spec:
+    names = short_names([row["who"] for block in blocks for row in block], WIDE)
     values: list[Row] = []
     for block in blocks:
-        values.append({"at": len(values), "metric": clean(block[0].metric)})
-        values += [_values(row, names[row.who], len(values) + n) for n, row in enumerate(block)]
+        values.append({"at": len(values), "metric": clean(block[0]["metric"])})
+        values += [_values(row, names[row["who"]], len(values) + n) for n, row in enumerate(block)]
     y: Spec = {"field": "at", "type": "ordinal", "axis": None}
-    simulated = any(row.simulated for block in blocks for row in block)
+    simulated = any(row["simulated"] for block in blocks for row in block)
     legend = "dot: judge; tick: person left out" + "; *: simulated" * simulated
     below = axis([0, 0.25, 0.5, 0.75, 1], 2, legend, grid=False, titlePadding=6)
     x = scaled("x", "ap", 0, 1.02, below)
@@ -86,7 +86,7 @@ def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
         ]
     return panel(
         "Advantage probability",
-        f"right: winning rate, epsilon {number(blocks[0][0].epsilon)}",
+        f"right: winning rate, epsilon {number(blocks[0][0]['epsilon'])}",
         about="Advantage probability and winning rates of each judge by metric",
         layers=layers,
         data={"values": values},
@@ -95,25 +95,24 @@ def _panel(blocks: Sequence[Sequence[MetricRow]]) -> Spec:
     )
 
 
-def _values(row: MetricRow, name: str, at: int) -> Row:
+def _values(row: Row, name: str, at: int) -> Row:
+    advantage, human = row["advantage_probability"], row["human_advantage_probability"]
     value: Row = {
         "at": at,
-        "who": clean(row.who),
-        "name": name + " *" * row.simulated,
-        "ap": row.advantage,
-        "low": row.low,
-        "high": row.high,
-        "human": None if row.advantage is None else row.human,
-        "missing": "not tested" if row.advantage is None else "",
+        "who": clean(row["who"]),
+        "name": name + " *" * row["simulated"],
+        "ap": advantage,
+        "low": row["low"],
+        "high": row["high"],
+        "human": None if advantage is None else human,
+        "missing": "not tested" if advantage is None else "",
     }
     said = []
     for kind in KINDS_OF_EPSILON:
-        rate, passed = row.rates.get(kind, (None, None))
+        rate, passed = row["rates"].get(kind, (None, None))
         text = "-" if rate is None else number(rate)
         value |= {kind: text, f"{kind}_passed": bool(passed), f"{kind}_failed": not passed}
         said.append(f"winning rate, {kind} epsilon: {text}{' (passes)' if passed else ''}")
-    ap = measured("AP", row.advantage, row.low, row.high) or "not tested"
-    who = {"who": row.who, "simulated": row.simulated}
-    return value | {
-        "tip": tip(who, row.metric, ap, measured("human AP", row.human, None, None), *said)
-    }
+    ap = measured("AP", advantage, row["low"], row["high"]) or "not tested"
+    said = [row["metric"], ap, measured("human AP", human, None, None), *said]
+    return value | {"tip": tip(row, *said)}

@@ -10,7 +10,7 @@ from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests
 from schemas.results import Estimates
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
-from tasks.drawing.metric_rows import MetricRow, metric_rows
+from tasks.drawing.metric_rows import metric_rows
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
@@ -217,18 +217,16 @@ def _rate(value: float | None) -> Text:
     return NONE if value is None else Text(number(value))
 
 
-def _metric(row: MetricRow) -> Judged:
-    known = {"estimate": row.advantage, "low": row.low, "high": row.high, "reason": None}
+def _metric(row: Row) -> Judged:
+    known = {"estimate": row["advantage_probability"], **row, "reason": None}
+    rates = (row["rates"].get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
     texts = [
-        Text(row.metric),
-        said(known) if row.advantage is not None else NONE,
-        _rate(row.human),
-        *(
-            Text("none" if rate is None else number(rate), VERDICTS[passed])
-            for rate, passed in (row.rates.get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
-        ),
+        Text(row["metric"]),
+        said(known) if row["advantage_probability"] is not None else NONE,
+        _rate(row["human_advantage_probability"]),
+        *(Text("none" if r is None else number(r), VERDICTS[passed]) for r, passed in rates),
     ]
-    return Judged(row.who, row.simulated, texts)
+    return Judged(row["who"], row["simulated"], texts)
 
 
 def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:

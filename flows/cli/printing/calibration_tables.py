@@ -92,7 +92,6 @@ class CalibrationRows:
             for rows in (found.tests, found.advantages)
         )
         self.judges, self.annotators = tests.rename({"n": "instances"}), advantages
-        self.agreement = found.agreement
         of_people = pl.col("judge") == HUMANS
         frames = (with_who(frame.filter(~of_people)) for frame in found.comparison.results)
         self.frames = dict(zip(PARTS, frames, strict=True))
@@ -276,24 +275,24 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
     rows = metric_rows(found.metric_tests)
     if not rows:
         return
-    several = len({row.dataset for row in rows}) > 1
+    several = len({row["dataset"] for row in rows}) > 1
     shown = [
         (
-            row.metric,
-            f"{row.who} ({row.dataset})" if several else row.who,
-            number(row.advantage),
-            interval(row.low, row.high),
-            number(row.human),
+            row["metric"],
+            f"{row['who']} ({row['dataset']})" if several else row["who"],
+            number(row["advantage_probability"]),
+            interval(row["low"], row["high"]),
+            number(row["human_advantage_probability"]),
             *(
                 "-" if rate is None else f"{number(rate)} {'passes' if passed else 'fails'}"
                 for kind in KINDS_OF_EPSILON
-                for rate, passed in [row.rates.get(kind, (None, None))]
+                for rate, passed in [row["rates"].get(kind, (None, None))]
             ),
         )
         for row in rows
     ]
     names = ("metric", "judge", "AP", "95 %", "human AP", *KINDS_OF_EPSILON)
-    title = f"Winning rates by metric, epsilon {number(rows[0].epsilon)} of both kinds"
+    title = f"Winning rates by metric, epsilon {number(rows[0]['epsilon'])} of both kinds"
     print_rows(console, names, shown, title)
     console.print()
 
