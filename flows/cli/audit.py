@@ -66,7 +66,11 @@ def audit_here(
     """
     share_one_heap()
     path = Path(warehouse or default_path()).absolute()
-    saved = _saved(name, path)
+    saved = None
+    if name not in STUDIES:
+        from flows.publishing.pages import saved_study
+
+        saved = saved_study(name, path)
     study = make_study(name, changes, base=saved, called=given_options())
     if saved:
         from flows.publishing.pages import require_data
@@ -96,15 +100,6 @@ def audit_here(
     gc.freeze()
     gc.disable()
     return code
-
-
-def _saved(name: str, path: Path) -> Study | None:
-    """Return a study that an audit saved under this name, unless a file describes one."""
-    if name in STUDIES:
-        return None
-    from flows.publishing.pages import saved_study
-
-    return saved_study(name, path)
 
 
 def _askable(study: Study, path: Path) -> list[str]:

@@ -27,6 +27,8 @@ class View(NamedTuple):
     mart: str
     chosen_from: str
     key: tuple[str, ...]
+    sample: str = "sample"
+    """The column of what was judged."""
 
 
 COMPARED = "mart.comparisons where perturbation is not null"
@@ -37,7 +39,7 @@ VIEWS = {
         "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
     ),
     "disagree": View(
-        "disagreements", "mart.disagreements where true", (*JUDGE, "criterion", "item")
+        "disagreements", "mart.disagreements where true", (*JUDGE, "criterion", "item"), "item"
     ),
 }
 SEEN_TOGETHER = ("flipped", "invalid")
@@ -151,33 +153,20 @@ class Evidence(NamedTuple):
 def find_evidence(
     study: str,
     what: str,
-    path: Path | None = None,
+    path: Path | None,
     *,
-    judge: str | None = None,
-    prompt: str | None = None,
-    perturbation: str | None = None,
-    wave: str | None = None,
-    sample: str | None = None,
-    most: int = 10,
+    sample: str | None,
+    most: int,
+    **wanted: str | None,
 ) -> Evidence:
     """Return the evidence of a study that matches: where there is more, drawn at random.
 
-    Disagreements are not drawn: the worst come first, judge by judge.
+    Disagreements are not drawn: the worst come first, judge by judge. ``what`` is one of
+    :data:`VIEWS`; ``sample`` a sample, or the ``pair_id`` of one of its pairs, or of disagreements
+    an item; ``wanted`` are the judge, the judge prompt (one of the user's own also without its
+    digest, in all its wordings), the perturbation and the wave.
 
-    Parameters
-    ----------
-    what
-        ``flipped``, ``invalid``, ``disagree`` or ``all`` (of :data:`VIEWS`).
-    prompt
-        A judge prompt; one of the user's own also without its digest, in all its wordings.
-    sample
-        A sample, or the ``pair_id`` of one of its pairs; of disagreements, an item.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, or no such study, judge, prompt, perturbation, wave or sample
-        in it.
+    Raise ValueError if there is no such file, or no such study or other thing in it.
     """
     place = existing_path(path, study)
     warehouse = Warehouse(place)
@@ -187,27 +176,17 @@ def find_evidence(
     if what == "disagree" and f"{study}{SUFFIX}" in known:
         # People's labels are compared with a study's votes under this name.
         study += SUFFIX
-    wanted = {
-        "judge": judge,
-        "prompt": prompt,
-        "perturbation": None if what == "disagree" else perturbation,
-        "wave": wave,
-    }
-    column = "item" if what == "disagree" else "sample"
-    equal = {name: f"{name} = ${name}" for name in wanted} | {"prompt": ASKED}
-    given = (name for name, value in wanted.items() if value is not None)
-    conditions = ["study = $study", *(equal[name] for name in given)]
-    values: dict[str, Any] = {n: v for n, v in wanted.items() if v is not None} | {"study": study}
+    # A label of an item is of no perturbation.
+    without = "perturbation" if what == "disagree" else ""
+    given = {n: value for n, value in wanted.items() if value is not None and n != without}
+    equal = (ASKED if name == "prompt" else f"{name} = ${name}" for name in given)
+    conditions, values = ["study = $study", *equal], {**given, "study": study}
+    view = VIEWS[what]
     if sample is not None:
-        of_pair = (
-            ""
-            if what == "disagree"
-            else " or sample in (select sample from pairs where pair_id = $id)"
-        )
-        conditions.append(f"({column} = $id{of_pair})")
+        of_pair = " or sample in (select sample from pairs where pair_id = $id)"
+        conditions.append(f"({view.sample} = $id{'' if what == 'disagree' else of_pair})")
         values["id"] = sample
     order = f"{ORDER.get(what, DRAWN)} limit {most:d}"
-    view = VIEWS[what]
     chosen = warehouse.query(
         f"select {', '.join(view.key)}, count(*) over () as total from {view.chosen_from} and "
         f"{' and '.join(conditions)} order by {order}",
@@ -215,7 +194,7 @@ def find_evidence(
     )
     rows = _with_texts(warehouse, study, what, chosen)
     if rows.is_empty():
-        _require_known(warehouse, study, wanted)
+        _require_known(warehouse, study, given)
         if sample is not None:
             _require_sample(warehouse, study, what, sample)
     total = rows["total"][0] if rows.height else 0
@@ -241,25 +220,22 @@ def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dic
 def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFrame) -> pl.DataFrame:
     """Return the whole rows of the chosen ones: to read all texts takes a hundred times as long."""
     view = VIEWS[what]
-    column = "item" if what == "disagree" else "sample"
-    values = {
-        "study": study,
-        "judges": chosen["judge"].unique().to_list(),
-        "ids": chosen[column].unique().to_list(),
-    }
+    judges, ids = (chosen[name].unique().to_list() for name in ("judge", view.sample))
     rows = warehouse.query(
-        f"from mart.{view.mart} where study = $study and judge in $judges and {column} in $ids",
-        values,
+        f"from mart.{view.mart} "
+        f"where study = $study and judge in $judges and {view.sample} in $ids",
+        {"study": study, "judges": judges, "ids": ids},
     )
     found = chosen.join(rows, on=view.key, how="left", nulls_equal=True, maintain_order="left")
     return found.select(*rows.columns, "total")
 
 
-def _require_known(warehouse: Warehouse, study: str, wanted: dict[str, str | None]) -> None:
+def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> None:
     there = warehouse.query(NAMES, {"study": study})
-    for what, name in wanted.items():
+    for what in there.columns:
         known = there[what].drop_nulls().unique().sort().to_list()
         wordings = [label.partition("@")[0] for label in known] if what == "prompt" else []
+        name = given.get(what)
         if name is None or not known or name in known or name in wordings:
             continue
         if what == "wave" and name in _without_results(warehouse, study):
@@ -291,9 +267,6 @@ def _replies(warehouse: Warehouse, study: str, rows: pl.DataFrame, what: str) ->
         return pl.DataFrame()
     if what == "disagree":
         study, rows = study.removesuffix(SUFFIX), rows.rename({"item": "sample"})
-    values = {
-        "study": study,
-        "samples": rows["sample"].unique().to_list(),
-        "judges": rows["judge"].unique().to_list(),
-    }
-    return warehouse.query(REPLIES, values).join(rows.select(SAME).unique(), on=SAME, how="semi")
+    samples, judges = (rows[name].unique().to_list() for name in ("sample", "judge"))
+    found = warehouse.query(REPLIES, {"study": study, "samples": samples, "judges": judges})
+    return found.join(rows.select(SAME).unique(), on=SAME, how="semi")

@@ -60,16 +60,9 @@ def results_of_study(
 ) -> StudyResults:
     """Return the results of a study whose votes are in the warehouse.
 
-    Parameters
-    ----------
-    votes
-        The vote log, or what ``steps.count`` takes.
-    people
-        The pairs that people may be shown, and their votes.
-    ratings
-        Ratings of single answers, if there are any.
-    measure_wave
-        Replaces :func:`tasks.drift.alerts.measure_wave` by a cached version.
+    ``votes`` are the vote log, or what ``steps.count`` takes; ``people`` the pairs that people may
+    be shown, and their votes; ``ratings`` those of single answers, if there are any.
+    ``measure_wave`` replaces :func:`tasks.drift.alerts.measure_wave` by a cached version.
     """
     limits, (pairs, log) = study.thresholds, people
     results = results_of(

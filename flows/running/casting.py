@@ -100,7 +100,7 @@ class VoteBuffer:
 
     def __init__(self, claims: Claims, status: Status) -> None:
         self._claims, self.status = claims, status
-        self._progress = Progress(status)
+        self.progress = Progress(status)
         self._begun: Counter[str] = Counter()
         self._votes: list[dict[str, Any]] = []
         self._packed: list[DataFrame[Votes]] = []
@@ -168,11 +168,7 @@ class VoteBuffer:
                     return
             with suppress(WarehouseBusyError):
                 await self.flush(SAVE_WAIT_SECONDS)
-            await self.publish()
-
-    async def publish(self) -> None:
-        """Update the progress in the Prefect UI."""
-        await self._progress.publish()
+            await self.progress.publish()
 
     def _pack(self) -> None:
         votes, self._votes = self._votes, []
@@ -222,7 +218,7 @@ async def cast_all(
             await asyncio.to_thread(session.close)
     # All replies are saved; after an interrupt some may be in the journal only.
     discard_journal(claims.journal)
-    await buffer.publish()
+    await buffer.progress.publish()
     return claims.votes(ballots)
 
 

@@ -123,13 +123,12 @@ def result_groups(
 ) -> list[Group]:
     """Return the results by perturbation, promote first, the largest shift first."""
     lookup = Lookup(estimates)
-    groups = in_report_order(findings).partition_by(
-        "kind", "perturbation", maintain_order=True, as_dict=True
-    )
-    return [
-        _group(str(perturbation), str(kind), rows.to_dicts(), lookup, without, persons=persons)
-        for (kind, perturbation), rows in groups.items()
-    ]
+    return [_group(rows, lookup, without, persons=persons) for rows in _by_perturbation(findings)]
+
+
+def _by_perturbation(findings: DataFrame[Findings]) -> list[list[Row]]:
+    groups = in_report_order(findings).partition_by("kind", "perturbation", maintain_order=True)
+    return [rows.to_dicts() for rows in groups]
 
 
 def rated_groups(
@@ -140,16 +139,14 @@ def rated_groups(
 ) -> list[Group]:
     """Return the results of ratings: those of :func:`result_groups` that ratings have."""
     lookup = Lookup(estimates)
-    ordered = in_report_order(findings).partition_by(
-        "kind", "perturbation", maintain_order=True, as_dict=True
-    )
-    groups = result_groups(findings, estimates, without, persons)
     found = []
-    for group, rows in zip(groups, ordered.values(), strict=True):
-        judged = []
-        for judge, row in zip(group.rows, rows.to_dicts(), strict=True):
+    for rows in _by_perturbation(findings):
+        group, judged = _group(rows, lookup, without, persons=persons), []
+        for judge, row in zip(group.rows, rows, strict=True):
             shift, over, p, questions = (judge.texts[at] for at in SHARED)
-            texts = [_with_points(shift, row, lookup), over, p, _level(row, lookup), questions]
+            # A judge's mean rating or pass rate of unperturbed answers.
+            level = lookup.find("mean_rating" if row["unit"] == "sd" else "pass_rate", row, None)
+            texts = [_with_points(shift, row, lookup), over, p, said(level), questions]
             judged.append(judge._replace(texts=texts))
         found.append(group._replace(rows=judged, means=[]))
     return found
@@ -168,20 +165,10 @@ def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
     return shift.with_notes(f"{written.text} points {written.note}".rstrip())
 
 
-def _level(row: Row, lookup: Lookup) -> Text:
-    """Write a judge's mean rating or pass rate of unperturbed answers."""
-    return said(lookup.find("mean_rating" if row["unit"] == "sd" else "pass_rate", row, None))
-
-
 def _group(
-    perturbation: str,
-    kind: str,
-    rows: Sequence[Row],
-    lookup: Lookup,
-    without: Without,
-    *,
-    persons: Collection[str],
+    rows: Sequence[Row], lookup: Lookup, without: Without, *, persons: Collection[str]
 ) -> Group:
+    perturbation, kind = str(rows[0]["perturbation"]), str(rows[0]["kind"])
     over = {OVER[row["statistic"]] for row in rows}
     shared = over.pop() if len(over) == 1 else ""
     judged = [

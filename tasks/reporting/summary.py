@@ -49,20 +49,11 @@ def summary(
     theirs: int = 0,
     gates: pl.DataFrame | None = None,
 ) -> list[str]:
-    """Summarise the findings in a few sentences.
+    """Summarise the findings, one per judge and perturbation, in a few sentences.
 
-    Parameters
-    ----------
-    findings
-        One row per judge and perturbation.
-    questions
-        Maximum number of questions behind a judge's shift.
-    persons
-        Judges who are people, in addition to those of the booth.
-    theirs
-        Maximum number of questions behind a person's shift.
-    gates
-        The scorecard, for judges that have changed or fail to detect flaws.
+    ``questions`` is the maximum number of questions behind a judge's shift, ``theirs`` behind a
+    person's; ``persons`` are judges who are people, in addition to those of the booth. ``gates`` is
+    the scorecard, for judges that have changed or fail to detect flaws.
     """
     if findings.is_empty():
         return ["No cell was measured, so there are no findings."]

@@ -29,9 +29,10 @@ def documented(entry: object, reading: str = "") -> str:
     about, *others = SECTION.split(text)
     summary, _, details = about.partition("\n\n")
     found = dict(zip(others[::2], others[1::2], strict=True))
-    results = "\n".join(
-        filter(None, (reading, _paragraphs(_without_types(found.get("Returns", "")))))
-    )
+    # What is said of each returned value, without its name and type.
+    said = [line for line in found.get("Returns", "").split("\n") if line.startswith(" ")]
+    returned = _paragraphs(textwrap.dedent("\n".join(said)))
+    results = "\n".join(filter(None, (reading, returned)))
     parts = [_paragraphs(summary), _under(READING, results)]
     parts.append(_under("Details", _paragraphs(details)) if results else _paragraphs(details))
     for heading, body in found.items():
@@ -72,12 +73,6 @@ def _paragraphs(text: str) -> str:
         else:
             joined.append(line)
     return "\n".join(joined)
-
-
-def _without_types(returned: str) -> str:
-    """Return what is said of each returned value, without its name and type."""
-    lines = [line for line in returned.split("\n") if line.startswith(" ")]
-    return textwrap.dedent("\n".join(lines))
 
 
 def _under(heading: str, body: str) -> str:
