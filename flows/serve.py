@@ -42,9 +42,9 @@ def serve_studies(
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
     with ExitStack() as ending:
-        named = server or os.environ.get("PREFECT_API_URL")
-        if named:
-            _use(find_server(named))
+        named = bool(server or os.environ.get("PREFECT_API_URL"))
+        if named and (given := find_server(server)):
+            _use(given)
         else:
             access = _start(port, ending, auth=auth)
             access.put_into_environment()
@@ -77,9 +77,7 @@ def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | No
     asyncio.run(show_schedules(on, off))
 
 
-def _use(access: Access | None) -> None:
-    if access is None:
-        raise ValueError("no Prefect server is named. Name one with --server URL.")
+def _use(access: Access) -> None:
     require_answer(access)
     access.put_into_environment()
     _say(f"Prefect UI: {_pages(access)}")

@@ -11,7 +11,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.labels.sources import label_source, sources_of
-from flows.running.run_row import row_without_calls, save_completed
+from flows.running.run_row import is_taken, row_without_calls, save_completed
 from flows.studies.calibration import Calibration
 from schemas.calibration import (
     KINDS_OF_EPSILON,
@@ -40,10 +40,6 @@ from tasks.reporting.agreement_rows import unreadable_line
 from tasks.reporting.wording import number
 from warehouse.store import Saving, Warehouse
 
-TAKEN = """
-    select count(*) as n from runs where study = ? and flow <> 'calibrate'
-        and (state <> 'failed' or run in (select run from vote_log))
-"""
 LAST = """
 select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
 order by started_at desc limit 1
@@ -185,7 +181,7 @@ def require_free(
     """
     if not warehouse.path.is_file():
         return
-    if warehouse.query(TAKEN, [calibration.name])["n"].item():
+    if is_taken(calibration.name, warehouse, "calibrate"):
         raise ValueError(
             f"{warehouse.path} already has results of a study named {calibration.name!r}, which "
             "this calibration would replace. Choose another name with --name."

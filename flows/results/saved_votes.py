@@ -1,6 +1,5 @@
 """Save the votes and results of a file of votes as a study."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +8,15 @@ from pandera.typing.polars import DataFrame
 from pydantic import ValidationError
 
 from flows.results.study_results import StudyResults
-from flows.running.run_row import row_without_calls, save_completed
+from flows.running.run_row import is_taken, row_without_calls, save_completed
 from flows.studies import Study
+from flows.studies.study import file_digest
 from schemas.judging import VoteLog
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_digest
 from tasks.readers.bounded import without_gz
 from warehouse.peek import require_folder
 from warehouse.store import Saving, Warehouse
-
-AUDITED = """
-    select count(*) as n from runs where study = ? and flow <> 'measure'
-        and (state <> 'failed' or run in (select run from vote_log))
-"""
 
 
 def require_free(votes: Path, warehouse: Path) -> None:
@@ -38,9 +33,7 @@ def require_free(votes: Path, warehouse: Path) -> None:
             f"{votes.name}: the study gets the name of the file, and {name!r} is not a valid "
             "name. A name has 1 to 64 letters, digits, '_', '.' and '-'. Rename the file."
         ) from error
-    if not warehouse.is_file():
-        return
-    if Warehouse(warehouse).query(AUDITED, [name])["n"].item():
+    if is_taken(name, Warehouse(warehouse), "measure"):
         raise ValueError(
             f"{votes.name}: {warehouse} already has another study named {name!r}, whose "
             "results would be replaced. Rename the file, or name another --warehouse."
@@ -52,8 +45,7 @@ def save_file(
 ) -> str:
     """Save a file's votes and results in one transaction; return the study's name."""
     study, place = _study(without_gz(votes).stem, mode, log), Warehouse(warehouse)
-    with votes.open("rb") as file:
-        digest = content_key(hashlib.file_digest(file, "sha256").hexdigest(), mode, code_digest())
+    digest = content_key(file_digest(votes), mode, code_digest())
     cast = log["choice"].count()
     row = row_without_calls(
         "measure", study, fingerprint=digest, planned=log.height, from_warehouse=cast

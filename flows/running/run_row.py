@@ -162,6 +162,18 @@ CALIBRATED = """
 """
 
 
+TAKEN = """
+    select count(*) > 0 as taken from runs where study = ? and flow <> ?
+        and (state <> 'failed' or run in (select run from vote_log))
+"""
+
+
+def is_taken(study: str, warehouse: Warehouse, flow: str) -> bool:
+    """Tell whether the warehouse has results of this name that are not of the flow."""
+    known = warehouse.path.is_file()
+    return known and bool(warehouse.query(TAKEN, [study, flow])["taken"].item())
+
+
 def require_free(study: str, warehouse: Warehouse, *queries: str) -> list[pl.DataFrame]:
     """Return the results of ``queries``, if the study's results replace no calibration.
 

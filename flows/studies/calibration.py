@@ -1,6 +1,5 @@
 """Parameters of a calibration: where labels are, and how they are compared."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
+from flows.studies.study import file_digest
 from schemas.keys import content_key
 from tasks.agreement.compare import Options, scale_of
 from tasks.calibration.calibrate import Terms
@@ -165,6 +165,5 @@ def _name(study: str | None, humans: str | None, judges: str | None) -> str:
 def _digest(path: Path) -> str:
     if path.is_dir():  # a folder of logs
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        return content_key([(str(file.relative_to(path)), _digest(file)) for file in files])
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return content_key([(str(file.relative_to(path)), file_digest(file)) for file in files])
+    return file_digest(path)

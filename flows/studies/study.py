@@ -302,7 +302,7 @@ class Study(Parameters):
         own = DATASETS.own.get(self.dataset, Path(self.dataset))
         inside = own.rglob("*") if own.is_dir() else ()
         files = [own, *sorted(inside), *sorted(Path(self.folder or os.devnull).glob("*"))]
-        data = [_digest(file) for file in files if file.is_file()]
+        data = [file_digest(file) for file in files if file.is_file()]
         asked = [
             [
                 JUDGES[name].model_dump(),
@@ -316,6 +316,7 @@ class Study(Parameters):
         return content_key(decides, data, asked, code_digest())
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return a digest of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
