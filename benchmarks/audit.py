@@ -54,7 +54,7 @@ def main() -> None:
         server = Server()
         server.wait()
         # The first request of all makes a new server finish its start.
-        beside = audits(folder / "beside", PREFECT_API_URL=server.url)
+        beside = audits(folder / "beside", PREFECT_API_URL=server.access.url)
         server.stop()
         rows += [("audit, beside a server", beside[0], 15.0), (TAIL, beside[1], 4.0)]
         rows += [("again", beside[2], 7.5)]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import duckdb
 import httpx
-from scale import PER_QUESTION, STUDY, _fill
 
+from benchmarks.scale import PER_QUESTION, STUDY, _fill
 from schemas.judging import Shifts, Verdicts
 from tasks.counting.verdicts import match_groups, tally_votes
 from warehouse.store import Saving, Warehouse

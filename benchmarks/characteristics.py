@@ -15,8 +15,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from labelled_studies import contest, decision, once, people, selves, sharp, style
-from studies import (
+from benchmarks.labelled_studies import contest, decision, once, people, selves, sharp, style
+from benchmarks.studies import (
     DESIGNS,
     GIANT,
     GIANTS,
@@ -39,7 +39,6 @@ from studies import (
     spread,
     waves,
 )
-
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import exclude
 from tasks.inference.bootstrap import formulas_only

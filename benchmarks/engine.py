@@ -431,7 +431,7 @@ def main() -> None:
         os.environ["PREFECT_HOME"] = str(Path(place) / "prefect")
         server = Server()
         server.wait()
-        os.environ["PREFECT_API_URL"] = server.url
+        os.environ["PREFECT_API_URL"] = server.access.url
         try:
             for name in chosen:
                 print(f"\n{PARTS[name].__doc__}\n{'':58}{'':>10}{'at most':>10}")

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import HERE, Bench, _family, emulator, finish, leave_out, show, stats
-
+from benchmarks.engine import HERE, Bench, _family, emulator, finish, leave_out, show, stats
 from warehouse.store import Warehouse
 
 QUICK = "--quick" in sys.argv

@@ -15,11 +15,10 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
-from discernment import discernment
-from hidden_bias import HIDDEN
-from studies import in_one_order
-
+from benchmarks.discernment import discernment
+from benchmarks.hidden_bias import HIDDEN
 from benchmarks.simulated_studies import Kind, simulate
+from benchmarks.studies import in_one_order
 from schemas.results import Estimates
 from tasks.conclude import conclude
 from tasks.conclusions.position_bias import position_findings

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import numpy as np
 import polars as pl
-from studies import Design, Judge, drawn, frames
 
+from benchmarks.studies import Design, Judge, drawn, frames
 from schemas.results import Estimates
 from tasks import conclude
 from tasks.conclusions import cautions

@@ -2,8 +2,8 @@
 
 import numpy as np
 import polars as pl
-from studies import Design, Judge, alike, drawn, frames, in_one_order, measured
 
+from benchmarks.studies import Design, Judge, alike, drawn, frames, in_one_order, measured
 from schemas.judging import FORMATS, SIDES, Contests
 from schemas.results import Annotations
 from tasks.aggregate import match_models, tally_votes

@@ -34,8 +34,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine import EMULATOR, HERE, _family, _request, _usage, finish, leave_out, missed, show, stats
-
+from benchmarks.engine import (
+    EMULATOR,
+    HERE,
+    _family,
+    _request,
+    _usage,
+    finish,
+    leave_out,
+    missed,
+    show,
+    stats,
+)
 from flows.serving.server import find_server
 from tasks.kit.defaults import BUDGET, DEFAULTS
 from warehouse.store import Warehouse
