@@ -61,7 +61,7 @@ def test_every_relative_link_leads_somewhere() -> None:
 
 def test_every_question_of_sql_is_shown() -> None:
     page = _read("docs/how-to/sql.md")
-    assert [each.name for each in questions() if f"--ask {each.name}" not in page] == []
+    assert [name for name in questions() if f"--ask {name}" not in page] == []
 
 
 def test_docs_link_to_pages_of_the_site_only() -> None:

@@ -117,7 +117,10 @@ def _is_in_log(
     file or folder.
     """
     path = Path(source)
-    if any(files) or not path.exists() or not (looks_like_path(source) or _no_study(source, place)):
+    if any(files) or not path.exists():
+        return False
+    may_be_study = place.path.is_file() and not looks_like_path(source)
+    if may_be_study and not place.query(AUDITED, [source]).is_empty():
         return False
     log = read_log(path, people, mapping)
     if log is None:
@@ -140,10 +143,6 @@ def _refuse_options_of_logs(people: str | None, mapping: dict[str, str]) -> None
             f"--people {people!r:.80} chooses among the people of a log, and no log is given. "
             "Leave it out; --human names the columns of people in a table."
         )
-
-
-def _no_study(name: str, place: Warehouse) -> bool:
-    return not place.path.is_file() or place.query(AUDITED, [name]).is_empty()
 
 
 def _source(

@@ -67,7 +67,7 @@ def complete_values(context: click.Context, _: click.Parameter, begun: str) -> l
     from warehouse.peek import default_path, studies_in
 
     ask = context.params.get("ask")
-    known = [each.parameters for each in questions() if ask in (None, each.name)]
+    known = [each.parameters for name, each in questions().items() if ask in (None, name)]
     values = {
         f"{name}={default}"
         for parameters in known

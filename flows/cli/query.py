@@ -24,7 +24,7 @@ from flows.cli.printing.terminal import (
     print_rows,
     say,
 )
-from flows.cli.questions import ALL, about, asked, questions, require_study
+from flows.cli.questions import ALL, asked, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,
@@ -114,7 +114,7 @@ def show_query(
         study = parameters.get("study")
         _print_table(Printer(highlight=False), rows, study, named=ask is not None)
         if ask and rows.is_empty():
-            say(f"{ask}: {about(ask)}", err=True)
+            say(f"{ask}: {questions()[ask].about}", err=True)
     else:
         echo_data(_content(rows, form).decode())
 
@@ -199,7 +199,7 @@ def _without_repeated(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 def show_marts() -> None:
     """List all marts and all questions, each with a line that says what it holds."""
-    found = [(each.name, each.about) for each in questions()]
+    found = [(name, each.about) for name, each in questions().items()]
     print_rows(Printer(highlight=False), ("question (--ask)", "answer"), found)
     click.echo()
     print_rows(Printer(highlight=False), ("mart", "rows"), grains())

@@ -86,7 +86,7 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
 @click.option(
     "--ask",
     metavar="QUESTION",
-    shell_complete=complete_from("flows.cli.questions", "question_names"),
+    shell_complete=complete_from("flows.cli.questions", "questions"),
     help="Answer this question, such as `which_judge`. Default: run QUERY.",
 )
 @click.option(

@@ -148,13 +148,7 @@ def pixel(value: float | str) -> Spec:
 
 def by_tone(**colours: str) -> Spec:
     """Return a colour channel by the field ``tone``; some tones may have other colours."""
-    known = TONES | colours
-    return {
-        "field": "tone",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": list(known), "range": list(known.values())},
-    }
+    return by_name("tone", TONES | colours)
 
 
 def by_name(field: str, known: Mapping[str, Any]) -> Spec:
@@ -169,18 +163,13 @@ def as_it_is(field: str) -> Spec:
     return {"field": field, "type": kind, "legend": None, "scale": None}
 
 
-def tick_labels(digits: int) -> str:
-    """Return the expression of tick labels: ``.2``, ``-.05``, ``1.0``; nought is plain ``0``."""
-    text = f"replace(format(datum.value, '.{digits}f'), regexp('^(\N{MINUS SIGN}?)0[.]'), '$1.')"
-    return f"abs(datum.value) < 1e-9 ? '0' : {text}"
-
-
 def axis(ticks: Sequence[float], digits: int, title: str | None = None, **more: Any) -> Spec:
-    """Return an axis with these ticks."""
+    """Return an axis with these ticks: ``.2``, ``-.05``, ``1.0``; nought is plain ``0``."""
+    text = f"replace(format(datum.value, '.{digits}f'), regexp('^(\N{MINUS SIGN}?)0[.]'), '$1.')"
     # With fewer to count Vega leaves ticks out.
     values: Spec = {"values": list(ticks), "tickCount": len(ticks)}
-    labels: Spec = {"labelExpr": tick_labels(digits), "labelOverlap": False, "labelFlush": False}
-    return {**values, **labels, "title": title, **more}
+    labels: Spec = {"labelExpr": f"abs(datum.value) < 1e-9 ? '0' : {text}"}
+    return {**values, **labels, "labelOverlap": False, "labelFlush": False, "title": title, **more}
 
 
 def scaled(name: str, field: str, low: float, high: float, its_axis: Spec) -> Spec:

@@ -1,7 +1,7 @@
 """The report of a calibration: one self-contained page."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -20,7 +20,7 @@ from tasks.reporting.agreement_rows import (
     overview,
 )
 from tasks.reporting.page import drawings, page
-from tasks.reporting.rows import Judged, Text, said
+from tasks.reporting.rows import Judged, Row, Text, said
 from tasks.reporting.summary import simulated_sentence
 from tasks.reporting.wording import (
     clean,
@@ -41,8 +41,6 @@ NAMED = 6
 """Maximum number of judges that a sentence names."""
 MOST_UNFOLDED = 6
 """With more judges and criteria, the details of each are folded."""
-
-Row = dict[str, Any]
 
 
 class CalibrationFacts(NamedTuple):

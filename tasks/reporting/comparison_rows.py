@@ -219,21 +219,20 @@ HALF = float(normal_quantile(0.975))
 
 def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     """Return per cell each p-value, evidence, the shrunk estimate and the spread of shifts."""
-    return [_adjustment_row(row) for row in in_report_order(findings).to_dicts()]
-
-
-def _adjustment_row(row: Row) -> Judged:
-    e = row["e_value"]
-    texts = [
-        Text(row["perturbation"]),
-        said(row),
-        *(Text(p_value(row[name])) for name in PS),
-        Text("none" if e is None else number(e) if e < 1000 else f"{e:.0e}"),
-        Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
-        _shrunk(row),
-        _spread(row),
-    ]
-    return Judged(row["who"], bool(row["simulated"]), texts)
+    rows = []
+    for row in in_report_order(findings).to_dicts():
+        e = row["e_value"]
+        texts = [
+            Text(row["perturbation"]),
+            said(row),
+            *(Text(p_value(row[name])) for name in PS),
+            Text("none" if e is None else number(e) if e < 1000 else f"{e:.0e}"),
+            Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
+            _shrunk(row),
+            _spread(row),
+        ]
+        rows.append(Judged(row["who"], bool(row["simulated"]), texts))
+    return rows
 
 
 def _spread(row: Row) -> Text:

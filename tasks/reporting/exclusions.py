@@ -1,19 +1,17 @@
 """Excluded judges, as the report lists them."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Exclusions, KeptFindings
-from tasks.reporting.rows import Without, judge_of
+from tasks.reporting.rows import Row, Without, judge_of
 from tasks.reporting.wording import interval, listing, number, tagged, with_who
 
 RULES = {"position gap": "position_gap", "tie rate": "tie_rate", "invalid rate": "invalid_rate"}
 SIGNED = "position gap"
 """Its limit holds on either side."""
-
-Row = dict[str, Any]
 
 
 class Rule(NamedTuple):

@@ -19,26 +19,15 @@ ALL = "all studies"
 class Question(NamedTuple):
     """A query, with what it answers and its parameters: name -> (meaning, default)."""
 
-    name: str
     about: str
     parameters: dict[str, tuple[str, str]]
     sql: str
 
 
 @cache
-def questions() -> tuple[Question, ...]:
+def questions() -> dict[str, Question]:
     """Return all questions, by name."""
-    return tuple(_read(file) for file in sorted(Path(__file__).parent.glob("*.sql")))
-
-
-def question_names() -> list[str]:
-    """Return the names of all questions."""
-    return [each.name for each in questions()]
-
-
-def about(name: str) -> str:
-    """Return what a question answers, and when it has no rows."""
-    return next(each.about for each in questions() if each.name == name)
+    return {file.stem: _read(file) for file in sorted(Path(__file__).parent.glob("*.sql"))}
 
 
 def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
@@ -46,10 +35,9 @@ def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
 
     A ValueError names the question, or the parameter, that does not exist.
     """
-    known = {each.name: each for each in questions()}
-    if name not in known:
-        raise unknown("question of --ask", name, [*known], "`voirdire sql` lists all")
-    question = known[name]
+    if name not in questions():
+        raise unknown("question of --ask", name, [*questions()], "`voirdire sql` lists all")
+    question = questions()[name]
     given = dict(each.partition("=")[::2] for each in values)
     for parameter in given:
         if parameter not in question.parameters:
@@ -72,4 +60,4 @@ def _read(file: Path) -> Question:
     head = [line for line in text.splitlines() if line.startswith("--")]
     found = [PARAMETER.fullmatch(line) for line in head[1:]]
     parameters = {each[1]: (each[2], each[3]) for each in found if each}
-    return Question(file.stem, head[0].removeprefix("-- "), parameters, text)
+    return Question(head[0].removeprefix("-- "), parameters, text)

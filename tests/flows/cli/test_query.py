@@ -454,7 +454,7 @@ def test_a_question_is_about_all_studies_or_the_one_that_is_set(
     assert judges(*one) == [("yours", "bob")]
     assert asked().stderr.endswith("2 rows; all studies (--set study=NAME: one)\n")
     assert asked(*one).stderr.endswith("1 row; study yours\n")
-    every = [each.parameters["study"][1] for each in questions()]
+    every = [each.parameters["study"][1] for each in questions().values()]
     assert {*every} == {"all studies"}
 
 
