@@ -37,7 +37,6 @@ from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
 from tasks.prompts import Prompt, prompt_of
 from tasks.reporting.wording import count
-from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
 ENOUGH = 30
@@ -143,13 +142,13 @@ def detectable_effects(
 
 def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     """Return the spread of each judge's earlier shifts, by judge prompt if there are several."""
-    path = Path(warehouse or default_path())
-    if not path.is_file():
+    store = Warehouse(warehouse)
+    if not store.path.is_file():
         return {}
     spreads: dict[str, Spread] = {}
     kinds = {perturbation_named(name).kind for name in study.asked()}
     kind = "promote" if "promote" in kinds else "detract"
-    rows = Warehouse(path).query(EARLIER, {"prompts": study.prompts, "kind": kind}).rows()
+    rows = store.query(EARLIER, {"prompts": study.prompts, "kind": kind}).rows()
     own = study.votes_per_pair
     # The design nearest to the study's comes last, so it stays.
     for judge, prompt, votes, unit, sigma, shifts in sorted(
@@ -207,15 +206,12 @@ def detectable_tables(rows: list[DetectableEffect], samples: int, votes: int) ->
         body = []
         for row in own:
             sigma = row.spread.sigma
-            # With as many calls at another number of votes per pair.
-            with_others = (
-                smallest_effect(
-                    samples * votes // other, rescaled_sigma(sigma, votes, other, TYPICAL[unit])
-                )
-                for other in others
-            )
-            known = (row.judge, number(sigma), row.spread.source, _three(row.smallest), row.needed)
-            body.append((*known, *(_three(smallest or 1.0) for smallest in with_others)))
+            cells = [row.judge, number(sigma), row.spread.source, _three(row.smallest), row.needed]
+            for other in others:
+                # With as many calls at another number of votes per pair.
+                rescaled = rescaled_sigma(sigma, votes, other, TYPICAL[unit])
+                cells.append(_three(smallest_effect(samples * votes // other, rescaled) or 1.0))
+            body.append(cells)
         columns += [f"{other} votes" for other in others]
         title = f"Smallest detectable shift{words} with {samples} samples (80 % power)"
         yield plain_table(columns, body, title)
@@ -230,14 +226,9 @@ def effect_table(rows: list[DetectableEffect], votes: int, effect: float) -> obj
         asked = [n * v * ARMS for n, v in zip(needed, DESIGNS, strict=True)]
         body.append((row.judge, *(x for both in zip(needed, asked, strict=True) for x in both)))
     columns = ("judge", *(text for v in DESIGNS for text in (f"{v} votes", "calls")))
-    units = " or ".join(
-        words.strip() for words in sorted({UNITS[row.unit] for row in rows}) if words
-    )
-    return plain_table(
-        columns,
-        body,
-        f"Samples needed to detect a shift of {_plain(effect)} {units}".rstrip() + " (80 % power)",
-    )
+    units = " or ".join(filter(None, sorted({UNITS[row.unit].strip() for row in rows})))
+    title = f"Samples needed to detect a shift of {_plain(effect)} {units}".rstrip()
+    return plain_table(columns, body, f"{title} (80 % power)")
 
 
 def effect_advice(rows: list[DetectableEffect], samples: int, votes: int, effect: float) -> str:
