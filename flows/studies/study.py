@@ -255,7 +255,7 @@ class Study(Parameters):
         if self.reworded and not self.variants():
             known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
             raise ValueError(
-                f"reworded needs variants of a prompt, and {', '.join(self.prompts)} has none. Add "
+                f"reworded needs variants of a prompt; without any: {', '.join(self.prompts)}. Add "
                 f"a table [variants.NAME] to a prompt of your own, or use {' or '.join(known)}."
             )
         if self.mode == "paper" and early:

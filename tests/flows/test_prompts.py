@@ -114,7 +114,7 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
 def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Warehouse) -> None:
     refused = voirdire("audit", *SMALL, "--prompt", "pair_v1", "--reworded")
     assert refused.returncode == 2
-    assert "reworded needs variants of a prompt, and pair_v1 has none" in refused.stderr
+    assert "reworded needs variants of a prompt; without any: pair_v1. Add" in refused.stderr
     done = voirdire("audit", *SMALL[:4], "--judge", "offline/careless", "--reworded", COLUMNS="200")
     assert "not asked in other words" not in done.stderr
     assert done.returncode == 0, done.stderr
