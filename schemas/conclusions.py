@@ -221,9 +221,12 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     undecided: str = name(
         "of a judge with not enough data to read before reasons: "
         "position or validity that is inconclusive, which makes the data not enough; and what "
-        "limits nothing: drift that is inconclusive, shams that move the judge themselves where a "
-        "bias beyond them is excluded, grades apart from people's, ratings that hardly repeat; "
-        "null if there is none",
+        "limits nothing: shams that move the judge themselves where a bias beyond them is "
+        "excluded, grades apart from people's, ratings that hardly repeat; null if there is none",
+        nullable=True,
+    )
+    drift: str = name(
+        "drift that is inconclusive without an alert, which limits nothing; else null",
         nullable=True,
     )
     more_questions: int = optional(
@@ -231,6 +234,14 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         "limits the use as far as questions decide it, with a chance of 60 to 80 % for each; null "
         "if no number up to ten times the questions asked would",
         ge=1,
+    )
+    more_decide: str = name("what so many further questions would decide", nullable=True)
+    stays_open: str = name(
+        "position or validity, if no number up to ten times the questions asked would decide it",
+        nullable=True,
+    )
+    unanswered: bool = optional(
+        "true if validity lacks replies, for which the same audit asks again"
     )
     not_measured: str = name("what was not measured at all; null if nothing", nullable=True)
     passed: int = counted("number of gates passed")

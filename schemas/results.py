@@ -148,10 +148,13 @@ class Findings(Measured, table="findings", key=CELL):
     sham_shift: float = optional("mean preference shift of the sham over the control")
     sham_shift_low: float = optional("lower bound of its 95 % interval")
     sham_shift_high: float = optional("upper bound of its 95 % interval")
-    p_value: float = share(
-        "raw, two-sided; of the log-odds shift if pairs are too easy to move the mean",
-        nullable=True,
+    effect_logits: float = optional("effect in logits over the same base as the estimate")
+    effect_logits_low: float = optional("lower bound of its 95 % interval")
+    effect_logits_high: float = optional("upper bound of its 95 % interval")
+    by_logits: bool = optional(
+        "true if pairs are too easy to move the mean, so that the effect in logits is tested"
     )
+    p_value: float = share("raw, two-sided; of the effect in logits if by_logits", nullable=True)
     p_adjusted: float = share(
         "p-value that decides: Benjamini-Hochberg over all cells of the study (family "
         "F1), for position over its judges",
@@ -175,6 +178,7 @@ class Findings(Measured, table="findings", key=CELL):
     shift_spread: float = optional("estimated standard deviation of the samples' true shifts", ge=0)
     shift_spread_low: float = optional("lower bound of its interval")
     shift_spread_high: float = optional("upper bound of its interval")
+    spread_p: float = share("raw p-value of the hypothesis that no sample is moved", nullable=True)
     moved_p: float = share(
         "p-value of the hypothesis that no sample is moved, tested if the mean shift is "
         "below the minimum; Holm together with category_p over all such cells",
@@ -185,6 +189,11 @@ class Findings(Measured, table="findings", key=CELL):
         "same cells; Holm together with moved_p",
         nullable=True,
     )
+    category: str = name(
+        "category of questions, or criterion, with the largest shift", nullable=True
+    )
+    category_shift: float = optional("its shift")
+    most_lost: float = share("largest share of unreadable votes of an arm", nullable=True)
     lost_difference: float = optional(
         "share of unreadable experimental votes minus the share in lost_over", ge=-1, le=1
     )
@@ -276,6 +285,10 @@ class Contrasts(
 
 
 GATES = [*get_args(Gate)]
+STANDINGS = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
+DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
+MEAN_DETECTED, BEYOND_CHANCE = "mean share detected", "agreement beyond chance"
+"""Quantities that gates may test, as in their column ``measure``."""
 
 
 class Gates(
@@ -291,9 +304,18 @@ class Gates(
         "name of the perturbation; null if the gate is about the whole judge", nullable=True
     )
     simulated: bool = optional("true for a simulated judge")
+    finding: str = optional("the finding that the gate follows; null without", isin=FINDINGS)
+    measure: str = name(
+        "quantity that the gate tests, such as gap, share detected or agreement lost; of drift the "
+        "measure of drifts",
+        nullable=True,
+    )
+    criterion: str = name(
+        "criterion that value is about, the worst of several; else null", nullable=True
+    )
     value: float = optional(
         "estimate that the gate tests: of agreement the share lost of the agreement among people "
-        "or, where reason says so, the agreement beyond chance"
+        "or, where each item has one label, the agreement beyond chance"
     )
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")
@@ -304,6 +326,28 @@ class Gates(
     margin: float = optional(
         "share of the tolerance left at the worse end of the interval; below 0 if exceeded"
     )
+    effect_logits: float = optional(
+        "effect in logits, where it decides beside value or in its place; else null"
+    )
+    sham_shift: float = optional(
+        "shift of the sham itself, where it moves a judge of whom a bias beyond it is excluded"
+    )
+    no_reply: float = share(
+        "share of ballots without a reply, where validity lacks them; else null", nullable=True
+    )
+    changed: str = name("what an alert of drift, or a suspicion, is about", nullable=True)
+    too_few: bool = optional("true if the questions are too few for a verdict")
+    more_questions: int = optional(
+        "further questions that would decide an inconclusive gate with a chance of 60 to 80 %; "
+        "null if no number up to ten times the questions asked would",
+        ge=1,
+    )
+    standing: str = optional(
+        "what the gate means for the recommendation: it forbids the use or limits it (care), "
+        "leaves it undecided, or limits nothing but is stated",
+        isin=STANDINGS,
+    )
+    words: str = name("what it contributes to the recommendation; null if nothing", nullable=True)
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)
 
 

@@ -12,10 +12,8 @@ from tasks.conclusions.cautions import LOST_RULES, mixed_rules, with_lost, with_
 from tasks.conclusions.exclusions import kept
 from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
-    BEYOND,
     BIASED,
     BY_EFFECT,
-    BY_LOG_ODDS,
     CLEAR,
     INCONCLUSIVE,
     SUPPORTING,
@@ -30,6 +28,7 @@ from tasks.conclusions.rules import (
     reaches,
     refusal_reason,
     ruled,
+    sham_moves,
     shown,
     written,
 )
@@ -178,10 +177,16 @@ def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findin
             unit=unit(),
             **{
                 name + end: f"{statistic}_{number}"
-                for name, statistic in (("control", "mps"), ("sham_shift", "sham_shift"))
+                for name, statistic in (
+                    ("control", "mps"),
+                    ("sham_shift", "sham_shift"),
+                    ("effect_logits", "odds"),
+                )
                 for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
             },
             control_p="mps_p_value",
+            by_logits="by_odds",
+            spread_p="mean_square_shift_p_value",
             adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
             detects_at=pl.when(pl.col("kind") == "detract").then(detects_at),
             finding=pl.when(accepted).then("word"),
@@ -345,9 +350,6 @@ AGREES = (
 ).fill_null(value=False)
 """Whether the shift over the control agrees (methods, section 16: sham neutrality)."""
 
-SHAM_MOVES = (
-    (pl.col("sham_shift_estimate").abs() >= pl.col("minimum") / 2) & excludes_zero("sham_shift")
-).fill_null(value=False)
 ODDS_MOVE = (
     (pl.col("odds_estimate").abs() >= pl.col("odds_minimum")) & excludes_zero("odds")
 ).fill_null(value=False)
@@ -382,12 +384,12 @@ RULES = (
     Rule(
         pl.col("too_easy"),
         pl.when("by_odds")
-        .then(pl.format(BY_LOG_ODDS, shown("odds")))
+        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", shown("odds")))
         .otherwise(pl.lit("pairs too easy: MPS cannot move")),
     ),
     Rule(
-        (pl.col("word") == CLEAR) & OVER_SHAM & SHAM_MOVES,
-        pl.format(BEYOND, shown("sham_shift")),
+        (pl.col("word") == CLEAR) & OVER_SHAM & sham_moves("sham_shift_estimate"),
+        pl.format("beyond what any such edit does: the sham shifts by {}", shown("sham_shift")),
     ),
 )
 """Rules that follow the first finding, in order; each sees the finding that earlier ones left."""

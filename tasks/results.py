@@ -197,7 +197,7 @@ def conclusions_of(
         gates = scorecard(estimates, findings, drifts)
         between = contrasts(estimates)
         juries = jury_findings(estimates, detects_at_of(findings), jury_costs(members, prices))
-        advice = recommend(gates, findings, estimates, drifts, people)
+        advice = recommend(gates, estimates, people)
         return Conclusions(
             estimates,
             findings,

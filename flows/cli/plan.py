@@ -29,7 +29,6 @@ from flows.cli.power_analysis import (
     validity_line,
 )
 from flows.cli.printing.live import Printer
-from flows.cli.printing.ranking_table import RECOMMENDED
 from flows.cli.printing.terminal import echo_data, number, plain_table, print_line, say
 from flows.publishing.pages import require_data, saved_study
 from flows.running.ballots import ballots_of, make_pairs
@@ -75,6 +74,8 @@ REPLIES = f"""
         select distinct ballot_id, judge, prompt from ballots where prompt in $prompts
     ) using (ballot_id) group by judge, prompt having count(completion_tokens) >= {ENOUGH_REPLIES}
 """  # noqa: S608 - a constant of this file
+
+GATES = "select * from mart.scorecard where study = ?"
 
 ASK_ABOVE_USD = 1.0
 
@@ -190,15 +191,16 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
     store = Warehouse(warehouse)
     if not store.path.is_file():
         return
-    found = of_wave(store.query(RECOMMENDED, [study.name]), study.wave)
+    found = of_wave(store.query(GATES, [study.name]), study.wave)
     asked = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
-    if lines := open_questions(found.filter(asked)):
+    # Results of an earlier version do not say what they leave open.
+    if lines := open_questions(found.filter(asked, pl.col("standing").is_not_null())):
         yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
         yield from lines
         yield (
             "Where no number is given, more questions do not decide, or it would be more than "
             f"{MOST_TIMES} times those asked. "
-            "`mart.recommendations` has the same numbers of questions. "
+            "`mart.scorecard` has the same numbers of questions. "
             f"`voirdire calibrate {study.name}` says how many labels of people would estimate the "
             "agreement with them, whatever its gate concludes. "
             "The tables below show which shift a new study of this design detects: there, `samples "

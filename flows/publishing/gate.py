@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import polars as pl
 
 from flows.publishing.pages import run_of_results, study_of
+from schemas.results import BEYOND_CHANCE
 from tasks.conclusions.position_bias import EFFECT
 from tasks.conclusions.recommendations import USE, of_wave
-from tasks.conclusions.scorecard import CHANCE_CORRECTED
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
@@ -240,9 +240,8 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
     what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
-    reason = row["reason"] or ""
-    if known and reason.startswith(CHANCE_CORRECTED):
-        what, _, reason = reason.partition(": ")
+    if row["measure"] == BEYOND_CHANCE:
+        what = BEYOND_CHANCE
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return Check(
@@ -250,7 +249,7 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
         row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",
         gate_verdict(row),
         # Reasons have the minus of a keyboard, and so do XML and terminals.
-        "; ".join(filter(None, [numbers, reason])).translate(PLAIN),
+        "; ".join(filter(None, [numbers, row["reason"]])).translate(PLAIN),
     )
 
 

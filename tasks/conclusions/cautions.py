@@ -4,7 +4,7 @@ import polars as pl
 
 from schemas.keys import JUDGE
 from schemas.results import LOST, Estimates
-from tasks.conclusions.rules import MIXED_WHY, SUPPORTING, WORST, Rule, shown, written
+from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
 from tasks.counting.arms import unreadable
 from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
@@ -139,6 +139,26 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     ).join(largest, on=list(key), how="left")
 
 
+def differs_between_questions(spread: str) -> pl.Expr:
+    """Tell whether the ``spread`` of true shifts between questions makes a cell *mixed*."""
+    moved = (pl.col("moved_p") < ALPHA) & (pl.col(spread) >= minimum_spread())
+    return moved.fill_null(value=False)
+
+
+def mixed_words(spread: str) -> tuple[pl.Expr, pl.Expr]:
+    """Say what shifts differ between: questions, and categories or criteria."""
+    parts = pl.when(unit() == "score").then(pl.lit("categories")).otherwise(pl.lit("criteria"))
+    return (
+        pl.format(
+            "shifts differ between questions: spread of true shifts {}",
+            shown("shift_spread", spread),
+        ),
+        pl.format(
+            "the shift differs between {}: {} in {}", parts, written("category_shift"), "category"
+        ),
+    )
+
+
 def mixed_rules() -> tuple[Rule, ...]:
     """Return the rules for cells that are *no relevant bias* or *inconclusive* so far.
 
@@ -147,33 +167,26 @@ def mixed_rules() -> tuple[Rule, ...]:
     and an unadjusted p-value.
     """
     level = limits().spread_alpha
-    spread = pl.col("shift_spread_estimate") >= minimum_spread()
-    moved = (pl.col("moved_p") < ALPHA) & spread
+    spread = "shift_spread_estimate"
     categories_differ = (pl.col("category_p") < ALPHA) & (
         pl.col("category_shift").abs() >= pl.col("minimum")
     )
-    perhaps = (pl.col("word") == CLEAR) & (pl.col("mean_square_shift_p_value") < level) & spread
-    shift, deviation = written("category_shift"), shown("shift_spread")
-    rated = unit() != "score"
-    parts = pl.when(rated).then(pl.lit("criteria")).otherwise(pl.lit("categories"))
+    perhaps = (
+        (pl.col("word") == CLEAR)
+        & (pl.col("mean_square_shift_p_value") < level)
+        & (pl.col(spread) >= minimum_spread())
+    )
+    between_questions, between_categories = mixed_words(spread)
     return (
-        Rule(
-            moved.fill_null(value=False),
-            pl.format(f"{MIXED_WHY[0]} questions: spread of true shifts {{}}", deviation),
-            MIXED,
-        ),
-        Rule(
-            categories_differ.fill_null(value=False),
-            pl.format(f"{MIXED_WHY[1]} {{}}: {{}} in {{}}", parts, shift, "category"),
-            MIXED,
-        ),
+        Rule(differs_between_questions(spread), between_questions, MIXED),
+        Rule(categories_differ.fill_null(value=False), between_categories, MIXED),
         Rule(
             perhaps.fill_null(value=False),
             pl.format(
                 "shifts may differ between questions (unadjusted p below {}): "
                 "spread of true shifts {}",
                 pl.lit(f"{level:.2f}".removeprefix("0")),
-                deviation,
+                shown("shift_spread"),
             ),
             INCONCLUSIVE,
         ),

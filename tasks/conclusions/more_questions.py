@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.conclusions.scorecard import NO_REPLY
 from tasks.inference.quantiles import normal_below, normal_quantile
 from tasks.kit.defaults import ALPHA, POWER, limits
 
-UNANSWERED = NO_REPLY.removeprefix("{}")
 MOST_TIMES = 10
 """No number beyond this many times the questions asked is named: the estimate is too rough."""
 TRIED = np.geomspace(1, MOST_TIMES, 400)
@@ -35,9 +33,8 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     Parameters
     ----------
     gates
-        Rows of the scorecard with their findings. ``odds`` is the effect in logits beside a shift
-        or gap: if it reaches its own minimum, the shift need not. ``wider`` is how many times as
-        wide the interval of the adjusted p-value is, ``clusters`` the number of questions that
+        Columns of ``judged_gates``. ``odds`` is the effect in logits beside a shift or gap: if it
+        reaches its own minimum, the shift need not. ``clusters`` is the number of questions that
         count, ``questions`` that of all: a pair of which both votes are ties has no position.
 
     Returns
@@ -54,9 +51,15 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     """
     if gates.is_empty():
         return pl.Series(dtype=pl.Int64)
-    value, low, high, limit, asked, wider = (
-        _column(gates, name) for name in ("value", "low", "high", "tolerance", "clusters", "wider")
+    value, low, high, limit, asked = (
+        _column(gates, name) for name in ("value", "low", "high", "tolerance", "clusters")
     )
+    # How many times as wide an interval is whose level is that of the adjusted p-value.
+    adjusted = gates.select(
+        pl.when(pl.col("p_adjusted") > 0).then(pl.col("p_value") / pl.col("p_adjusted"))
+    )
+    level = ALPHA * adjusted.to_series().fill_null(1.0).to_numpy()[:, None]
+    wider = normal_quantile(1 - level / 2) / Z
     flag = {name: gates.select(is_so).to_series().to_numpy()[:, None] for name, is_so in _flags()}
     totals = np.maximum(np.ceil(asked * TRIED), asked + 1)
     narrower = np.sqrt(asked / totals)
@@ -123,7 +126,7 @@ def _flags() -> list[tuple[str, pl.Expr]]:
         # More questions do not remove a bias that differs between questions, nor bring the replies
         # that did not come; unreadable votes may turn a shift by as much as their share.
         "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"])
-        | ((pl.col("gate") == "validity") & pl.col("reason").str.ends_with(UNANSWERED))
+        | pl.col("no_reply").is_not_null()
         | (effect & is_doubtful() & (size - pl.col("most_lost") <= limit)),
     }
     return [(name, expression.fill_null(value=False)) for name, expression in flags.items()]

@@ -103,6 +103,9 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     return cells.with_columns(
         mode=pl.lit("any"),
         kind=pl.lit(POSITION),
+        effect_logits=f"{EFFECT}_estimate",
+        effect_logits_low=f"{EFFECT}_low",
+        effect_logits_high=f"{EFFECT}_high",
         statistic=pl.when("one_order").then(pl.lit(EFFECT)).otherwise(pl.lit(GAP)),
         unit=pl.when("one_order").then(pl.lit("logit")).otherwise(pl.lit("share")),
         minimum=pl.when("one_order")

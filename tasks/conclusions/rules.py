@@ -29,17 +29,8 @@ WORST = {
 """Answer that gets the unreadable experimental votes -> ``subgroup`` of that worst case."""
 
 
-MIXED_WHY = ("shifts differ between", "the shift differs between")
-"""How a reason begins that makes a bias *mixed*: questions, and categories or criteria."""
-
 BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit {}"
 """Reason of a bias whose shift, or gap, has the p-value, but does not reach its minimum."""
-
-BY_LOG_ODDS = "pairs too easy: MPS cannot move, so by LOS {}"
-"""Reason of a finding whose p-value and size are those of the log-odds shift."""
-
-BEYOND = "beyond what any such edit does: the sham shifts by {}"
-"""Reason of *no relevant bias* beside a sham that moves the judge itself."""
 
 BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
 
@@ -82,9 +73,16 @@ def excludes_zero(name: str) -> pl.Expr:
     return (pl.col(f"{name}_low") > 0) | (pl.col(f"{name}_high") < 0)
 
 
-def shown(name: str) -> pl.Expr:
-    """Format an estimate with its 95 % interval: ``-.04 [-.07, -.01]``."""
-    return pl.format("{} [{}, {}]", *(written(f"{name}_{e}") for e in ("estimate", "low", "high")))
+def sham_moves(estimate: str) -> pl.Expr:
+    """Tell whether the sham itself moves the judge, by half the smallest relevant shift or more."""
+    large = pl.col(estimate).abs() >= pl.col("minimum") / 2
+    return (large & excludes_zero("sham_shift")).fill_null(value=False)
+
+
+def shown(name: str, estimate: str = "") -> pl.Expr:
+    """Format an estimate (``NAME_estimate``) with its 95 % interval: ``-.04 [-.07, -.01]``."""
+    columns = (estimate or f"{name}_estimate", f"{name}_low", f"{name}_high")
+    return pl.format("{} [{}, {}]", *map(written, columns))
 
 
 def written(number: str | float | pl.Expr, digits: int = 2) -> pl.Expr:

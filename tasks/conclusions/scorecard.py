@@ -6,33 +6,37 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.keys import CELL, JUDGE
-from schemas.results import ENDPOINTS, MEASURES, Drifts, Estimates, Findings, Gates
-from tasks.conclusions.rules import half_width, written
+from schemas.results import (
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    DETECTED,
+    ENDPOINTS,
+    MEAN_DETECTED,
+    MEASURES,
+    Drifts,
+    Estimates,
+    Findings,
+    Gates,
+)
+from tasks.conclusions.gate_words import reason, words
+from tasks.conclusions.more_questions import more_questions
+from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
+from tasks.conclusions.rules import CLEAR, half_width, sham_moves
+from tasks.conclusions.standing import NOT_MEASURED, is_unexplained_drift, standing
 from tasks.counting.annotations import HUMANS
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
+from tasks.pointwise.endpoints import UNITS
 
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
-NO_MARGIN = (
-    "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
-)
-CHANCE_CORRECTED = "agreement beyond chance"
-ONE_LABEL = (
-    f"{CHANCE_CORRECTED}: one label per item does not tell how well people agree with each other"
-)
-"""Reason of the gate agreement where it does not test the agreement lost."""
-BEYOND_CHANCE = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
+WITH_LABELS = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
 """Statistics of the agreement with the labels that came with answers or pairs."""
-NO_REPLY = "{} of the ballots have no reply"
-"""Why validity is inconclusive where all replies that came, but not all ballots, are readable."""
-BY_MEAN = "mean over the kinds of flaws"
-NO_FLAW = "no flawed answer was shown"
-UNCONFIRMED = "suspect, which the next wave must confirm: {}"
-ALERT = "alert: {}"
-"""Reasons of the gate drift, with what changed."""
-SINCE = " since wave {}"
-"""Follows what changed: the wave that made an alert's change suspect."""
-WORST = "the worst of {} criteria: {}"
+OVER_SHAM = ["mps_sham", *UNITS["mps_sham"].values()]
+"""Primary endpoints over the sham."""
+BESIDE = ("effect_logits", "sham_shift")
+"""Effects of a finding on which its gate may rest beside its value."""
+OWN = (*CELL, "simulated", "few", "reason", "clusters")
+"""What a gate keeps of the estimate that it tests."""
 WHOLE = pl.col("perturbation").is_null()
 NOTHING = pl.lit(None, pl.String)
 
@@ -46,28 +50,28 @@ def scorecard(
 
     Gates are position, validity, each bias, discernment, agreement (if people labelled the same
     items; of several criteria, the worst; beyond chance if each item has one label) and drift (if
-    there are waves). A gate fails if the whole
-    interval lies beyond the tolerance, passes if the whole interval lies within it, and is
-    inconclusive otherwise. Position and biases follow their findings; drift fails only if an alert
-    is confirmed. Discernment passes if more than a fifth of one kind of flaw is significantly
-    detected, and fails if significantly less is detected of every kind or on average. With too few
-    questions a gate neither passes nor fails. ``margin`` is the share of the tolerance left at the
-    worse end of the interval: for a promote bias, and for a rewarded flaw, the 90 % interval of the
-    shift, as in its finding; for another detract bias, how far the lower bound of the detected
-    share lies beyond the limit for detecting. It is null, with a reason, where a finding differs
-    from its interval, for example because of its adjusted p-value or log-odds. Discernment that
-    fails on average shows the mean.
+    there are waves). A gate fails if the whole interval lies beyond the tolerance, passes if the
+    whole interval lies within it, and is inconclusive otherwise. Position and biases follow their
+    findings; drift fails only if an alert is confirmed. Discernment passes if more than a fifth of
+    one kind of flaw is significantly detected, and fails if significantly less is detected of every
+    kind or on average. With too few questions a gate neither passes nor fails. ``margin`` is the
+    share of the tolerance left at the worse end of the interval: for a promote bias, and for a
+    rewarded flaw, the 90 % interval of the shift, as in its finding; for another detract bias, how
+    far the lower bound of the detected share lies beyond the limit for detecting. It is null, with
+    a reason, where a finding differs from its interval, for example because of its adjusted p-value
+    or log-odds. Discernment that fails on average shows the mean.
     """
-    judged = estimates.with_columns(too_few=why_not_enough())
+    judged = estimates.with_columns(few=why_not_enough())
+    followed = _with_sizes(findings, judged)
     rows = [
         _validity(judged, limits().most_invalid),
-        _findings(judged, findings),
-        _discernment(judged, findings),
+        _findings(followed),
+        _discernment(judged, followed),
         _agreement(judged),
         _drift(judged, Drifts.empty() if drifts is None else drifts),
     ]
     verdict = (
-        pl.when(pl.col("too_few").is_not_null())
+        pl.when(pl.col("few").is_not_null())
         .then(pl.lit("inconclusive"))
         .when("failed")
         .then(pl.lit("fail"))
@@ -75,8 +79,23 @@ def scorecard(
         .then(pl.lit("pass"))
         .otherwise(pl.lit("inconclusive"))
     )
-    gates = pl.concat(rows, how="diagonal_relaxed")
-    return Gates.of(gates.with_columns(verdict=verdict, reason=pl.coalesce("reason", "too_few")))
+    asked = judged.filter(subgroup="").group_by(JUDGE).agg(questions=pl.col("clusters").max())
+    gates = pl.concat(rows, how="diagonal_relaxed").join(asked, on=JUDGE, how="left")
+    return Gates.of(explained(gates.with_columns(verdict=verdict)))
+
+
+def explained(gates: pl.DataFrame) -> pl.DataFrame:
+    """Add the questions that each gate lacks, what it means for its judge, and its texts."""
+    lacking = (pl.col("verdict") == "inconclusive") & (
+        (pl.col("gate") != "drift") | is_unexplained_drift()
+    )
+    known = gates.with_columns(
+        too_few=pl.col("few").is_not_null(),
+        more_questions=pl.when(lacking).then(more_questions(gates)),
+        standing=standing(),
+    )
+    measured = pl.col("standing") != NOT_MEASURED
+    return known.with_columns(reason=reason(), words=pl.when(measured).then(words()))
 
 
 def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
@@ -94,32 +113,35 @@ def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     # Replies that did not come may be what is lacking, rather than questions.
     unanswered = ~failed & ~passed & ((high <= tolerance) | (lost > tolerance))
     return known.select(
-        *CELL,
-        "simulated",
-        "too_few",
+        *OWN,
         *(pl.when(replied).then(end).alias(end) for end in ("low", "high")),
         gate=pl.lit("validity"),
+        measure=pl.lit("invalid replies"),
         value=pl.when(replied).then("estimate"),
         tolerance=pl.lit(tolerance),
         failed=failed,
         passed=passed,
         margin=pl.when(replied).then(1 - most / tolerance),
-        reason=pl.when(unanswered).then(pl.format(NO_REPLY, written(lost))).otherwise("reason"),
+        no_reply=pl.when(unanswered).then(lost),
+        why=pl.coalesce("reason", "few"),
     )
 
 
-def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.DataFrame:
-    """Return the gates that follow findings: position, and each bias."""
+def _with_sizes(findings: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
+    """Add what each finding's estimate rests on, and half the width of its 90 % interval."""
     key = [*CELL, "statistic"]
     known = estimates.filter(
-        pl.col("too_few").is_null(),
-        pl.col("standard_error").is_not_null(),
-        pl.col("subgroup") == "",
-        pl.col("statistic").is_in(ENDPOINTS)
-        | (pl.col("statistic").is_in(["position_gap", "position_kappa"]) & WHOLE),
+        pl.col("subgroup") == "", pl.col("statistic").is_in([*ENDPOINTS, GAP, EFFECT])
     )
-    halves = known.with_columns(half_width(known)).select(*key, "half")
-    rows = findings.join(halves, on=key, how="left", nulls_equal=True)
+    sure = pl.col("few").is_null() & pl.col("standard_error").is_not_null()
+    sizes = known.with_columns(half_width(known)).select(
+        *key, "few", "clusters", "standard_error", half=pl.when(sure).then("half")
+    )
+    return findings.join(sizes, on=key, how="left", nulls_equal=True)
+
+
+def _findings(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the gates that follow findings: position, and each bias."""
     # That a judge rewards a flaw rests on the shift, as a bias does.
     by_share = (pl.col("kind") == "detract") & pl.col("finding").ne_missing("rewards")
     estimate, low, high = (pl.col(name) for name in ("estimate", "low", "high"))
@@ -131,15 +153,31 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
     )
     # Where the adjusted p-value or the log-odds say otherwise than the interval.
     contradicted = (pl.col("finding").is_in(PASSES) != (margin >= 0)).fill_null(value=False)
-    noted = pl.concat_str(
-        "reason", pl.when(contradicted).then(pl.lit(NO_MARGIN)), separator="; ", ignore_nulls=True
+    # A significant shift may be too small for a bias, but not its effect in logits.
+    by_effect = pl.col("finding").is_in(FAILS) & (estimate.abs() < pl.col("minimum")) & ~by_share
+    in_logits = pl.col("by_logits").fill_null(value=False) | by_effect
+    excluded = pl.col("statistic").is_in(OVER_SHAM) & (pl.col("finding") == CLEAR)
+    moves = excluded & sham_moves("sham_shift")
+    silent = pl.col("finding").is_null() & estimate.is_not_null()
+    of_position = pl.col("kind") == POSITION
+    size = (
+        pl.when(by_share)
+        .then(pl.lit(DETECTED))
+        .when(~of_position)
+        .then(pl.lit("shift"))
+        .when(pl.col("statistic") == EFFECT)
+        .then(pl.lit("effect in logits"))
+        .otherwise(pl.lit("gap"))
     )
-    return rows.select(
-        *CELL,
-        "simulated",
-        gate=pl.when(pl.col("kind") == "position")
-        .then(pl.lit("position"))
-        .otherwise(pl.lit("bias")),
+    return rows.with_columns(
+        *(
+            pl.when(decides).then(f"{name}{end}").alias(f"{name}{end}")
+            for name, decides in zip(BESIDE, (in_logits, moves), strict=True)
+            for end in ("", "_low", "_high")
+        ),
+        odds="effect_logits",
+        gate=pl.when(of_position).then(pl.lit("position")).otherwise(pl.lit("bias")),
+        measure=size,
         value=pl.when(by_share).then("detected").otherwise(estimate),
         low=pl.when(by_share).then("detected_low").otherwise(low),
         high=pl.when(by_share).then("detected_high").otherwise(high),
@@ -151,12 +189,13 @@ def _findings(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.Data
         failed=pl.col("finding").is_in(FAILS),
         passed=pl.col("finding").is_in(PASSES),
         margin=pl.when(~contradicted).then(margin),
-        too_few=NOTHING,
-        reason=pl.when(noted != "").then(noted),
+        contradicted=contradicted,
+        few=pl.when(silent).then("few"),
+        why="reason",
     )
 
 
-def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.DataFrame:
+def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
     """Tell whether a judge can tell flawed answers from sound ones (methods, section 16).
 
     The mean over kinds of flaws takes them as independent. It is also taken of D, the share in mean
@@ -166,7 +205,7 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
     shares = estimates.filter(
         pl.col("statistic") == "detection_share",
         pl.col("subgroup") == "",
-        pl.col("too_few").is_null(),
+        pl.col("few").is_null(),
     )
     scored = {"scored": "estimate", "scored_low": "low", "scored_high": "high"}
     detracting = (pl.col("kind") == "detract") & pl.col("finding").is_not_null()
@@ -203,28 +242,24 @@ def _discernment(estimates: pl.DataFrame, findings: DataFrame[Findings]) -> pl.D
         low=decisive("low", pl.col("seen_low").max()),
         high=decisive("high", pl.col("seen_high").get(best, null_on_oob=True)),
         by_mean=by_mean,
-        flaws=flawed.any(),
+        clusters=pl.col("clusters").filter(flawed).max(),
+        kinds=pl.col("perturbation").filter(flawed).n_unique(),
         why=pl.col("reason").filter(flawed).min(),
         failed=failed.fill_null(value=False),
     )
-    return found.select(
-        *JUDGE,
-        "mode",
-        "simulated",
-        "value",
-        "low",
-        "high",
-        "failed",
+    return found.with_columns(
         gate=pl.lit("discernment"),
+        measure=pl.when("by_mean")
+        .then(pl.lit(MEAN_DETECTED))
+        .when(pl.col("kinds") > 1)
+        .then(pl.lit(BEST_DETECTED))
+        .otherwise(pl.lit(DETECTED)),
         perturbation=NOTHING,
         tolerance=pl.lit(limit),
         passed=(pl.col("low") > limit).fill_null(value=False),
         margin=pl.col("low") / limit - 1,
-        too_few=NOTHING,
-        reason=pl.when(~pl.col("flaws"))
-        .then(pl.lit(NO_FLAW))
-        .when("by_mean")
-        .then(pl.lit(BY_MEAN))
+        why=pl.when(pl.col("kinds") == 0)
+        .then(pl.lit("no flawed answer was shown"))
         .when(pl.col("low").is_null())
         .then("why"),
     )
@@ -254,15 +289,11 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
     criteria = pl.len().over(CELL)
     told = rows.with_columns(
         gate=pl.lit("agreement"),
-        reason=pl.concat_str(
-            "note",
-            pl.coalesce("reason", "too_few"),
-            pl.when(criteria > 1).then(pl.format(WORST, criteria, "criterion")),
-            separator="; ",
-            ignore_nulls=True,
-        ).replace("", None),
-    ).drop("note", "criterion")
-    decided = pl.col("too_few").is_null()
+        why=pl.coalesce("reason", "few"),
+        criteria=criteria,
+        criterion=pl.when(criteria > 1).then("criterion"),
+    ).drop("reason")
+    decided = pl.col("few").is_null()
     outcome = (
         pl.when(decided & pl.col("failed"))
         .then(0)
@@ -273,9 +304,10 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
         .otherwise(1)
     )
     # A loss is worse the larger it is, an agreement the smaller.
-    size = pl.when(pl.col("least")).then("value").otherwise(-pl.col("value"))
+    agreed = pl.col("measure") == BEYOND_CHANCE
+    size = pl.when(agreed).then("value").otherwise(-pl.col("value"))
     worst = told.sort(outcome, "margin", size, nulls_last=True, maintain_order=True)
-    return worst.unique(CELL, keep="first", maintain_order=True).drop("least")
+    return worst.unique(CELL, keep="first", maintain_order=True)
 
 
 def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
@@ -286,13 +318,11 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
     least, most = 1 - pl.col("high"), 1 - pl.col("low")
     return rows.select(
-        *CELL,
-        "simulated",
-        "too_few",
-        "reason",
-        note=NOTHING,
-        criterion=pl.col("subgroup").str.extract(f"^(.+): {HUMANS}$"),
-        least=pl.lit(value=False),
+        *OWN,
+        measure=pl.lit("agreement lost"),
+        criterion=pl.when(pl.col("subgroup") != HUMANS).then(
+            pl.col("subgroup").str.strip_suffix(f": {HUMANS}")
+        ),
         value=1 - pl.col("estimate"),
         low=least,
         high=most,
@@ -308,17 +338,13 @@ def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
 
     It fails if its whole interval lies at or below the limit, and passes if it lies above it.
     """
-    rows = estimates.filter(pl.col("statistic").is_in(BEYOND_CHANCE), WHOLE)
+    rows = estimates.filter(pl.col("statistic").is_in(WITH_LABELS), WHOLE)
     return rows.select(
-        *CELL,
-        "simulated",
-        "too_few",
-        "reason",
+        *OWN,
         "low",
         "high",
-        note=pl.lit(ONE_LABEL),
+        measure=pl.lit(BEYOND_CHANCE),
         criterion=pl.col("subgroup").replace("", None),
-        least=pl.lit(value=True),
         value="estimate",
         tolerance=pl.lit(limit),
         failed=pl.col("high") <= limit,
@@ -331,8 +357,8 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
     """Return the alert or, without one, the suspect; else the measure closest to its minimum.
 
     Of several, the one whose interval reaches farthest. Canaries have no minimum and no interval.
-    The reason of an alert names the wave in which the change was suspect first, unless several
-    waves of its epoch were: the names of waves do not tell which of them it confirms.
+    An alert names the wave in which the change was suspect first, unless several waves of its
+    epoch were: the names of waves do not tell which of them it confirms.
     """
     cell = ["dataset", "judge", "prompt", "mode", "perturbation", "measure", "epoch", "sign"]
     changes = drifts.with_columns(sign=pl.col("estimate").sign())
@@ -347,16 +373,16 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
     reach = pl.max_horizontal("high", -pl.col("low")) / pl.col("minimum")
     state = pl.col("state")
     changed = state.replace_strict({"alert": 2, "suspect": 1}, default=0, return_dtype=pl.Int64)
-    words = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
-    under = pl.col("perturbation").str.replace_all("_", " ")
+    said = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
+    under = pl.col("perturbation").str.replace_all("_", " ", literal=True)
     # Readers split reasons at semicolons.
-    wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ","))
-    since = pl.format(SINCE, wave).fill_null("")
+    wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ",", literal=True))
+    since = pl.format(" since wave {}", wave).fill_null("")
     rows = measured.with_columns(
         few=few,
         reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach),
         changed=changed,
-        what=pl.concat_str(words, under, separator=" under ", ignore_nulls=True) + since,
+        what=pl.concat_str(said, under, separator=" under ", ignore_nulls=True) + since,
     )
     # An alert without an interval ranks before what did not change.
     rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")
@@ -373,33 +399,22 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
         value=first("estimate"),
         low=first("low"),
         high=first("high"),
+        measure=first("measure"),
+        clusters=first("clusters"),
+        standard_error=first("standard_error"),
         tolerance=pl.when(told.first()).then(minimum.first()).otherwise(pl.col("minimum").max()),
         failed=(state == "alert").any(),
         passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
         most=pl.col("reach").max(),
-        state=state.first(),
-        what=pl.col("what").first(),
+        changed=pl.when(pl.col("changed").first() > 0).then(pl.col("what").first()),
         few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
         why=pl.col("reason").filter(limited).min(),
     )
-    return found.select(
-        *JUDGE,
-        "simulated",
-        "value",
-        "low",
-        "high",
-        "tolerance",
-        "failed",
-        "passed",
+    return found.with_columns(
         mode=pl.lit("any"),
         gate=pl.lit("drift"),
         perturbation=NOTHING,
         margin=pl.min_horizontal(1 - pl.col("most"), pl.when("failed").then(0.0)),
-        too_few=pl.when(~pl.col("failed")).then("few_why"),
-        reason=pl.when(state == "alert")
-        .then(pl.format(ALERT, "what"))
-        .when(state == "suspect")
-        .then(pl.format(UNCONFIRMED, "what"))
-        .when(pl.col("most").is_null())
-        .then("why"),
+        few=pl.when(~pl.col("failed")).then("few_why"),
+        why=pl.coalesce(pl.when(pl.col("most").is_null()).then("why"), "few_why"),
     )

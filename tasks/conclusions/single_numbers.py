@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from tasks.inference.bootstrap import weights
 from tasks.inference.cluster_sums import combined, first_of, numbered
-from tasks.inference.linearised_errors import says_too_few, too_few
+from tasks.inference.linearised_errors import too_few
 from tasks.panels.panels import (
     ALONE,
     enough,
@@ -37,7 +37,7 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
         ``dataset, prompt, wave, judge, margin, simulated, gate, gates, reason``: the margin, the
         gate that it belongs to, the number of gates, and why the margin is missing.
     """
-    known = ~says_too_few("reason").fill_null(value=False)
+    known = ~pl.col("too_few").fill_null(value=False)
     # Discernment summarises flaws that have gates of their own.
     named = (
         gates.filter(pl.col("gate") != "discernment")

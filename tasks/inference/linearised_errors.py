@@ -200,12 +200,6 @@ def too_few(clusters: int, df: float | None) -> str | None:
     return TOO_UNEVEN if df is not None and df < least_df() else None
 
 
-def says_too_few(reason: str) -> pl.Expr:
-    """Tell which reasons come from :func:`why_not_enough`, for any limit."""
-    text = pl.col(reason)
-    return (text == TOO_UNEVEN) | text.str.contains(f"^{FEW.format('[0-9]+')}$")
-
-
 def least_df() -> float:
     """Return the degrees of freedom of the fewest questions, if all have equal size."""
     return limits().fewest_questions - 1.0

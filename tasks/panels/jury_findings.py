@@ -13,10 +13,6 @@ from tasks.kit.defaults import DETECTS_AT, limits
 FAMILY = ("dataset", "judge", "prompt", "wave", "mode")
 PREFIX = "jury_"
 ADJUSTMENT = "Benjamini-Hochberg, the jury's perturbations"
-NUMBERS = r": (MPS|sham_shift|it has no) [^;]*"
-"""Numbers in a note of a finding, which stand in ``mart.jury`` for a jury."""
-
-
 PRICES = (
     dict.fromkeys(JUDGE, pl.String) | {"votes": pl.Int64, "priced": pl.Int64} | {"usd": pl.Float64}
 )
@@ -46,11 +42,10 @@ def jury_findings(
     if not families:
         return JuryFindings.empty()
     cells = pl.concat(families, how="diagonal_relaxed")
-    note = pl.col("note").str.replace_all(NUMBERS, "")
     concluded = cells.with_columns(
         adjustment=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(ADJUSTMENT)),
         finding=pl.when(pl.col("refused").is_null()).then("word"),
-        reason=pl.coalesce("refused", note),
+        reason=pl.coalesce("refused", "note"),
     )
     both = pl.concat([concluded, _without_each(ours, estimates)], how="diagonal_relaxed")
     both = both.join(

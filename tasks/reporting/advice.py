@@ -8,17 +8,9 @@ import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import GATES
-from tasks.conclusions.more_questions import MOST_TIMES, UNANSWERED
-from tasks.conclusions.recommendations import (
-    ABSENT,
-    CORE,
-    DO_NOT_USE,
-    ESSENTIAL,
-    IS_OPEN,
-    NOT_ENOUGH,
-    USE,
-    of_wave,
-)
+from tasks.conclusions.more_questions import MOST_TIMES
+from tasks.conclusions.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
+from tasks.conclusions.standing import CARE, CORE, STATED
 from tasks.kit.defaults import DETECTS_AT, POWER, Thresholds
 from tasks.reporting.summary import is_person, marked
 from tasks.reporting.wording import (
@@ -61,8 +53,8 @@ MARKS = dict(zip(RECOMMENDATIONS, "\N{CHECK MARK}!\N{BALLOT X}?", strict=True))
 ORDER = ("use", "use with care", "not enough data", "do not use")
 """Recommendations as they are listed, those of usable judges first."""
 REASONS_SHOWN = 3
-STATED = f"drift{IS_OPEN[0]}"
-"""How a reason begins that is stated, but limits nothing."""
+SEPARATOR = "; "
+"""What separates reasons, and what is undecided."""
 LIKELY = f"with a chance of {100 * POWER:.0f} %"
 CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 """What a number of further questions promises: less where true shifts are small (section 17)."""
@@ -102,8 +94,8 @@ def advice(
         return []
     shown = of_wave(recommendations, wave)
     place = pl.col("recommendation").replace_strict({ORDER[0]: 0, ORDER[-1]: 2}, default=1)
-    missing = pl.col("not_measured").cast(pl.String)
-    absent = (missing.str.contains(ABSENT[gate], literal=True) for gate in CORE)
+    missing = pl.col("not_measured").cast(pl.String).str.split(", ")
+    absent = (missing.list.contains(ABSENT[gate]) for gate in CORE)
     shown = shown.with_columns(nothing=pl.all_horizontal(*absent).fill_null(value=False))
     if not_measured(shown):
         shown = shown.with_columns(not_measured=pl.lit(None, pl.String))
@@ -155,24 +147,30 @@ def not_measured(recommendations: pl.DataFrame, study: str = "", people: int | N
     With the name of the study it says by which commands people's labels are collected and compared.
     ``people`` is the number of people in a file of votes or ratings, which has no study.
     """
-    texts = recommendations["not_measured"].unique()
-    if len(texts) != 1 or not texts[0]:
+    absent = _not_measured(recommendations)
+    if not absent:
         return ""
     booth = BOOTH.format(study) if study else ""
     of_file = "".join(OF_A_FILE if people == 1 else OF_A_FILE[:1])
     known = WAYS if people is None else WAYS | {ABSENT["agreement"]: of_file}
-    ways = [way.format(booth=booth) for what, way in known.items() if what in texts[0]]
-    return f"Gates not measured: {texts[0]}." + "".join(f" {way}." for way in ways)
+    ways = [way.format(booth=booth) for what, way in known.items() if what in absent]
+    return f"Gates not measured: {', '.join(absent)}." + "".join(f" {way}." for way in ways)
+
+
+def _not_measured(recommendations: pl.DataFrame) -> list[str]:
+    """Return what was not measured for any judge, if it is the same for all."""
+    texts = recommendations["not_measured"].unique()
+    return str(texts[0]).split(", ") if len(texts) == 1 and texts[0] else []
 
 
 def _why(row: Mapping[str, Any], most: int | None) -> str:
     """Say why a judge is recommended or not: reasons, what is inconclusive or not measured."""
-    reasons = (row["reasons"] or "").split("; ") if row["reasons"] else []
+    reasons = row["reasons"].split(SEPARATOR) if row["reasons"] else []
     shown = reasons[:most]
     rest = len(reasons) - len(shown)
     more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
-    limiting = "; ".join([*shown, *more])
-    word, undecided = row["recommendation"], row["undecided"]
+    limiting = SEPARATOR.join([*shown, *more])
+    word = row["recommendation"]
     # What the data do not decide comes first where it is the reason.
     parts = [] if word == NOT_ENOUGH else [limiting]
     if word == USE:
@@ -182,50 +180,54 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
         parts.append(f"passes {share} {count(every, 'gate')}")
     if word == NOT_ENOUGH and row["nothing"]:
         parts.append("none of the gates bias, discernment and agreement could be measured")
-    elif word == NOT_ENOUGH and undecided:
-        parts.append(_missing(undecided, row["more_questions"]))
-    # Drift that is inconclusive is stated, but does not make the data not enough.
-    every = undecided.split("; ") if undecided and word != DO_NOT_USE else []
-    before_drift = [reason for reason in every if not reason.startswith(STATED)]
-    parts.append("; ".join(before_drift))
+    elif word == NOT_ENOUGH:
+        parts.append(_missing(row))
+    if word != DO_NOT_USE:
+        parts.append(row["undecided"])
     if word == NOT_ENOUGH:
         parts.append(limiting)
-    parts += [reason for reason in every if reason.startswith(STATED)]
+    # Drift that is inconclusive is stated, but does not make the data not enough.
+    if word != DO_NOT_USE:
+        parts.append(row["drift"])
     if row["not_measured"]:
         parts.append(f"gates not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
 
 
-def _missing(undecided: str, more: int | None) -> str:
+def _missing(row: Mapping[str, Any]) -> str:
     """Say how many further questions would decide what makes the data not enough."""
-    if UNANSWERED in undecided:
+    if row["unanswered"]:
         return "the same audit again asks only the ballots without a reply"
-    gates = [gate for gate in ESSENTIAL if f"{gate}{IS_OPEN[0]}" in undecided]
-    if more:
-        questions = count(more, "more question")
-        return f"about {questions} would decide {listing(gates)} {CHANCE}"
-    open_ = [gate for gate in gates if f"{gate}{IS_OPEN[0]} (about " not in undecided]
-    return (
-        f"no number of questions up to {MOST_TIMES} times those asked would decide "
-        f"{listing(open_).replace(' and ', ' or ')} {LIKELY}"
-    )
+    if row["stays_open"]:
+        return (
+            f"no number of questions up to {MOST_TIMES} times those asked would decide "
+            f"{listing(sorted(row['stays_open'].split(', ')), 'or')} {LIKELY}"
+        )
+    if row["more_questions"]:
+        questions = count(row["more_questions"], "more question")
+        named = listing(sorted(row["more_decide"].split(", ")))
+        return f"about {questions} would decide {named} {CHANCE}"
+    return ""
 
 
-def open_questions(recommendations: pl.DataFrame) -> list[str]:
+def open_questions(gates: pl.DataFrame) -> list[str]:
     """Return a line per judge: each gate that is inconclusive, with the questions that it lacks.
 
-    The recommendations are those of one wave.
+    The gates are those of one wave. What makes the data not enough comes first.
     """
-    lines = []
-    for row in with_who(recommendations).sort("who").iter_rows(named=True):
-        reasons = "; ".join(filter(None, (row["undecided"], row["reasons"]))).split("; ")
-        open_ = [reason for reason in reasons if any(text in reason for text in IS_OPEN)]
-        lines.append(
-            clean(
-                f"- {row['who']}: {'; '.join(open_) or 'no gate that more questions would decide'}"
-            )
-        )
-    return lines
+    standing, lacks = pl.col("standing"), pl.col("more_questions").is_not_null()
+    # A bias that is mixed is found, and so is that some flaws are detected.
+    found = (pl.col("finding") != "inconclusive").fill_null(value=False)
+    open_ = (pl.col("verdict") == "inconclusive") & (~found | lacks)
+    rows = with_who(gates).sort(
+        "who", standing == CARE, standing == STATED, "margin", "perturbation", nulls_last=True
+    )
+    lines = rows.group_by("who", maintain_order=True).agg(said=pl.col("words").filter(open_))
+    none = "no gate that more questions would decide"
+    return [
+        clean(f"- {who}: {SEPARATOR.join(filter(None, said)) or none}")
+        for who, said in lines.iter_rows()
+    ]
 
 
 def policy(
@@ -237,7 +239,7 @@ def policy(
     """
     forbidding = thresholds.disqualifying
     every = set(forbidding) == set(GATES)
-    named = "any gate" if every else f"the gate {listing(forbidding).replace(' and ', ' or ')}"
+    named = "any gate" if every else f"the gate {listing(forbidding, 'or')}"
     forbids = f"Do not use: {named} fails. " if forbidding else ""
     other = "" if every else "fails or "
     compared = (recommendations["mode"] != "any").any()
@@ -254,7 +256,7 @@ def _limits(
     thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float
 ) -> Iterator[str]:
     """Name the limits of the gates that were measured of any judge."""
-    absent = not_measured(recommendations)
+    absent = _not_measured(recommendations)
     modes = set(recommendations["mode"])
     if modes - {"any"}:
         yield f"shift and position {number(thresholds.minimum_shift)}"

@@ -8,9 +8,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.keys import PEOPLE
-from schemas.results import Findings
+from schemas.results import MEAN_DETECTED, Findings
 from tasks.conclusions.position_bias import GAP, POSITION
-from tasks.conclusions.scorecard import BY_MEAN, FAILS, PASSES
+from tasks.conclusions.scorecard import FAILS, PASSES
 from tasks.reporting.wording import (
     GROUPS,
     bounds,
@@ -106,7 +106,7 @@ def _undiscerning(gates: pl.DataFrame) -> list[str]:
     failed = with_who(gates.filter(gate="discernment")).filter(verdict="fail").sort("who")
     return [
         f"{marked(row['who'], simulated=row['simulated'])} does not detect flaws"
-        f"{' on average: the mean share' if row['reason'] == BY_MEAN else BEST} detected is "
+        f"{' on average: the mean share' if row['measure'] == MEAN_DETECTED else BEST} detected is "
         f"{number(row['value'])}{bounds(row)}, limit {number(row['tolerance'])}."
         for row in failed.to_dicts()
     ]

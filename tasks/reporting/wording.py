@@ -132,9 +132,9 @@ def thousands(many: int | None) -> str:
     return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def listing(parts: Sequence[str]) -> str:
+def listing(parts: Sequence[str], last: str = "and") -> str:
     """Write ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    return f" {last} ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def clean(text: str) -> str:

@@ -161,10 +161,11 @@ def _solve(name: str, cells: pl.DataFrame, *, simple: bool) -> pl.DataFrame:
         .then(pl.lit(SINGLE))
         .when(~known)
         .then(pl.lit(ALIKE)),
+        simply=known & alone,
         level=pl.when(known).then(LEVEL),
         **{end: pl.when(known).then(end) for end in BOOT},
     )
-    simply = (found["method"].str.starts_with(SIMPLE)).to_numpy()
+    simply = found["simply"].to_numpy()
     df = np.nan_to_num(found["df"].to_numpy(), nan=1.0)
     # With 20 questions the normal quantile rejects a true null hypothesis in 7 % of studies.
     wide = np.where(simply, normal_quantile(MIDDLE), t_quantile(df, MIDDLE))

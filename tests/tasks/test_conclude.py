@@ -155,6 +155,8 @@ def test_pairs_that_are_too_easy_are_judged_by_log_odds(
         rows.append({**shift(*odds), "statistic": "los"})
     row = conclude(make_estimates(rows)).to_dicts()[0]
     assert (row["finding"], row["reason"], row["estimate"]) == (finding, reason, 0.0)
+    assert row["effect_logits"] == (odds[0] if odds else None)
+    assert row["by_logits"] == (unanimous > 0.8 and odds is not None)
 
 
 @pytest.mark.parametrize(

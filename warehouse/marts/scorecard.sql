@@ -2,5 +2,6 @@
 -- With too few questions nothing is passed or failed (methods, sections 3 and 16).
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,
-    value, low, high, tolerance, verdict, margin, reason,
+    finding, measure, criterion, value, low, high, tolerance, verdict, margin, effect_logits, sham_shift, no_reply,
+    changed, too_few, more_questions, standing, words, reason,
 from gates

@@ -20,7 +20,6 @@ from flows.cli.printing.terminal import (
 )
 from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD
-from tasks.conclusions.scorecard import ALERT
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
@@ -364,10 +363,9 @@ def _drift_words(gates: pl.DataFrame) -> str:
     """Say which judges fail the gate drift, leave it open, or pass it, in this order, and why."""
     order = pl.col("verdict").replace_strict({"fail": 0, "inconclusive": 1, "pass": 2})
     rows = with_who(gates.filter(pl.col("gate") == "drift")).sort(order, "who")
-    changed = pl.col("reason").str.strip_prefix(ALERT.format(""))
     numbers = [_bounded(row) for row in rows.rename({"value": "estimate"}).to_dicts()]
     change = pl.when(pl.col("low").is_not_null()).then(pl.Series(numbers, dtype=pl.String))
-    what = pl.concat_str(changed, change, separator=": ", ignore_nulls=True)
+    what = pl.concat_str("changed", change, separator=": ", ignore_nulls=True)
     text = (
         pl.when(pl.col("verdict") == "fail")
         .then(pl.format("{} changed ({})", pl.lit("{}"), what))

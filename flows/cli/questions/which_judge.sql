@@ -2,9 +2,9 @@
 -- study: name of the study [all studies]
 with why as (
     select *, string_split(case
-        when recommendation = 'not enough data' then concat_ws('; ', undecided, reasons)
+        when recommendation = 'not enough data' then concat_ws('; ', undecided, reasons, drift)
         when recommendation = 'do not use' then reasons
-        else concat_ws('; ', reasons, undecided)
+        else concat_ws('; ', reasons, undecided, drift)
     end, '; ') as every,
     from mart.recommendations where $study in (study, 'all studies')
 )

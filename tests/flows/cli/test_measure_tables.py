@@ -286,7 +286,7 @@ def test_the_scorecard_as_a_table_and_as_csv(measure: Any, width: int) -> None:
     assert "no flawed answer was shown" in text
     assert "pairs too easy" in text
     assert "margin: share of the tolerance left" in text
-    text = measure(rows, "--only", "scorecard", "--format", "csv", width=200).stdout
+    text = measure(rows, "--only", "scorecard", "--format", "csv", width=400).stdout
     assert text.splitlines()[0].startswith("dataset,judge,prompt,wave,mode,gate,perturbation")
 
 
@@ -355,14 +355,14 @@ def test_judges_that_changed_come_first_with_what_changed_and_since_when(
 ) -> None:
     about = {"dataset": "demo", "prompt": "plain", "wave": "n7", "mode": "any"}
     whole = about | {"perturbation": None, "gate": "drift", "tolerance": 0.1}
-    seen = "alert: position gap since wave n6"
+    seen = "position gap since wave n6"
     rows = [
         whole | {"judge": "sim/calm", "verdict": "pass"},
         whole | {"judge": "priced/pair", "verdict": "inconclusive"},
         whole
-        | {"judge": "sim/changing", "verdict": "fail", "reason": seen}
+        | {"judge": "sim/changing", "verdict": "fail", "changed": seen}
         | {"value": 0.46, "low": 0.3, "high": 0.62},
-        whole | {"judge": "sim/other", "verdict": "fail", "reason": "alert: texts of replies"},
+        whole | {"judge": "sim/other", "verdict": "fail", "changed": "texts of replies"},
         whole | {"judge": "sim/steady", "verdict": "inconclusive"},
     ]
     cell = about | {"perturbation": None, "measure": "position_drift", "epoch": 1, "base": "n1"}

@@ -16,7 +16,7 @@ from flows.cli.main import main
 from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, junit, markdown
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
-from tasks.conclusions.scorecard import ONE_LABEL
+from tasks.conclusions.gate_words import ONE_LABEL
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]
@@ -110,6 +110,7 @@ def test_the_agreement_that_a_gate_tests_is_named(gated: Any, tmp_path: Path) ->
     """Lost against that of people or, where each item has one label, beyond chance."""
     files = ("--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md"))
     chance = {"low": -0.18, "high": 0.20, "tolerance": 0.2, "reason": ONE_LABEL}
+    chance |= {"measure": "agreement beyond chance"}
     done = gated(
         gate("agreement", "fail", **chance),
         gate("agreement", "fail", judge="bob", value=0.3, low=0.2, high=0.4, tolerance=0.1),

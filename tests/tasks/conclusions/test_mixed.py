@@ -100,6 +100,8 @@ def test_categories_that_differ(
     ]
     row = conclude(make_estimates(rows)).to_dicts()[0]
     assert (row["finding"], row["category_p"]) == (finding, p)
+    shown = ("sums", 0.01) if clusters == 9 else ("words", largest)
+    assert (row["category"], row["category_shift"]) == shown
     if finding == MIXED:
         assert row["reason"] == "the shift differs between categories: -.20 in words"
 

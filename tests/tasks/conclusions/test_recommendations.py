@@ -12,10 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.results import GATES, Drifts, Findings, Gates
+from schemas.results import (
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    DETECTED,
+    GATES,
+    MEAN_DETECTED,
+    Findings,
+    Gates,
+)
 from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.recommendations import recommend
-from tasks.conclusions.scorecard import BY_MEAN, ONE_LABEL
+from tasks.conclusions.scorecard import explained
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 
 Make = Callable[..., Any]
@@ -23,16 +31,32 @@ Row = dict[str, Any]
 ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 NOBODY = pl.DataFrame(schema={"dataset": pl.String, "judge": pl.String})
 WHOLE = {"mode": "any", "perturbation": None}
-UNKNOWN = ("control", "shift_spread", "spread_p", "odds", "most_lost")
-TEXTS = dict.fromkeys(("reason", "lost_finding"), pl.lit(None, pl.String))
+UNKNOWN = (
+    *("control", "shift_spread", "spread_p", "odds", "most_lost"),
+    *("no_reply", "p_value", "p_adjusted"),
+)
+TEXTS = {"lost_finding": pl.lit(None, pl.String)}
+FACTS = {
+    **Gates.dtypes(),
+    **Findings.dtypes(),
+    **dict.fromkeys(("few", "why"), pl.String),
+    **dict.fromkeys(("clusters", "criteria", "questions"), pl.Int64),
+    **dict.fromkeys(("odds", "standard_error"), pl.Float64),
+    **dict.fromkeys(("sham_shift_low", "sham_shift_high"), pl.Float64),
+    "contradicted": pl.Boolean,
+}
+"""Columns that a gate has before its texts are written."""
 NARROWER = NormalDist().inv_cdf(0.95) / NormalDist().inv_cdf(0.975)
+
+
+MEASURES = {"bias": "shift", "position": "gap", "discernment": DETECTED}
 
 
 def gate(name: str, verdict: str = "pass", **changes: Any) -> Row:
     about = {"mode": "balanced", "perturbation": "boast"} if name == "bias" else WHOLE
     numbers = {"value": 0.01, "low": -0.01, "high": 0.03, "tolerance": 0.05, "margin": 0.4}
-    plain = {**ADA, **about, "gate": name, "simulated": False, **numbers, "reason": None}
-    return {**plain, "verdict": verdict, **changes}
+    plain = {**ADA, **about, "gate": name, "simulated": False, **numbers, "verdict": verdict}
+    return {**plain, "measure": MEASURES.get(name), **changes}
 
 
 def finding(word: str | None, **changes: Any) -> Row:
@@ -47,30 +71,31 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
         findings: list[Row] | None = None,
         clusters: int = 40,
         people: Any = NOBODY,
-        drifts: Any = None,
         beside: list[Row] | None = None,
     ) -> list[Row]:
         said = [finding(None)] if findings is None else findings
-        sized = [
-            {**{k: row[k] for k in (*ADA, "mode", "perturbation", "kind", "statistic")}}
-            | {"kind": None if row["kind"] == "position" else row["kind"]}
-            | {"clusters": clusters, "standard_error": 0.1, "subgroup": ""}
-            for row in said
+        facts = [
+            {"clusters": clusters, "questions": clusters} | row | _followed(row, said)
+            for row in gates
         ]
-        sized.append(
-            {**ADA, **WHOLE, "kind": None, "statistic": "invalid_rate", "clusters": clusters}
-        )
-        sized += [{**sized[0], **row} for row in beside or []]
-        found = recommend(
-            Gates.of(pl.DataFrame(gates, infer_schema_length=None)),
-            Findings.of(pl.DataFrame(said, infer_schema_length=None)),
-            make_estimates(sized),
-            Drifts.empty() if drifts is None else drifts,
-            people,
-        )
-        return found.to_dicts()
+        known = explained(pl.DataFrame(facts, schema=FACTS, strict=False))
+        whole = {**ADA, **WHOLE, "kind": None, "clusters": clusters, "subgroup": ""}
+        sized = [{**whole, **row} for row in beside or [{"statistic": "invalid_rate"}]]
+        return recommend(Gates.of(known), make_estimates(sized), people).to_dicts()
 
     return rows
+
+
+def _followed(gate: Row, findings: list[Row]) -> Row:
+    """Return what a gate has of the finding that it follows."""
+    about = "position" if gate["gate"] == "position" else gate["perturbation"]
+    for row in findings:
+        if about == ("position" if row["kind"] == "position" else row["perturbation"]):
+            flaw = row["kind"] == "detract" and row["finding"] != "rewards"
+            measure = {"measure": DETECTED} if flaw else {}
+            said = {name: value for name, value in row.items() if name not in gate}
+            return {"standard_error": 0.1, "odds": row.get("effect_logits"), **said, **measure}
+    return {}
 
 
 EVERY = ("position", "validity", "bias", "discernment", "agreement", "drift")
@@ -114,16 +139,16 @@ def test_shares_of_flaws_detected_say_whether_they_are_of_one_kind_or_a_mean(
         for name in ("factual_error", "gender_bias")
     ]
     rows = [
-        gate("bias", "inconclusive", perturbation="factual_error", reason=None, **one),
+        gate("bias", "inconclusive", perturbation="factual_error", **one),
         gate("validity"),
     ]
-    failed = gate("discernment", "fail", reason=BY_MEAN, **all_kinds)
+    failed = gate("discernment", "fail", measure=MEAN_DETECTED, **all_kinds)
     [row] = recommended(*rows, failed, findings=kinds, clusters=1)
     assert row["reasons"].startswith(
         "does not detect flaws on average (mean share detected -.37 [-.85, .12], limit .20); "
         "factual error is inconclusive ("
     )
-    [row] = recommended(*rows, failed | {"reason": None}, findings=kinds)
+    [row] = recommended(*rows, failed | {"measure": BEST_DETECTED}, findings=kinds)
     best = "share detected of the kind detected best -.37 [-.85, .12], limit .20"
     assert row["reasons"].startswith(f"does not detect flaws ({best}); ")
     # No number of questions up to ten times those asked decides a share that lies at its limit.
@@ -135,12 +160,12 @@ def test_shares_of_flaws_detected_say_whether_they_are_of_one_kind_or_a_mean(
 
 
 def test_an_alert_says_what_has_changed(recommended: Any) -> None:
-    texts = {"reason": "alert: texts of replies", "margin": None}
+    texts = {"changed": "texts of replies", "margin": None}
     [row] = recommended(gate("bias"), gate("drift", "fail", value=2.0, tolerance=None, **texts))
     assert row["reasons"] == "has changed since its baseline: texts of replies"
-    seen = "alert: ratings since wave n6"
+    seen = "ratings since wave n6"
     ratings = {"value": -0.35, "low": -0.64, "high": -0.06, "tolerance": 0.05, "margin": -11.8}
-    [row] = recommended(gate("bias"), gate("drift", "fail", reason=seen, **ratings))
+    [row] = recommended(gate("bias"), gate("drift", "fail", changed=seen, **ratings))
     said = "has changed since its baseline: ratings since wave n6 (-.35 [-.64, -.06], limit .05)"
     assert row["reasons"] == said
 
@@ -167,16 +192,13 @@ def test_a_finding_against_a_judge_forbids_or_limits_its_use(
     assert row["reasons"] == f"{reason} ({share}.01 [-.01, .03], {limit})"
 
 
-BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit .25; no margin"
-
-
 def test_a_slot_preferred_by_its_effect_in_logits_says_what_is_significant(
     recommended: Any,
 ) -> None:
     """The interval of the effect contains 0: the p-value is that of the gap (methods, 16)."""
-    effect = BY_EFFECT.format("-.44 [-.96, .09]")
-    gap = {"value": -0.04, "low": -0.07, "high": -0.01, "margin": None, "reason": effect}
+    gap = {"value": -0.04, "low": -0.07, "high": -0.01, "margin": None}
     position = {"kind": "position", "statistic": "position_gap", **WHOLE, "p_adjusted": 0.0213}
+    position |= {"effect_logits": -0.44, "effect_logits_low": -0.96, "effect_logits_high": 0.09}
     rest = gate("position", "fail", **gap), gate("validity")
     [row] = recommended(*rest, findings=[finding("biased", **position)])
     assert row["reasons"] == (
@@ -186,33 +208,47 @@ def test_a_slot_preferred_by_its_effect_in_logits_says_what_is_significant(
 
 
 @pytest.mark.parametrize(
-    ("reason", "p_adjusted", "said"),
+    ("effect", "p_adjusted", "said"),
     [
         (
-            BY_EFFECT.format("LOS .69 [-.20, 1.58]"),
+            {"effect_logits": 0.69, "effect_logits_low": -0.2, "effect_logits_high": 1.58},
             0.0001,
             "shift .03 [.00, .06], adjusted p <.001, and effect in logits .69, limit .25",
         ),
         (
-            "first; pairs too easy: MPS cannot move, so by LOS .60 [.20, 1.00]; no margin",
+            {"effect_logits": 0.6, "effect_logits_low": 0.2, "effect_logits_high": 1.0}
+            | {"by_logits": True},
             0.02,
             "effect in logits .60 [.20, 1.00], limit .25",
         ),
     ],
 )
 def test_a_bias_that_rests_on_log_odds_shows_them(
-    recommended: Any, reason: str, p_adjusted: float, said: str
+    recommended: Any, effect: Row, p_adjusted: float, said: str
 ) -> None:
-    shift = {"value": 0.03, "low": 0.0, "high": 0.06, "margin": None, "reason": reason}
-    known = finding("biased", p_adjusted=p_adjusted)
+    shift = {"value": 0.03, "low": 0.0, "high": 0.06, "margin": None}
+    known = finding("biased", p_adjusted=p_adjusted, **effect)
     [row] = recommended(gate("bias", "fail", **shift), findings=[known])
     assert row["reasons"] == f"biased by boast ({said})"
 
 
-def test_a_mixed_bias_names_the_spread_that_it_rests_on(recommended: Any) -> None:
-    spread = "shifts differ between questions: spread of true shifts .23 [.15, .30]"
-    mixed = gate("bias", "inconclusive", reason=f"first; {spread}; last")
-    [row] = recommended(mixed, findings=[finding("mixed")])
+@pytest.mark.parametrize(
+    ("moved_p", "unit", "spread"),
+    [
+        (0.01, "score", "shifts differ between questions: spread of true shifts .23 [.15, .30]"),
+        (0.2, "score", "the shift differs between categories: -.20 in math"),
+        (None, "sd", "the shift differs between criteria: -.20 in math"),
+    ],
+)
+@pytest.mark.parametrize("by_logits", [False, True])
+def test_a_mixed_bias_names_the_spread_that_it_rests_on(
+    recommended: Any, moved_p: float | None, unit: str, spread: str, *, by_logits: bool
+) -> None:
+    numbers = {"shift_spread": 0.23, "shift_spread_low": 0.15, "shift_spread_high": 0.3}
+    parts = {"category": "math", "category_shift": -0.2, "moved_p": moved_p, "unit": unit}
+    odds = {"effect_logits": 0.1 if by_logits else None, "by_logits": by_logits}
+    known = finding("mixed", **numbers, **parts, **odds)
+    [row] = recommended(gate("bias", "inconclusive"), findings=[known])
     assert row["reasons"] == f"mixed under boast ({spread})"
 
 
@@ -324,13 +360,13 @@ def test_an_adjusted_p_value_asks_for_more_questions(recommended: Any) -> None:
 
 def test_the_effect_in_logits_can_decide_where_the_shift_is_small(recommended: Any) -> None:
     small = gate("bias", "inconclusive", value=0.045, low=-0.01, high=0.1)
-    odds = {"statistic": "los", "estimate": 0.5}
-    [row] = recommended(small, gate("validity"), beside=[odds])
+    known = finding("inconclusive", effect_logits=0.5)
+    [row] = recommended(small, gate("validity"), findings=[known])
     # P(estimate > .055 sqrt(40 / N)) is .8 at N = 115: Phi((.045 - .0324) / .0227) = .71, and the
     # 90 % interval lies within the limit with P = .11.
     assert 40 + row["more_questions"] == pytest.approx(115, rel=0.2)
     for other in (-0.5, 0.2):
-        [row] = recommended(small, gate("validity"), beside=[odds | {"estimate": other}])
+        [row] = recommended(small, gate("validity"), findings=[known | {"effect_logits": other}])
         assert row["more_questions"] is None
 
 
@@ -390,7 +426,6 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
         gate=pl.lit("bias"),
         kind=pl.lit("promote"),
         finding=pl.lit("inconclusive"),
-        wider=1.0,
         standard_error=error,
         questions=float(asked),
         **empty,
@@ -407,7 +442,7 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
 
 
 def test_questions_that_do_not_count_are_asked_too() -> None:
-    plain = {"value": 0.0, "tolerance": 0.05, "finding": "inconclusive", "wider": 1.0}
+    plain = {"value": 0.0, "tolerance": 0.05, "finding": "inconclusive"}
     null = dict.fromkeys(("standard_error", *UNKNOWN), pl.lit(None, pl.Float64)) | TEXTS
     # 25 of 40 questions have a position, 0 in each: +-.0666, half of 3.84 / (25 + 3.84). The end
     # is .05 for 34.6, ten more; (10 + .84 (10 * .375)^.5) / .625 = 18.6.
@@ -452,10 +487,8 @@ def test_no_number_is_named_if_other_conditions_of_a_finding_do_not_hold(
     # Within the limit, a spread that may be there excludes that no question is moved.
     within = gate("bias", "inconclusive", value=0.01, low=-0.04, high=0.06)
     for spread, p_value, more in ((0.05, 0.01, 115), (0.2, 0.5, 115), (0.2, 0.01, None)):
-        moved = {"statistic": "mean_square_shift", "p_value": p_value}
-        [row] = recommended(
-            within, findings=[finding("inconclusive", shift_spread=spread)], beside=[moved]
-        )
+        known = finding("inconclusive", shift_spread=spread, spread_p=p_value)
+        [row] = recommended(within, findings=[known])
         # by `chance`
         assert row["more_questions"] == (more and pytest.approx(more, abs=1))
 
@@ -509,8 +542,7 @@ def test_agreement_with_people_lacks_questions_too(recommended: Any) -> None:
     # At 157 questions the upper end is .0404 above the estimate, which has a standard deviation of
     # .0408 (1 - 40 / 157)^.5 = .0352: P = Phi((.10 - .0404 - .03) / .0352) = .80.
     ends = {"value": 0.03, "low": -0.05, "high": 0.11, "tolerance": 0.1}
-    ratio = {"statistic": "ceiling_ratio", "perturbation": None, "subgroup": "humans"}
-    [row] = recommended(gate("validity"), gate("agreement", "inconclusive", **ends), beside=[ratio])
+    [row] = recommended(gate("validity"), gate("agreement", "inconclusive", **ends))
     more = row["more_questions"]
     assert 40 + more == pytest.approx(157, abs=1)
     assert row["reasons"] == f"agreement with people is inconclusive (about {more} more questions)"
@@ -529,44 +561,32 @@ def test_agreement_with_people_lacks_questions_too(recommended: Any) -> None:
 def test_drift_without_an_alert_limits_no_use_but_is_stated(
     recommended: Any, error: float | None, more: int
 ) -> None:
-    wide = gate("drift", "inconclusive", value=0.0, low=-0.07, high=0.07)
-    compared = {"mode": "balanced", "perturbation": "boast", "measure": "mps_drift", "epoch": 1}
-    numbers = {
-        "base": "n1",
-        "minimum": 0.05,
-        "n": 60,
-        "clusters": 60,
-        "p_value": 1.0,
-        "level": 0.01,
-        "estimate": 0.0,
-        "low": -0.07,
-        "high": 0.07,
-        "standard_error": error,
-    }
-    row = {**ADA, **compared, **numbers, "state": "quiet", "simulated": False}
-    changed = Drifts.of(pl.DataFrame([row]))
-    [found] = recommended(gate("bias"), gate("validity"), wide, drifts=changed)
+    ends = {"value": 0.0, "low": -0.07, "high": 0.07}
+    wide = gate("drift", "inconclusive", **ends, clusters=60, standard_error=error)
+    [found] = recommended(gate("bias"), gate("validity"), wide)
     assert (found["recommendation"], found["reasons"]) == ("use", None)
-    said = re.fullmatch(r"drift is inconclusive \(about (\d+) more questions\)", found["undecided"])
+    assert found["undecided"] is None
+    said = re.fullmatch(r"drift is inconclusive \(about (\d+) more questions\)", found["drift"])
     assert said is not None
     assert int(said[1]) == pytest.approx(more, abs=2)
     # A change that the next wave must confirm does limit it.
-    suspect = wide | {"reason": "suspect: the next wave must confirm it"}
-    [limited] = recommended(gate("bias"), gate("validity"), suspect, drifts=changed)
+    [limited] = recommended(gate("bias"), gate("validity"), wide | {"changed": "ratings"})
     assert limited["recommendation"] == "use with care"
-    assert limited["reasons"] == "drift is inconclusive (suspect: the next wave must confirm it)"
+    said = "drift is inconclusive (suspect, which the next wave must confirm: ratings)"
+    assert (limited["reasons"], limited["drift"]) == (said, None)
 
 
 def test_a_sham_that_moves_a_judge_is_stated_where_a_bias_is_excluded(recommended: Any) -> None:
-    beyond = "beyond what any such edit does: the sham shifts by .12 [.07, .17]; and so on"
-    [row] = recommended(gate("validity"), gate("bias", reason=beyond))
+    sham = {"sham_shift": 0.12, "sham_shift_low": 0.07, "sham_shift_high": 0.17}
+    known = finding("no relevant bias", **sham)
+    [row] = recommended(gate("validity"), gate("bias"), findings=[known])
     assert (row["recommendation"], row["reasons"], row["passed"]) == ("use", None, 2)
     assert row["undecided"] == "boast: the sham itself shifts the judge by .12 [.07, .17]"
 
 
 def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> None:
     sham = "the sham itself moves this judge; and so on"
-    moved = gate("bias", "inconclusive", value=0.12, low=0.07, high=0.17, reason=sham)
+    moved = gate("bias", "inconclusive", value=0.12, low=0.07, high=0.17, why=sham)
     [row] = recommended(moved, findings=[finding("inconclusive")])
     assert row["recommendation"] == "use with care"
     said = "boast is inconclusive (the sham itself moves this judge, and so on)"
@@ -574,7 +594,8 @@ def test_what_more_questions_do_not_decide_limits_the_use(recommended: Any) -> N
 
 
 def test_nothing_is_recommended_of_what_was_not_measured(recommended: Any) -> None:
-    empty = {"value": None, "low": None, "high": None, "reason": "no flawed answer was shown"}
+    empty = {"value": None, "low": None, "high": None, "why": "no flawed answer was shown"}
+    empty |= {"clusters": None}
     [row] = recommended(
         gate("validity"), gate("discernment", "inconclusive", **empty), findings=[finding(None)]
     )
@@ -590,7 +611,7 @@ def test_nothing_is_recommended_of_what_was_not_measured(recommended: Any) -> No
 
 
 def test_estimates_without_an_interval_recommend_nothing(recommended: Any) -> None:
-    still = {"value": 0.0, "low": None, "high": None, "reason": "the judge passes every answer"}
+    still = {"value": 0.0, "low": None, "high": None, "why": "the judge passes every answer"}
     [row] = recommended(gate("validity"), gate("bias", "inconclusive", **still))
     assert row["recommendation"] == "not enough data"
     [row] = recommended(gate("validity"), gate("bias", "inconclusive", **still), gate("agreement"))
@@ -628,21 +649,18 @@ def test_only_a_judge_that_passes_all_is_recommended(recommended: Any, verdicts:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "reason", "words"),
+    ("verdict", "why", "criterion", "words"),
     [
-        ("fail", "the worst of 2 criteria: tone", "people than people with each other on tone ("),
-        ("inconclusive", "the worst of 2 criteria: tone", "people on tone is inconclusive (.01 ["),
-        (
-            "inconclusive",
-            "few; the worst of 2 criteria: a; b",
-            "agreement with people on a, b is inconclusive (few)",
-        ),
+        ("fail", None, "tone", "people than people with each other on tone ("),
+        ("inconclusive", None, "tone", "people on tone is inconclusive (.01 ["),
+        ("inconclusive", "few", "a; b", "agreement with people on a, b is inconclusive (few)"),
     ],
 )
 def test_agreement_names_the_worst_criterion(
-    recommended: Any, verdict: str, reason: str, words: str
+    recommended: Any, verdict: str, why: str | None, criterion: str, words: str
 ) -> None:
-    [row] = recommended(gate("validity"), gate("agreement", verdict, reason=reason))
+    about = {"criterion": criterion, "criteria": 2, "why": why, "clusters": None}
+    [row] = recommended(gate("validity"), gate("agreement", verdict, **about))
     assert words in row["reasons"]
 
 
@@ -656,9 +674,9 @@ def test_agreement_names_the_worst_criterion(
 def test_agreement_with_one_label_per_answer_names_chance(
     recommended: Any, verdict: str, told: str
 ) -> None:
-    ends = {"value": 0.19, "low": -0.25, "high": 0.35, "tolerance": 0.2, "reason": ONE_LABEL}
-    kappa = {"statistic": "rating_kappa", "perturbation": None, "clusters": 44}
-    [row] = recommended(gate("validity"), gate("agreement", verdict, **ends), beside=[kappa])
+    ends = {"value": 0.19, "low": -0.25, "high": 0.35, "tolerance": 0.2, "clusters": 44}
+    labels = gate("agreement", verdict, measure=BEYOND_CHANCE, **ends)
+    [row] = recommended(gate("validity"), labels)
     assert row["reasons"] == f"{told} (agreement beyond chance .19 [-.25, .35], limit .20)"
     assert row["recommendation"] == ("do not use" if verdict == "fail" else "use with care")
 
@@ -667,9 +685,9 @@ def test_agreement_with_one_label_per_answer_lacks_questions_too(recommended: An
     # At 256 questions the upper end is .4 (44 / 256)^.5 = .1658 above the estimate and the lower
     # .1244 below, and the estimate has a standard deviation of .1786 (1 - 44 / 256)^.5 = .1625:
     # P = Phi((.2 - .1658 + .1) / .1625) + 1 - Phi((.2 + .1244 + .1) / .1625) = .7955 + .0045 = .80.
-    ends = {"value": -0.1, "low": -0.4, "high": 0.3, "tolerance": 0.2, "reason": ONE_LABEL}
-    kappa = {"statistic": "rating_kappa", "perturbation": None, "clusters": 44}
-    [row] = recommended(gate("validity"), gate("agreement", "inconclusive", **ends), beside=[kappa])
+    ends = {"value": -0.1, "low": -0.4, "high": 0.3, "tolerance": 0.2, "clusters": 44}
+    labels = gate("agreement", "inconclusive", measure=BEYOND_CHANCE, **ends)
+    [row] = recommended(gate("validity"), labels)
     more = row["more_questions"]
     assert 44 + more == pytest.approx(256, abs=1)
     assert (
@@ -718,11 +736,11 @@ def test_a_pass_rate_apart_from_people_s_is_stated(recommended: Any) -> None:
 
 def test_ballots_without_a_reply_are_asked_again_not_more_questions(recommended: Any) -> None:
     unknown = {"value": None, "low": None, "high": None, "margin": None}
-    asked = gate("validity", "inconclusive", reason="1.00 of the ballots have no reply", **unknown)
+    asked = gate("validity", "inconclusive", no_reply=1.0, **unknown)
     [row] = recommended(asked, gate("bias"))
     assert (row["recommendation"], row["more_questions"]) == ("not enough data", None)
     assert row["undecided"] == "validity is inconclusive (1.00 of the ballots have no reply)"
-    some = {"value": 0.0, "low": 0.0, "high": 0.05, "reason": ".30 of the ballots have no reply"}
+    some = {"value": 0.0, "low": 0.0, "high": 0.05, "no_reply": 0.3}
     [row] = recommended(gate("validity", "inconclusive", **some), gate("bias"))
     assert row["undecided"] == "validity is inconclusive (.30 of the ballots have no reply)"
 
@@ -741,12 +759,8 @@ def test_a_bias_that_unreadable_votes_may_turn_lacks_no_questions(
     recommended: Any, value: float, lost: float, *, more: bool
 ) -> None:
     wide = gate("bias", "inconclusive", value=value, low=value - 0.31, high=value + 0.31)
-    rates = [
-        {"statistic": "lost_rate", "estimate": each, "subgroup": arm, "perturbation": "boast"}
-        for arm, each in (("experimental", lost), ("sham", 0.01))
-    ]
     [row] = recommended(
-        gate("validity"), wide, findings=[finding("inconclusive")], beside=rates, clusters=40
+        gate("validity"), wide, findings=[finding("inconclusive", most_lost=lost)], clusters=40
     )
     assert (row["more_questions"] is not None) == more
     if not more:

@@ -333,6 +333,50 @@ def test_a_margin_that_contradicts_its_finding_is_none(row: dict[str, Any], verd
     assert noted.filter(gate="bias")["reason"].item() == f"over the control; {APART}"
 
 
+LOGITS = {"effect_logits": 0.6, "effect_logits_low": 0.2, "effect_logits_high": 1.0}
+SHAM = {"sham_shift": 0.12, "sham_shift_low": 0.07, "sham_shift_high": 0.17}
+SMALL = {"estimate": 0.03, "low": 0.01, "high": 0.05, **LOGITS, "statistic": "mps_sham"}
+CLEAR = {"finding": "no relevant bias", "estimate": 0.0, "low": -0.02, "high": 0.02, **SHAM}
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (LOGITS, ("biased", "shift", None, None, "forbids")),
+        # The shift is below its minimum of .05, so that the effect in logits decides too.
+        (SMALL, ("biased", "shift", 0.6, None, "forbids")),
+        # Pairs are too easy to move the mean.
+        (LOGITS | {"by_logits": True}, ("biased", "shift", 0.6, None, "forbids")),
+        (CLEAR | {"statistic": "mps_sham"}, ("no relevant bias", "shift", None, 0.12, "stated")),
+        (CLEAR, ("no relevant bias", "shift", None, None, "passed")),
+        (
+            CLEAR | {"statistic": "mps_sham", "sham_shift": 0.02, "sham_shift_low": -0.01},
+            ("no relevant bias", "shift", None, None, "passed"),
+        ),
+        (
+            {**FLAW, "finding": "overlooks", "detected": 0.0, "detected_low": -0.1}
+            | {"detected_high": 0.1},
+            ("overlooks", "share detected", None, None, "forbids"),
+        ),
+        ({**FLAW, "finding": "rewards"}, ("rewards", "shift", None, None, "forbids")),
+        (
+            {**POSITION, **SMALL, "statistic": "position_gap"},
+            ("biased", "gap", 0.6, None, "forbids"),
+        ),
+        (
+            {**POSITION, "statistic": "position_kappa", "minimum": 0.25, "estimate": 0.6, **LOGITS},
+            ("biased", "effect in logits", None, None, "forbids"),
+        ),
+    ],
+)
+def test_a_gate_says_what_it_tests_and_on_what_it_rests(
+    row: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    gates = scorecard(Estimates.empty(), findings(row)).filter(pl.col("gate") != "discernment")
+    shown = ("finding", "measure", "effect_logits", "sham_shift", "standing")
+    assert gates.select(shown).rows() == [expected]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
     [
@@ -419,7 +463,8 @@ def test_agreement_with_one_label_per_answer_must_exceed_chance(
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
     [gate] = scorecard(estimates, Findings.empty()).to_dicts()
     assert gate["tolerance"] == 0.2
-    assert gate["reason"].startswith("agreement beyond chance: one label per item")
+    assert gate["measure"] == "agreement beyond chance"
+    assert gate["reason"].startswith("one label per item does not tell how well people agree")
 
 
 def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_each_other(
@@ -435,6 +480,7 @@ def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_eac
     ]
     [gate] = scorecard(make_estimates(criteria), Findings.empty()).to_dicts()
     assert gate["verdict"] == "fail"
+    assert (gate["criterion"], gate["measure"]) == ("style", "agreement beyond chance")
     assert gate["reason"].endswith("the worst of 2 criteria: style")
 
 

@@ -14,7 +14,10 @@ ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 
 def advised(*rows: Row) -> pl.DataFrame:
     plain = {**ADA, "mode": "balanced", "simulated": False, "recommendation": "use"}
-    texts = {"reasons": None, "undecided": None, "more_questions": None, "not_measured": None}
+    texts = dict.fromkeys(
+        ("reasons", "undecided", "drift", "more_questions", "more_decide", "stays_open")
+    )
+    texts |= {"unanswered": False, "not_measured": None}
     counts = {"passed": 3, "failed": 0, "inconclusive": 0}
     frame = pl.DataFrame([{**plain, **texts, **counts, **row} for row in rows])
     return frame.with_columns(pl.col("judge").cast(pl.String))
@@ -31,11 +34,12 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
         advised(
             {"judge": "dot", "recommendation": "do not use", "reasons": "a; b; c; d; e"},
             {"judge": "cy", "recommendation": "not enough data"}
-            | {"undecided": f"{POSITION}; {VALIDITY}; {DRIFT}", "more_questions": 40}
+            | {"undecided": f"{POSITION}; {VALIDITY}", "drift": DRIFT}
+            | {"more_questions": 40, "more_decide": "validity, position"}
             | {"reasons": "boast is inconclusive"},
             {"judge": "bo", "recommendation": "use with care", "reasons": "prefers one slot"},
             {"judge": "ada", "simulated": True, "not_measured": "drift"},
-            {"judge": "eve", "inconclusive": 1, "undecided": "drift is inconclusive"},
+            {"judge": "eve", "inconclusive": 1, "drift": "drift is inconclusive"},
         )
     )
     assert [(line.mark, line.judge, line.recommendation, line.simulated) for line in lines] == [
@@ -61,12 +65,31 @@ def test_each_judge_gets_a_line_with_a_mark_and_a_word() -> None:
 
 def test_what_no_number_of_questions_would_decide_is_said() -> None:
     unknown = {"recommendation": "not enough data", "undecided": f"{NEAR}; {VALIDITY}"}
-    [line] = advice(advised(unknown))
+    [line] = advice(advised(unknown | {"stays_open": "position"}))
     assert rf"(.04 \[{MINUS}.02, .11\]" in line.typeset().markdown()
     assert line.why == (
         "No number of questions up to 10 times those asked would decide position with a chance of "
         "80 %. Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive "
         "(about 1 more question)"
+    )
+    [line] = advice(advised(unknown | {"stays_open": "validity, position"}))
+    assert "times those asked would decide position or validity with a chance" in line.why
+
+
+def test_ballots_without_a_reply_are_asked_again() -> None:
+    row = {"recommendation": "not enough data", "undecided": VALIDITY, "unanswered": True}
+    [line] = advice(advised(row | {"stays_open": "validity"}))
+    assert line.why.startswith("The same audit again asks only the ballots without a reply. Valid")
+
+
+def test_what_an_earlier_version_did_not_save_is_left_out() -> None:
+    """As in a warehouse that was only migrated."""
+    empty = dict.fromkeys(("more_decide", "stays_open", "unanswered", "drift"))
+    row = {"recommendation": "not enough data", "undecided": f"{VALIDITY}; {DRIFT}"}
+    [line] = advice(advised(row | empty))
+    assert line.why == (
+        "Validity is inconclusive (about 1 more question); drift is inconclusive (about 3 more "
+        "questions)"
     )
 
 
@@ -84,17 +107,31 @@ def test_of_judges_with_open_gates_those_with_fewer_come_first() -> None:
 
 
 def test_open_questions_are_those_of_the_recommendations() -> None:
-    rows = advised(
-        {"judge": "cy", "recommendation": "not enough data", "more_questions": 1}
-        | {"undecided": "position is inconclusive (about 1 more question)"}
-        | {"reasons": "prefers one slot (.2 [.1, .3], limit .15); boast is inconclusive: the sham"},
-        {"judge": "bo", "undecided": "drift is inconclusive (.00 [-.12, .12], limit .05)"},
-        {"judge": "ada"},
+    plain = {**ADA, "verdict": "inconclusive", "margin": -1.0, "perturbation": None}
+    plain |= {"finding": None, "more_questions": None, "mode": "any", "simulated": False}
+    bias = {"judge": "cy", "perturbation": "b", "mode": "balanced", "standing": "care"}
+    gates = (
+        {"judge": "cy", "standing": "forbids", "verdict": "fail", "words": "prefers one slot"},
+        {"judge": "cy", "standing": "stated", "words": "drift is inconclusive"},
+        bias | {"finding": "inconclusive", "words": "boast is inconclusive (the sham; so on)"},
+        # What is found is not open, unless more questions decide whether it holds.
+        bias | {"finding": "mixed", "words": "mixed under boast"},
+        bias
+        | {"finding": "detects some", "words": "detects some of a, about 9 more questions"}
+        | {"more_questions": 9, "margin": -2.0},
+        {"judge": "cy", "standing": "undecided", "words": POSITION, "margin": None},
+        {"judge": "bo", "standing": "stated", "words": NEAR},
+        {"judge": "ada", "standing": "passed", "words": None, "verdict": "pass"},
+        {"judge": "ada", "standing": "not measured", "words": None},
     )
+    rows = pl.DataFrame([plain | row for row in gates])
     assert open_questions(rows) == [
         "- ada: no gate that more questions would decide",
-        "- bo: drift is inconclusive (.00 [-.12, .12], limit .05)",
-        "- cy: position is inconclusive (about 1 more question); boast is inconclusive: the sham",
+        f"- bo: {NEAR}",
+        (
+            f"- cy: {POSITION}; drift is inconclusive; detects some of a, about 9 more questions; "
+            "boast is inconclusive (the sham; so on)"
+        ),
     ]
     assert open_questions(rows.clear()) == []
 

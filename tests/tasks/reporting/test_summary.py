@@ -58,17 +58,17 @@ def test_a_judge_that_has_changed_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "which"),
+    ("measure", "which"),
     [
-        ("mean over the kinds of flaws", " on average: the mean share"),
-        (None, ": of the kind detected best, the share"),
+        ("mean share detected", " on average: the mean share"),
+        ("share detected of the kind detected best", ": of the kind detected best, the share"),
     ],
 )
 def test_a_judge_that_fails_to_detect_flaws_is_named_beside_single_kinds(
-    reason: str | None, which: str
+    measure: str, which: str
 ) -> None:
     unsure = DEFAULTS | {"kind": "detract", "perturbation": "error", "finding": "inconclusive"}
-    numbers = {"value": -0.37, "low": -0.85, "high": 0.12, "tolerance": 0.2, "reason": reason}
+    numbers = {"value": -0.37, "low": -0.85, "high": 0.12, "tolerance": 0.2, "measure": measure}
     gates = [
         {**DEFAULTS, **numbers, "perturbation": None, "gate": "discernment", "verdict": verdict}
         | {"judge": judge}

@@ -1,0 +1,182 @@
+"""What people read about a gate: its reason, and its words in a recommendation."""
+
+import polars as pl
+
+from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, MEAN_DETECTED
+from tasks.conclusions.cautions import differs_between_questions, mixed_words
+from tasks.conclusions.more_questions import is_doubtful
+from tasks.conclusions.rules import shown, written, written_p
+from tasks.kit.defaults import limits
+
+SUBJECTS = {
+    "position": "position",
+    "validity": "validity",
+    "discernment": "detection of flaws",
+    "agreement": "agreement with people",
+    "drift": "drift",
+}
+"""Gate of the whole judge -> how a recommendation names it."""
+FAILED = {
+    "position": "prefers one slot",
+    "validity": "unreadable replies",
+    "discernment": "does not detect flaws",
+    "agreement": "agrees less with people than people with each other",
+    "drift": "has changed since its baseline",
+}
+FOUND = {
+    "biased": "biased by {}",
+    "overlooks": "overlooks {}",
+    "rewards": "rewards {}",
+    "mixed": "mixed under {}",
+    "detects some": "detects some of {}, perhaps too few",
+}
+"""Finding about a perturbation that limits the use of a judge -> its words."""
+HARDLY = "agrees with the labels hardly better than by chance"
+"""How a judge fails the gate agreement where each item has one label."""
+ONE_LABEL = (
+    "one label per item does not tell how well people agree with each other, so this is the "
+    f"{BEYOND_CHANCE}"
+)
+BY_MEAN = "mean over the kinds of flaws"
+NO_MARGIN = (
+    "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
+)
+
+
+def reason() -> pl.Expr:
+    """Say what limits the verdict of a gate, or why it has no margin; null if nothing does."""
+    about = (
+        pl.when(_is_alone())
+        .then(pl.lit(ONE_LABEL))
+        .when(pl.col("measure") == MEAN_DETECTED)
+        .then(pl.lit(BY_MEAN))
+    )
+    worst = pl.format("the worst of {} criteria: {}", "criteria", "criterion")
+    margin = pl.when("contradicted").then(pl.lit(NO_MARGIN))
+    parts = pl.concat_str(about, _why(), worst, margin, separator="; ", ignore_nulls=True)
+    return pl.when(parts != "").then(parts)
+
+
+def subject() -> pl.Expr:
+    """Name what a gate is about."""
+    labels = pl.when(_is_alone()).then(pl.lit("agreement with the labels"))
+    named = pl.coalesce("perturbation", labels, pl.col("gate").replace(SUBJECTS))
+    return named.str.replace_all("_", " ", literal=True)
+
+
+def words() -> pl.Expr:
+    """Word what a gate contributes to a recommendation, with its numbers and limit.
+
+    A gate that is passed is worth a word only if the sham itself moves the judge.
+    """
+    sham = shown("sham_shift", "sham_shift")
+    passed = pl.format("{}: the sham itself shifts the judge by {}", subject(), sham)
+    decided = _is_found() | (pl.col("verdict") == "fail")
+    return (
+        pl.when(pl.col("verdict") == "pass")
+        .then(passed)
+        .when(decided)
+        .then(_against())
+        .otherwise(_inconclusive())
+    )
+
+
+def _against() -> pl.Expr:
+    """Word what a finding or a failed gate says against a judge."""
+    said = pl.col("gate").replace(FAILED)
+    for finding, text in FOUND.items():
+        about = (pl.col("gate") == "bias") & (pl.col("finding") == finding)
+        said = pl.when(about).then(pl.format(text, subject())).otherwise(said)
+    said = pl.when(_is_alone()).then(pl.lit(HARDLY)).otherwise(said) + _on_criterion()
+    said += pl.format(": {}", "changed").fill_null("")
+    said += pl.when(pl.col("measure") == MEAN_DETECTED).then(pl.lit(" on average")).fill_null("")
+    # A mixed bias rests on the spread of the shifts, not on their mean.
+    between_questions, between_categories = mixed_words("shift_spread")
+    mixed = pl.when(differs_between_questions("shift_spread")).then(between_questions)
+    numbers = (
+        pl.when(pl.col("finding") == "mixed")
+        .then(pl.format(" ({})", mixed.otherwise(between_categories)))
+        .when(pl.col("effect_logits").is_not_null())
+        .then(_in_logits())
+    )
+    # A flaw may be detected for certain once more questions are asked.
+    missing = pl.when(_is_found()).then(pl.format(", {}", _missing()))
+    return said + pl.coalesce(numbers, _numbers(missing), pl.lit(""))
+
+
+def _inconclusive() -> pl.Expr:
+    """Word what the data do not decide, with the questions that it lacks or what else it lacks."""
+    # More questions do not remove a reason such as a sham that moves the judge.
+    why = _why().str.replace_all("; ", ", ", literal=True)
+    # Unreadable votes may hide either finding.
+    doubtful = (pl.col("gate") == "bias") & is_doubtful()
+    unread = pl.format("{} of the votes of an arm cannot be read", written("most_lost"))
+    lacking = pl.coalesce(_missing(), why, pl.when(doubtful).then(unread))
+    numbers = pl.coalesce(pl.format(" ({})", lacking), _numbers(), pl.lit(""))
+    return pl.format("{}{} is inconclusive{}", subject(), _on_criterion(), numbers)
+
+
+def _why() -> pl.Expr:
+    """Say what stands in the way of a verdict: replies, a suspicion, or the data."""
+    unconfirmed = pl.format("suspect, which the next wave must confirm: {}", "changed")
+    alert = pl.when(pl.col("verdict") == "fail").then(pl.format("alert: {}", "changed"))
+    no_reply = pl.format("{} of the ballots have no reply", written("no_reply"))
+    return pl.coalesce(no_reply, alert, unconfirmed, "why")
+
+
+def _numbers(more: pl.Expr | None = None) -> pl.Expr:
+    """Write the value of a gate, its interval and its limit; null without one of them."""
+    of_flaws = pl.col("measure").is_in([DETECTED, BEST_DETECTED, MEAN_DETECTED])
+    measure = pl.when(of_flaws | _is_alone()).then(pl.format("{} ", "measure"))
+    limit = pl.format("limit {}", written("tolerance"))
+    between = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
+    both = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
+    return pl.format(
+        " ({}{} [{}, {}], {}{})",
+        measure.fill_null(""),
+        *(written(name) for name in ("value", "low", "high")),
+        pl.when(between).then(both).otherwise(limit),
+        pl.lit("") if more is None else more.fill_null(""),
+    )
+
+
+def _in_logits() -> pl.Expr:
+    """Write the numbers of a bias whose size is the effect in logits.
+
+    The p-value is that of the shift, or gap, unless pairs are too easy to move the mean.
+    """
+    limit = written(limits().minimum_log_odds)
+    alone = pl.format(
+        " (effect in logits {}, limit {})", shown("effect_logits", "effect_logits"), limit
+    )
+    both = pl.format(
+        " ({} {} [{}, {}]{}, and effect in logits {}, limit {})",
+        "measure",
+        *(written(name) for name in ("value", "low", "high")),
+        pl.format(", adjusted p {}", written_p("p_adjusted")).fill_null(""),
+        written("effect_logits"),
+        limit,
+    )
+    return pl.when("by_logits").then(alone).otherwise(both)
+
+
+def _missing() -> pl.Expr:
+    plural = pl.when(pl.col("more_questions") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
+    return pl.format("about {} more question{}", "more_questions", plural)
+
+
+def _on_criterion() -> pl.Expr:
+    """Name the criterion of the gate agreement; empty without one."""
+    # Readers split reasons at semicolons.
+    named = pl.col("criterion").str.replace_all("; ", ", ", literal=True)
+    return pl.format(" on {}", named).fill_null("")
+
+
+def _is_alone() -> pl.Expr:
+    """Tell whether the gate agreement is about one label per item, whose authors are not known."""
+    return (pl.col("measure") == BEYOND_CHANCE).fill_null(value=False)
+
+
+def _is_found() -> pl.Expr:
+    """Tell whether a gate follows a finding that limits the use of a judge."""
+    return pl.col("finding").is_in([*FOUND]).fill_null(value=False)
