@@ -8,7 +8,7 @@ from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.conclude import conclude
-from tasks.conclusions.scorecard import scorecard
+from tasks.gates.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.results import counted_votes
 from tasks.simulation.traits import Traits

@@ -38,11 +38,11 @@ from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.comparisons import contrasts, win_checks
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.position_bias import POSITION
-from tasks.conclusions.recommendations import recommend
 from tasks.conclusions.rules import detects_at_of
-from tasks.conclusions.scorecard import scorecard
 from tasks.drift.alerts import fresh_votes
 from tasks.drift.waves import waves_of
+from tasks.gates.recommendations import recommend
+from tasks.gates.scorecard import scorecard
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, Thresholds, limited_by
 from tasks.panels.jury_findings import PRICES, jury_costs, jury_findings
 from tasks.panels.members import panel_means, panel_members

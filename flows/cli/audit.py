@@ -355,7 +355,7 @@ def _show_changes(study: Study, path: Path) -> None:
         )
     else:
         from flows.cli.printing.measure_tables import show_drift
-        from tasks.conclusions.recommendations import of_wave
+        from tasks.gates.recommendations import of_wave
 
         show_drift(CONSOLE, drifts, of_wave(gates, study.wave))
 

@@ -39,8 +39,6 @@ from schemas.judging import SIDES, Ballots, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
-from tasks.conclusions.more_questions import MOST_TIMES
-from tasks.conclusions.recommendations import of_wave
 from tasks.curate import cannot_compute
 from tasks.engine.litellm_adapter import highest_price, price_of
 from tasks.engine.queue import (
@@ -52,6 +50,8 @@ from tasks.engine.queue import (
     expected_tokens,
     most_tokens,
 )
+from tasks.gates.more_questions import MOST_TIMES
+from tasks.gates.recommendations import of_wave
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
 from tasks.kit.catalogue import unknown

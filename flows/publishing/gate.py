@@ -10,7 +10,7 @@ import polars as pl
 from flows.publishing.pages import run_of_results, study_of
 from schemas.results import BEYOND_CHANCE
 from tasks.conclusions.position_bias import EFFECT
-from tasks.conclusions.recommendations import USE, of_wave
+from tasks.gates.recommendations import USE, of_wave
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked

@@ -1,1 +1,1 @@
-"""Rules for findings: thresholds, cautions, position bias, exclusions, gates."""
+"""Rules for findings: thresholds, cautions, position bias, exclusions."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tasks.conclude import conclude
 from tasks.conclusions.exclusions import exclude
-from tasks.conclusions.scorecard import scorecard
+from tasks.gates.scorecard import scorecard
 from tasks.inference.multiplicity import (
     benjamini_hochberg,
     benjamini_yekutieli,

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.keys import PEOPLE
 from schemas.results import MEAN_DETECTED, Findings
 from tasks.conclusions.position_bias import GAP, POSITION
-from tasks.conclusions.scorecard import FAILS, PASSES
+from tasks.gates.scorecard import FAILS, PASSES
 from tasks.reporting.wording import (
     GROUPS,
     bounds,

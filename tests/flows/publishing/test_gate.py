@@ -16,7 +16,7 @@ from flows.cli.main import main
 from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, junit, markdown
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
-from tasks.conclusions.gate_words import ONE_LABEL
+from tasks.gates.words import ONE_LABEL
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
 from tasks.conclude import conclude
-from tasks.conclusions.scorecard import scorecard
+from tasks.gates.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.statistics import STATISTICS
 

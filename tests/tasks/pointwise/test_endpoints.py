@@ -10,7 +10,7 @@ from schemas.judging import Tallies, VoteLog
 from schemas.results import Drifts, Estimates
 from tasks.aggregate import measure_all
 from tasks.conclude import conclude
-from tasks.conclusions.scorecard import scorecard
+from tasks.gates.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.defaults import Thresholds
 from tasks.pointwise.endpoints import labelled

@@ -4,8 +4,8 @@ import polars as pl
 
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, MEAN_DETECTED
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
-from tasks.conclusions.more_questions import is_doubtful
 from tasks.conclusions.rules import shown, written, written_p
+from tasks.gates.more_questions import is_doubtful
 from tasks.kit.defaults import limits
 
 SUBJECTS = {

@@ -11,9 +11,9 @@ from scipy.stats import t as student
 from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
-from tasks.conclusions.scorecard import scorecard
 from tasks.conclusions.single_numbers import _shares, acceptability, least_margins
 from tasks.drift.alerts import watch
+from tasks.gates.scorecard import scorecard
 from tasks.reporting.rows import scorecard_rows
 from tasks.statistics import STATISTICS
 

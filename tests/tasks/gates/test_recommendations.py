@@ -21,9 +21,9 @@ from schemas.results import (
     Findings,
     Gates,
 )
-from tasks.conclusions.more_questions import more_questions
-from tasks.conclusions.recommendations import recommend
-from tasks.conclusions.scorecard import explained
+from tasks.gates.more_questions import more_questions
+from tasks.gates.recommendations import recommend
+from tasks.gates.scorecard import explained
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 
 Make = Callable[..., Any]

@@ -18,12 +18,12 @@ from schemas.results import (
     Findings,
     Gates,
 )
-from tasks.conclusions.gate_words import reason, words
-from tasks.conclusions.more_questions import more_questions
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.conclusions.rules import CLEAR, half_width, sham_moves
-from tasks.conclusions.standing import NOT_MEASURED, is_unexplained_drift, standing
 from tasks.counting.annotations import HUMANS
+from tasks.gates.more_questions import more_questions
+from tasks.gates.standing import NOT_MEASURED, is_unexplained_drift, standing
+from tasks.gates.words import reason, words
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 from tasks.pointwise.endpoints import UNITS

@@ -6,9 +6,8 @@ from pandera.typing.polars import DataFrame
 from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import JUDGE
 from schemas.results import Estimates, Gates
-from tasks.conclusions.gate_words import SUBJECTS, subject
 from tasks.conclusions.rules import written
-from tasks.conclusions.standing import (
+from tasks.gates.standing import (
     CARE,
     CORE,
     FORBIDS,
@@ -17,6 +16,7 @@ from tasks.conclusions.standing import (
     UNDECIDED,
     weight,
 )
+from tasks.gates.words import SUBJECTS, subject
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 

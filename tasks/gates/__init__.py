@@ -1,0 +1,1 @@
+"""Whether to use a judge: gates, what they lack and mean, their words, recommendations."""
