@@ -165,43 +165,31 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
     """
     whole = estimates.filter(pl.col("perturbation").is_null())
     cell = ("judge", *differing(whole))
-    found = {
-        (row["statistic"], row["subgroup"], *(row[name] for name in cell)): row
-        for row in whole.to_dicts()
-    }
+
+    def of(row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in cell)
+
+    found = {(row["statistic"], row["subgroup"], *of(row)): row for row in whole.to_dicts()}
     known = {place[:2] for place, row in found.items() if row["estimate"] is not None}
     if OF_JUDGES["PC"] in known:
         known.discard(OF_JUDGES["logits"])
     shown = {head: place for head, place in OF_JUDGES.items() if place in known}
-    words = {
-        tuple(row[name] for name in cell): " ".join(
-            filter(
-                None,
-                (
-                    row["finding"] or REFUSED,
-                    favoured(row) and f"({favoured(row).split(' ', 2)[2]})",
-                ),
-            )
-        )
-        for row in effects
-    }
-    of = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
-    return _filled_columns(
-        [
-            {
-                "judge": _who(row, between),
-                **{name: row[name] for name in cell[1:]},
-                "n": row["n"],
-                **{
-                    head: _bounded(found.get((*place, *(row[name] for name in cell))), between)
-                    for head, place in shown.items()
-                },
-                "position": words.get(tuple(row[name] for name in cell), ""),
-            }
-            for row in of.to_dicts()
-        ],
-        always=("judge", "n"),
-    )
+    words = {}
+    for row in effects:
+        slot = favoured(row).removeprefix("toward the ")
+        words[of(row)] = f"{row['finding'] or REFUSED}{f' ({slot})' if slot else ''}"
+    judges = whole.filter(statistic="valid_rate").unique(cell, maintain_order=True).sort(cell)
+    table = [
+        {
+            "judge": _who(row, between),
+            **{name: row[name] for name in cell[1:]},
+            "n": row["n"],
+            **{head: _bounded(found.get((*at, *of(row))), between) for head, at in shown.items()},
+            "position": words.get(of(row), ""),
+        }
+        for row in judges.to_dicts()
+    ]
+    return _filled_columns(table, always=("judge", "n"))
 
 
 def _cells(
@@ -317,11 +305,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         columns = ["judge", "from", "to", "perturbation", "measure", "change", "state"]
         rows = [
             [
-                row["judge"],
-                row["base"],
-                row["wave"],
-                row["perturbation"] or "",
-                row["measure"],
+                *(row[name] or "" for name in ("judge", "base", "wave", "perturbation", "measure")),
                 _bounded(row),
                 row["state"],
             ]
