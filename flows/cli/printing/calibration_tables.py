@@ -61,7 +61,7 @@ ANNOTATOR = (
     "reason",
 )
 KEY = ("judge", "dataset", "metric", "epsilon", "epsilon_kind")
-PARTS = ("measures", "confusion_matrix", "disagreements")
+PARTS = ("measures", "confusion_matrix", "disagreements", "among_people")
 """Keys of a judge's comparison with people in JSON."""
 UNTESTED = "The alternative annotator test was not run: {}"
 NAMED = 5
@@ -83,41 +83,13 @@ AGREEMENT_LEGEND = (
 )
 
 
-class CalibrationRows:
-    """A calibration's frames, each row with an unambiguous name of its judge."""
-
-    def __init__(self, found: Calibrated) -> None:
-        tests, advantages = (
-            with_who(rows).drop("judge").rename({"who": "judge"})
-            for rows in (found.tests, found.advantages)
-        )
-        self.judges, self.annotators = tests.rename({"n": "instances"}), advantages
-        of_people = pl.col("judge") == HUMANS
-        frames = (with_who(frame.filter(~of_people)) for frame in found.comparison.results)
-        self.frames = dict(zip(PARTS, frames, strict=True))
-        self.people = found.comparison.measures.filter(of_people).with_columns(who="judge")
-        named = self.frames["measures"].select("who", "dataset")
-        self.compared = named.unique(maintain_order=True).rows()
-
-    def with_people(self, who: str, dataset: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the measures, confusion matrix and disagreements of one judge as plain values.
-
-        ``among_people`` are the measures of people with each other.
-        """
-        own = (pl.col("who") == who) & (pl.col("dataset") == dataset)
-        key = ["dataset", "judge", "prompt", "wave", "simulated", "who"]
-        found = {
-            name: frame.filter(own).drop(key).to_dicts() for name, frame in self.frames.items()
-        }
-        for row in found["disagreements"]:
-            row["texts"] = json.loads(row["texts"])
-        people = self.people.filter(pl.col("dataset") == dataset).drop(key)
-        return found | {"among_people": people.to_dicts()}
-
-    @property
-    def asked(self) -> pl.DataFrame:
-        """Return the judges at the requested epsilon."""
-        return self.judges.filter("asked")
+def _named(found: Calibrated) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of judges and of annotators, each with an unambiguous name of its judge."""
+    tests, advantages = (
+        with_who(rows).drop("judge").rename({"who": "judge"})
+        for rows in (found.tests, found.advantages)
+    )
+    return tests.rename({"n": "instances"}), advantages
 
 
 PAIR = (
@@ -134,20 +106,40 @@ NUMBERS = ("estimate", "low", "high", "n", "reason")
 
 def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
     """Return one object per judge: its agreement with people, and the test with its annotators."""
-    rows_by_judge = CalibrationRows(found)
+    judges, annotators = _named(found)
     tested = {
-        (row["judge"], row["dataset"]): _tested(row, rows_by_judge, curve=curve)
-        for row in rows_by_judge.asked.to_dicts()
+        (row["judge"], row["dataset"]): _tested(row, judges, annotators, curve=curve)
+        for row in judges.filter("asked").to_dicts()
     }
+    of_people = pl.col("judge") == HUMANS
+    people = found.comparison.measures.filter(of_people).with_columns(who="judge")
+    results = [with_who(frame.filter(~of_people)) for frame in found.comparison.results]
+    compared = results[0].select("who", "dataset").unique(maintain_order=True).rows()
     objects = []
-    for judge, dataset in dict.fromkeys([*tested, *rows_by_judge.compared]):
+    for judge, dataset in dict.fromkeys([*tested, *compared]):
         shown = tested.get((judge, dataset), {"judge": judge, "dataset": dataset})
         shown["agreement"] = as_object(found.agreement, judge, dataset)
         if not found.metric_tests.is_empty():
             shown["metrics"] = _metrics(found, judge, dataset, curve=curve)
-        shown["with_people"] = rows_by_judge.with_people(judge, dataset)
+        shown["with_people"] = _with_people(results, people, judge, dataset)
         objects.append(shown)
     return objects
+
+
+def _with_people(
+    results: Sequence[pl.DataFrame], people: pl.DataFrame, who: str, dataset: str
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the measures, confusion matrix and disagreements of one judge as plain values.
+
+    ``among_people`` are the measures of people with each other.
+    """
+    own = pl.col("dataset") == dataset
+    key = ["dataset", "judge", "prompt", "wave", "simulated", "who"]
+    frames = [*(frame.filter(own, who=who) for frame in results), people.filter(own)]
+    found = dict(zip(PARTS, (frame.drop(key).to_dicts() for frame in frames), strict=True))
+    for row in found["disagreements"]:
+        row["texts"] = json.loads(row["texts"])
+    return found
 
 
 def _metrics(found: Calibrated, who: str, dataset: str, *, curve: bool) -> list[dict[str, Any]]:
@@ -160,16 +152,15 @@ def _metrics(found: Calibrated, who: str, dataset: str, *, curve: bool) -> list[
 
 
 def _tested(
-    row: dict[str, Any], rows_by_judge: "CalibrationRows", *, curve: bool
+    row: dict[str, Any], judges: pl.DataFrame, annotators: pl.DataFrame, *, curve: bool
 ) -> dict[str, Any]:
     own = (pl.col("judge") == row["judge"]) & (pl.col("dataset") == row["dataset"])
-    annotators = rows_by_judge.annotators.filter(own, "asked")
     shown = {name: row[name] for name in JUDGE}
-    shown["annotators"] = annotators.select(ANNOTATOR).to_dicts()
+    shown["annotators"] = annotators.filter(own, "asked").select(ANNOTATOR).to_dicts()
     shown |= {name: row[name] for name in JUDGE_TOO}
     shown["dataset"] = row["dataset"]
     if curve:
-        margins = rows_by_judge.judges.filter(own, pl.col("epsilon").is_in(CURVE))
+        margins = judges.filter(own, pl.col("epsilon").is_in(CURVE))
         shown["curve"] = margins.select("epsilon", "winning_rate", "passed").to_dicts()
     return shown
 
@@ -184,15 +175,15 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
         return guarded(found.comparison.measures)
     if not found.metric_tests.is_empty():
         found = found._replace(tests=found.metric_tests, advantages=found.metric_advantages)
-    rows_by_judge = CalibrationRows(found)
+    of_judges, annotators = _named(found)
     shown = pl.col("epsilon").is_in(CURVE) | pl.col("asked") if curve else pl.col("asked")
     judges = (
-        rows_by_judge.judges.filter(shown)
+        of_judges.filter(shown)
         .select("dataset", *JUDGE, *JUDGE_TOO)
         .rename({name: f"judge_{name}" for name in (*JUDGE[4:], *JUDGE_TOO)})
     )
-    annotators = rows_by_judge.annotators.select(*KEY, *ANNOTATOR)
-    rows = judges.join(annotators, on=list(KEY), how="left", maintain_order="left_right")
+    each = annotators.select(*KEY, *ANNOTATOR)
+    rows = judges.join(each, on=list(KEY), how="left", maintain_order="left_right")
     for name in ("agreement", Agreement(found.agreement).kappa):
         pairs = with_who(found.agreement.filter(statistic=name)).select(
             "dataset", judge="who", annotator="subgroup", **{name: "estimate"}
@@ -207,8 +198,7 @@ def show_table(
     calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool = False
 ) -> None:
     """Print the agreement with people, the test, and what was left out."""
-    console, rows_by_judge = Printer(highlight=False), CalibrationRows(found)
-    comparison = found.comparison
+    console, comparison = Printer(highlight=False), found.comparison
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.
         comparison = comparison._replace(undeclared=())
@@ -219,6 +209,8 @@ def show_table(
         _show_agreement(console, found)
         click.echo(UNTESTED.format(clean(found.untested)))
         return
+    judges, annotators = _named(found)
+    asked = judges.filter("asked")
     rows = [
         (
             row["judge"],
@@ -231,7 +223,7 @@ def show_table(
             row["instances"],
             _verdict(row),
         )
-        for row in rows_by_judge.asked.iter_rows(named=True)
+        for row in asked.iter_rows(named=True)
     ]
     columns = (
         *("judge", "winning rate", "AP", "95 %", "human AP", "tied", "people", "items"),
@@ -239,14 +231,14 @@ def show_table(
     )
     print_rows(console, columns, rows)
     if curve:
-        _show_curve(console, rows_by_judge.judges)
+        _show_curve(console, judges)
     _show_metrics(console, found)
     _show_agreement(console, found)
     click.echo(
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
         f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}"
     )
-    for line in _notes(rows_by_judge):
+    for line in _notes(asked, annotators.filter("asked")):
         click.echo(line)
     if not calibration.table:
         show_comparison(console, comparison, saved=saved)
@@ -334,9 +326,8 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
     console.print(plain_table(columns, rows, title))
 
 
-def _notes(rows_by_judge: CalibrationRows) -> list[str]:
+def _notes(judges: pl.DataFrame, annotators: pl.DataFrame) -> list[str]:
     """List doubts about verdicts, unreadable labels, and annotators who were not tested."""
-    judges, annotators = rows_by_judge.asked, rows_by_judge.annotators.filter("asked")
     doubted = judges.filter(pl.col("reason").is_not_null())
     notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
     people = annotators.unique("annotator", keep="first", maintain_order=True)
