@@ -24,6 +24,7 @@ from tasks.progress import current_status, step
 from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
+from tasks.readers.votes import LOGS
 from tasks.reporting.agreement_rows import odd_lines
 from warehouse.store import Warehouse
 
@@ -124,7 +125,7 @@ def _is_in_log(
         return False
     log = read_log(path, people, mapping)
     if log is None:
-        if path.suffix.lower() == ".json":
+        if path.suffix.lower() in LOGS:
             raise ValueError(f"{path.name}: {NO_FORMAT}.")
         return False
     for line in recognised_lines(log):

@@ -100,6 +100,8 @@ SAME = {
 NEEDED = ("judge", "arm", "sample", "cluster", "shown_first", "repeat")
 LARGEST = 2**63 - 1
 BOOLEANS = {"true": True, "false": False}
+LOGS = {".json", ".eval"}
+"""Suffixes that logs have, and tables of votes have not."""
 READERS: dict[str, Reader] = {".jsonl": json_lines, ".ndjson": json_lines, ".csv": csv_table}
 LIMITS = Limits(size=8 << 30, rows=20_000_000)
 """Limits of a file of votes, which may be far longer than one of questions."""
@@ -134,8 +136,7 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
 
 def _read(path: Path) -> tuple[pl.DataFrame, Place]:
     """Return the typed votes, and a function that names the place of a row."""
-    if path.suffix.lower() == ".json":
-        # Logs have this suffix, and tables do not.
+    if path.suffix.lower() in LOGS and path.is_file():
         raise ValueError(f"{path.name}: {NO_FORMAT}.")
     problems = Problems(path.name, LIKE, LIMITS)
     if known_suffix(path, problems, (*READERS, ".parquet")) == ".parquet":

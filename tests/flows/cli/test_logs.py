@@ -454,6 +454,7 @@ def test_doctor_of_something_else(tmp_path: Path, content: str, message: str) ->
     ("name", "content", "commands"),
     [
         ("cut.json", '{"results": [1, 2', ("doctor", "measure", "calibrate")),
+        ("broken.eval", "no archive", ("doctor", "measure", "calibrate")),
         ("table.csv", "nr,verdict\n1,pass\n", ("doctor", "measure")),
     ],
 )
