@@ -128,23 +128,12 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
             f"--slice {CATEGORY}."
         )
     rows = warehouse.query(KNOWN, {"study": calibration.study})
-    texts = ("question", "anchor", "target")
-    named = {name: ("answer" if name == "target" else name) for name in texts}
-    known = [
-        (
-            row["item"],
-            row[CATEGORY] or EMPTY,
-            json.dumps(
-                {
-                    (name if row["anchor"] else named[name]): row[name]
-                    for name in texts
-                    if row[name]
-                },
-                ensure_ascii=False,
-            ),
-        )
-        for row in rows.to_dicts()
-    ]
+    known = []
+    for row in rows.to_dicts():
+        judged = "target" if row["anchor"] else "answer"
+        texts = {"question": row["question"], "anchor": row["anchor"], judged: row["target"]}
+        there = {name: text for name, text in texts.items() if text}
+        known.append((row["item"], row[CATEGORY] or EMPTY, json.dumps(there, ensure_ascii=False)))
     schema = dict.fromkeys(("item", f"{SLICE}{CATEGORY}", "texts"), pl.String)
     table = pl.DataFrame(known, schema=schema, orient="row").unique("item", maintain_order=True)
     return Known(table if slices else table.drop(f"{SLICE}{CATEGORY}"))
@@ -209,11 +198,8 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
 
     Raise ValueError if there is neither, or nobody is in it; with the next step.
     """
-    files = [
-        read_labels(Path(file)) if file else None
-        for file in (calibration.humans, calibration.judges)
-    ]
-    humans, judges = files
+    files = (calibration.humans, calibration.judges)
+    humans, judges = (read_labels(Path(file)) if file else None for file in files)
     if humans is not None and judges is not None:
         return [labelled_by_files(calibration.name, humans, judges)]
     if calibration.study is None:
