@@ -1,5 +1,6 @@
 """Recognise and read logs of other tools: one file, or a folder of them."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -173,7 +174,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
             f"{path.name} has {len(files)} files; at most {MOST_FILES} are read. "
             "Name a smaller folder."
         )
-    found, skipped = [], []
+    found, skipped, seen = [], [], set[bytes]()
     for file in files:
         read = None
         if file.stat().st_size:
@@ -182,8 +183,24 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
         if read is None:
             skipped.append(str(file.relative_to(path)))
         else:
-            found.append(read)
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").digest()
+            found.append(_all_copies(read) if digest in seen else read)
+            seen.add(digest)
     return _without_copies(found), skipped
+
+
+def _all_copies(read: _Read) -> _Read:
+    """Leave out a file that is a copy of another, unless its rows are compared, or named after it.
+
+    Formats whose rows hold all that they are about mark them with ``copy``.
+    """
+    title, parts = read
+    frames = [rows for rows in (parts.votes, parts.ratings) if rows is not None]
+    if any("copy" in rows.columns or rows["judge"].null_count() for rows in frames):
+        return read
+    left_out = {COPIES: parts.rows}
+    return _Read(title, parts._replace(votes=None, ratings=None, left_out=left_out, notes=()))
 
 
 def _without_copies(found: Sequence[_Read]) -> list[_Read]:

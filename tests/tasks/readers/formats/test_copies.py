@@ -146,6 +146,22 @@ def test_a_copy_in_another_file_of_a_folder_is_left_out(tmp_path: Path, name: st
     )
 
 
+@pytest.mark.parametrize("name", ["Inspect AI", "Inspect AI archive", "promptfoo"])
+def test_a_file_that_is_a_copy_of_another_is_left_out(tmp_path: Path, name: str) -> None:
+    write, file, row, other = CASES[name]
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write(folder / file, [row, row | other])
+    once = told(folder)
+    assert "copies" not in once
+    (folder / f"again-{file}").write_bytes((folder / file).read_bytes())
+    assert "left out: copies of earlier rows (2)" in told(folder)
+    assert (
+        told(folder).split(" - ", 1)[1].replace(" - left out: copies of earlier rows (2)", "")
+        == once.split(" - ", 1)[1]
+    )
+
+
 def test_equal_scores_of_judges_named_after_their_files_are_no_copies(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
