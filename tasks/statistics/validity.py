@@ -24,6 +24,8 @@ OUTCOMES = {
     "cached_rate": pl.col("cached"),
 }
 SAVED = "saved_rate"
+OWN = pl.col("arm").cast(pl.String) != "reworded"
+"""Rows of the judge with its prompt, of which another wording is no property."""
 UNREAD = ("abstain", "ambiguous")
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
 
@@ -71,10 +73,8 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 
 
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
-    # Another wording is no property of the judge with its prompt.
-    own = tallies.filter(pl.col("arm").cast(pl.String) != "reworded")
     # A ballot's outcome does not depend on the mode.
-    return own.select(
+    return tallies.filter(OWN).select(
         *JUDGE,
         "perturbation",
         "kind",
@@ -88,7 +88,7 @@ def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
     unread = {word: (pl.col("invalid") == word).fill_null(value=False) for word in UNREAD}
-    each = ratings.filter(pl.col("kind") != "verdict").select(
+    each = ratings.filter(OWN, pl.col("kind") != "verdict").select(
         *BALLOT,
         "cluster",
         "simulated",

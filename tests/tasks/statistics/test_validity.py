@@ -161,3 +161,15 @@ def test_criteria_of_a_log_are_asked_one_by_one(make_vote_log: Make, make_rating
     log = ratings.with_columns(sample=pl.lit(None, pl.String))
     rows = measured(make_vote_log([]), ratings=log)
     assert (rows["valid_rate"]["hits"], rows["valid_rate"]["n"]) == (1, 2)
+
+
+def test_ballots_of_another_wording_do_not_count(make_vote_log: Make, make_ratings: Make) -> None:
+    ratings = make_ratings(
+        [
+            {"sample": "i1", "value": 3.0},
+            {"sample": "i2", "value": 4.0},
+            {"sample": "i1", "arm": "reworded", "value": None},
+        ]
+    )
+    rows = measured(make_vote_log([]), ratings=ratings)
+    assert (rows["valid_rate"]["hits"], rows["valid_rate"]["n"]) == (2, 2)
