@@ -230,12 +230,12 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         nullable=True,
     )
     more_questions: int = optional(
-        "further questions that would decide everything that makes the data not enough, or what "
-        "limits the use as far as questions decide it, with a chance of 60 to 80 % for each; null "
-        "if no number up to ten times the questions asked would",
+        "further questions that would decide everything that makes the data not enough; if they "
+        "cannot, or nothing does, whatever else they would decide (see more_decide), with a chance "
+        "of 60 to 80 % for each; null if no number up to ten times the questions asked would",
         ge=1,
     )
-    more_decide: str = name("what so many further questions would decide", nullable=True)
+    more_decide: str = name("gates that so many further questions would decide", nullable=True)
     stays_open: str = name(
         "position or validity, if no number up to ten times the questions asked would decide it",
         nullable=True,

@@ -29,6 +29,8 @@ ABSENT = {
 POOR = 0.5
 """A test-retest reliability below this is poor (Koo & Li 2016, J. Chiropr. Med. 15, 155-163)."""
 WHO = [*JUDGE, "mode"]
+MORE = ("more_questions", "more_decide")
+"""What a judge that is not to be used lacks no more."""
 
 
 def recommend(
@@ -61,9 +63,10 @@ def recommend(
     blocking, stays = standing == UNDECIDED, more.is_null()
     # Without an interval, as of a judge that passes every answer, an estimate says nothing.
     informs = measured & (~inconclusive | pl.col("low").is_not_null())
-    # A number that leaves another of these gates undecided would not be enough.
-    enough = blocking & ~(blocking & stays).any()
-    free = (standing == CARE) & ~stays
+    # If more questions decide all that makes the data not enough, that many are named, else as
+    # many as decide every gate that they can decide.
+    enough = blocking.any() & ~(blocking & stays).any()
+    lacking = ~stays & (blocking | (~enough & (standing == CARE)))
     absent = [
         pl.when(~(pl.col("gate") == gate).any()).then(pl.lit(name)) for gate, name in ABSENT.items()
     ]
@@ -80,10 +83,8 @@ def recommend(
         drift=_joined("words", (standing == STATED) & is_drift, "; "),
         unanswered=(blocking & pl.col("no_reply").is_not_null()).any(),
         stays_open=_joined("subject", blocking & stays),
-        more_decided=more.filter(enough).max(),
-        decided=_joined("subject", enough),
-        more_freed=more.filter(free).max(),
-        freed=_joined("subject", free),
+        more_questions=more.filter(lacking).max(),
+        more_decide=_joined("subject", lacking),
         unmeasured=_joined("subject", ~measured),
         absent=pl.concat_str(*absent, separator=", ", ignore_nulls=True).replace("", None),
     )
@@ -102,16 +103,11 @@ def recommend(
         .then(pl.lit(WITH_CARE))
         .otherwise(pl.lit(USE))
     )
-    lacks = ~pl.col("forbidden")
     return Recommendations.of(
         found.join(_stated(estimates), on=JUDGE, how="left").with_columns(
             *(text.replace("", None).alias(name) for name, text in texts.items()),
+            *(pl.when(~pl.col("forbidden")).then(name).alias(name) for name in MORE),
             recommendation=recommendation,
-            more_questions=pl.when(lacks & pl.col("open"))
-            .then("more_decided")
-            .when(lacks)
-            .then("more_freed"),
-            more_decide=pl.when(lacks & pl.col("open")).then("decided").when(lacks).then("freed"),
         )
     )
 

@@ -198,16 +198,17 @@ def _missing(row: Mapping[str, Any]) -> str:
     """Say how many further questions would decide what makes the data not enough."""
     if row["unanswered"]:
         return "the same audit again asks only the ballots without a reply"
+    parts = []
     if row["stays_open"]:
-        return (
+        parts.append(
             f"no number of questions up to {MOST_TIMES} times those asked would decide "
             f"{listing(sorted(row['stays_open'].split(', ')), 'or')} {LIKELY}"
         )
-    if row["more_questions"]:
+    if row["more_decide"]:
         questions = count(row["more_questions"], "more question")
         named = listing(sorted(row["more_decide"].split(", ")))
-        return f"about {questions} would decide {named} {CHANCE}"
-    return ""
+        parts.append(f"about {questions} would decide {named} {CHANCE}")
+    return SEPARATOR.join(parts)
 
 
 def open_questions(gates: pl.DataFrame) -> list[str]:

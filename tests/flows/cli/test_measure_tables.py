@@ -379,6 +379,23 @@ def test_judges_that_changed_come_first_with_what_changed_and_since_when(
     )
 
 
+def test_questions_that_do_not_decide_the_position_may_decide_the_agreement(measure: Any) -> None:
+    """A gap of .05, which is its limit, of a judge that agrees with 28 of 40 labels."""
+    second, right, wrong = ("second", "second"), ("first", "second"), ("second", "first")
+    choices = [FIRST] * 12 + [second] * 8 + [right] * 18 + [wrong] * 2
+    rows = [
+        row | {"sample": f"s{at}", "cluster": f"q{at}", "label": "anchor"}
+        for at, choice in enumerate(choices)
+        for row in ballots("ada", choice, questions=1)
+    ]
+    text = " ".join(measure(rows).stdout.split())
+    assert (
+        "No number of questions up to 10 times those asked would decide position with a chance of "
+        "80 %; about 39 more questions would decide agreement with the labels with a chance of 60 "
+        "to 80 %. Position is inconclusive"
+    ) in text
+
+
 @pytest.mark.parametrize(("people", "listed"), [(10, True), (11, False)])
 def test_many_people_are_not_listed_one_by_one(measure: Any, people: int, *, listed: bool) -> None:
     rows = ballots("ada", FAIR, human=False)

@@ -531,7 +531,8 @@ def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
     near = gate("position", "inconclusive", value=0.05, low=-0.01, high=0.11)
     about = {"perturbation": None, "kind": "position", "statistic": "position_gap"}
     [row] = recommended(unread, near, findings=[finding("inconclusive", **about)])
-    assert row["more_questions"] is None
+    found = (row["stays_open"], row["more_decide"], row["more_questions"])
+    assert found == ("position", "validity", 19)
     assert row["undecided"] == (
         "position is inconclusive (.05 [-.01, .11], limit .05); validity is inconclusive (about "
         "19 more questions)"
