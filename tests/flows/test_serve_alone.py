@@ -239,7 +239,7 @@ def test_it_tells_what_is_served_and_how_to_switch_it_on(serving: Any) -> None:
     assert f"Prefect UI: http://127.0.0.1:{serving.port}/deployments" in said
     assert said.count(serving.auth) == 1
     lines = {line.split()[0]: re.split(r"  +", line.strip()) for line in said.splitlines() if line}
-    assert lines["canary"][1:4] == ["45 1 * * * UTC", "off", "15 USD"]
+    assert lines["canary"][1:4] == ["45 1 * * * UTC", "off", "20 USD"]
     assert lines["canary"][4].startswith("missing: ANTHROPIC_API_KEY")
     assert lines["nightly"][1:4] == ["15 2 * * 1 UTC", "off", "40 USD"]
     assert lines["minutely"][1:] == ["* * * * * Europe/Berlin", "on"]

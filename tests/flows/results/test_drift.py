@@ -198,8 +198,8 @@ def test_the_canary_is_small_and_nightly() -> None:
     study = canary.study.model_copy(update={"judges": [JUDGE]})
     assert study.at(datetime(2024, 5, 6, tzinfo=UTC)).wave == "2024-05-06"
     pairs = make_pairs(study).shown
-    # control, experimental and sham of 30 questions, in both orders, twice each
-    assert pairs.height * 2 == 180
+    # control, experimental and sham of 40 questions, in both orders, twice each
+    assert pairs.height * 2 == 240
     assert study.votes_per_pair == 4
     assert pairs.select(pl.col("arm").n_unique()).item() == 3
 
