@@ -381,6 +381,11 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
     epoch: int = pa.Field(
         ge=1, description="number of the epoch; a confirmed alert starts a new one"
     )
+    wave_number: int = optional(
+        "number of the wave in order of first votes, in a file in order of names; null in results "
+        "of an earlier version",
+        ge=1,
+    )
     base: str = pa.Field(description="first wave of the epoch, with which others are compared")
     estimate: float = optional("change since the base wave")
     low: float = optional("lower bound of its 95 % interval")

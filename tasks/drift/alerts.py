@@ -102,6 +102,7 @@ def watch(
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
         rows = _with_states(_with_sources(rows, repeats), pending, level, thresholds)
+        rows = rows.with_columns(wave_number=pl.lit(order.index(wave) + 1, pl.Int64))
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(SERIES).unique()
         moved = epochs.join(alerted, on=SERIES, how="semi").with_columns(

@@ -192,6 +192,13 @@ def test_a_first_night_and_a_study_without_waves_have_no_drift(nights: Any) -> N
     assert drift_of(without, warehouse).is_empty()
 
 
+def test_waves_are_numbered_by_their_first_votes(nights: Any) -> None:
+    study, warehouse = nights(["a", "a", "t", "t"])
+    warehouse.save([Saving(Drifts, drift_of(study, warehouse))], run="r", study=study.name)
+    waves = "select distinct wave_number, wave from mart.drift order by wave_number"
+    assert warehouse.query(waves).rows() == [(2, "night 8"), (3, "night 7"), (4, "night 6")]
+
+
 def test_the_canary_is_small_and_nightly() -> None:
     canary = STUDIES["canary"]
     assert canary.cron is not None

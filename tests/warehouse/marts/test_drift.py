@@ -24,6 +24,7 @@ def test_every_change_with_what_it_amounts_to(warehouse: Warehouse, make: Make) 
         "judge": "offline/honest",
         "prompt": "pair_v1",
         "wave": "n2",
+        "wave_number": None,
         "mode": "balanced",
         "perturbation": "padding",
         "simulated": True,
