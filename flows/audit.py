@@ -53,7 +53,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         SyncClientContext.get_or_create(),
     ):
         # On the command line, the command itself names ignored files.
-        for note in [*counts.unsaved, *(ignored_files() if is_from_form() else ())]:
+        ignored = [problem for _, problem in ignored_files()] if is_from_form() else []
+        for note in [*counts.unsaved, *ignored]:
             get_run_logger().warning(note)
         await Messages().send(lambda: report_killed_runs(place))
         study.check()

@@ -134,18 +134,20 @@ def clear_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 def warn_of_ignored_files(error: str = "", *, brief: bool = False) -> None:
     """Write a line for each file of the user's own folder that was read and cannot be used.
 
-    Problems that ``error`` names are left out; if ``brief``, several are one line.
+    Problems that ``error`` names are left out; if ``brief``, one line names several files.
     """
-    problems = ignored_files(error)
+    ignored = ignored_files(error)
+    files = dict.fromkeys(f"{file.parent.name}/{file.name}" for file, _ in ignored)
+    problems = [problem for _, problem in ignored]
     if brief and len(problems) > 1:
-        many = f"ignored {len(problems)} files of your own folder that cannot be used"
-        problems = [f"{many}: `voirdire list` says why"]
+        named = message(", ".join(files))
+        problems = [f"ignored files that cannot be used: {named}. `voirdire list` says why"]
     for problem in problems:
         click.echo(f"voirdire: {problem}", err=True)
 
 
-def ignored_files(error: str = "") -> list[str]:
-    """Return the problem of each file of the user's own folder that was read and cannot be used.
+def ignored_files(error: str = "") -> list[tuple[Path, str]]:
+    """Return each file of the user's own folder that was read and cannot be used, and why.
 
     Problems that ``error`` names are left out. Studies are not among them: `voirdire list`
     and `voirdire serve` name those. A catalogue that no command has loaded has ignored nothing.
@@ -154,10 +156,10 @@ def ignored_files(error: str = "") -> list[str]:
         getattr(sys.modules.get(module), name, None) for module, name in CATALOGUES.items()
     )
     return [
-        f"ignored a {catalogue.what} file: {message(problem)}"
+        (file, f"ignored a {catalogue.what} file: {message(problem)}")
         for catalogue in loaded
         if catalogue
-        for problem in catalogue.ignored.values()
+        for file, problem in catalogue.ignored.values()
         if problem not in error
     ]
 

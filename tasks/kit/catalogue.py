@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Entry = TypeVar("Entry")
 Accept = Callable[[Entry, "Catalogue[Entry]"], None]
@@ -61,6 +61,14 @@ def nearest(wanted: str, known: Sequence[str]) -> str | None:
     return whole[0] if len(whole) == 1 else None
 
 
+class Ignored(NamedTuple):
+    """A file of the user's own that was read and cannot be used."""
+
+    file: Path
+    problem: str
+    """The error message, with the file."""
+
+
 class Catalogue(Mapping[str, Entry]):
     """Mapping of names to entries; an entry is loaded on first use."""
 
@@ -83,8 +91,8 @@ class Catalogue(Mapping[str, Entry]):
         self._find_own = own
         self._accept = accept
         self._own: dict[str, Path] | None = None
-        self.ignored: dict[str, str] = {}
-        """The user's own files that were read and cannot be used, with the error of each."""
+        self.ignored: dict[str, Ignored] = {}
+        """The user's own files that were read and cannot be used, by name."""
 
     def read_own(self) -> None:
         """Read the user's own files, as they are now; this is done on first use, and then kept.
@@ -105,7 +113,8 @@ class Catalogue(Mapping[str, Entry]):
                 self._files[name] = self._own[name] = file
                 self._loaded[name] = entry
                 continue
-            self.ignored[name] = f"the {self.what} {name!r} of {file} cannot be used: {problem}"
+            said = f"the {self.what} {name!r} of {file} cannot be used: {problem}"
+            self.ignored[name] = Ignored(file, said)
 
     def _usable(self, name: str, file: Path) -> Entry:
         """Load one of the user's own files, if it clashes with no other entry."""
@@ -134,7 +143,7 @@ class Catalogue(Mapping[str, Entry]):
         """The user's own files that cannot be used, with the error message of each."""
         if self._own is None:
             self.read_own()
-        return self.ignored
+        return {name: ignored.problem for name, ignored in self.ignored.items()}
 
     def __getitem__(self, name: str) -> Entry:
         self.require(name)

@@ -38,12 +38,23 @@ def test_other_commands_say_one_line(voirdire: Voirdire, prompts: list[Path]) ->
     done = voirdire("measure", "votes.jsonl")
     assert done.returncode == 0
     ignored = [line for line in done.stderr.splitlines() if "ignored" in line]
+    named = "prompts/first.toml, prompts/second.toml"
     assert ignored == [
-        "voirdire: ignored 2 files of your own folder that cannot be used: `voirdire list` says why"
+        f"voirdire: ignored files that cannot be used: {named}. `voirdire list` says why"
     ]
     prompts[1].unlink()
     (line,) = [s for s in voirdire("measure", "votes.jsonl").stderr.splitlines() if "ignored" in s]
     assert f"{prompts[0]} cannot be used: the file needs" in line
+
+
+def test_files_of_all_kinds_are_named_in_one_line(voirdire: Voirdire, prompts: list[Path]) -> None:
+    folder = prompts[0].parent.with_name("providers")
+    folder.mkdir()
+    (folder / "desk.toml").write_text('[provider]\nattempts = "many"', encoding="utf-8")
+    named = "prompts/first.toml, prompts/second.toml, providers/desk.toml"
+    for words in (("measure", "votes.jsonl"), ("plan", "quick")):
+        (line,) = [said for said in voirdire(*words).stderr.splitlines() if "ignored" in said]
+        assert line.startswith(f"voirdire: ignored files that cannot be used: {named}.")
 
 
 @pytest.mark.parametrize("words", [("list", "first"), ("plan", "--prompt", "first")])
