@@ -20,6 +20,7 @@ from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
 from tasks.validation.documented_fields import documented
 from tasks.validation.invalid_values import NAME_PATTERN
+from tasks.validation.written import Written
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)
@@ -33,7 +34,7 @@ LARGEST = 2**63 - 1
 """Whole number that a column of the warehouse holds."""
 
 
-class Parameters(BaseModel):
+class Parameters(Written):
     """Parameters of a run, which ``runs.parameters`` keeps as JSON."""
 
     model_config = documented()

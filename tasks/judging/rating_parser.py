@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.judging.readings import folded, matched, placed, require_pattern, value_at
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
+from tasks.validation.written import Written
 
 Kind = Literal["single", "binary", "rubric", "labels"]
 Value = float | bool | tuple[str, ...]
@@ -34,7 +35,7 @@ JSON_NAMES = {"single": "rating", "binary": "verdict", "labels": "labels"}
 REASON = "reason"
 
 
-class Scale(BaseModel):
+class Scale(Written):
     """The grades that a judge may give."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -76,7 +77,7 @@ class Criterion(Scale):
     """Weight in the mean over all criteria."""
 
 
-class _Mapped(BaseModel):
+class _Mapped(Written):
     """A reading with a map from texts to values: a grade, ``pass``, ``fail``, or a label."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from schemas.keys import Gate
 from tasks.validation.documented_fields import documented
+from tasks.validation.written import Written
 
 ALPHA = 0.05
 POWER = 0.8
@@ -39,7 +40,7 @@ def _limit(default: float, *, below: float = 1) -> Any:
     return Field(default=default, gt=0, lt=below)
 
 
-class Thresholds(BaseModel):
+class Thresholds(Written):
     """Limits that decide findings, exclusions and gates (methods, sections 3, 5, 10, 11, 15, 16).
 
     Statistics and conclusions read the limits in force with :func:`limits`.
@@ -135,7 +136,7 @@ def limited_by(thresholds: Thresholds) -> Iterator[None]:
         _limits.reset(token)
 
 
-class CalibrationThresholds(BaseModel):
+class CalibrationThresholds(Written):
     """Limits that decide what a calibration concludes (methods, sections 9 and 15)."""
 
     model_config = documented(frozen=True)

@@ -15,6 +15,7 @@ from tasks.kit.home import own_folder
 from tasks.simulation.traits import read_traits
 from tasks.validation.invalid_values import MODULE_PATTERN
 from tasks.validation.toml_tables import entry, require_tables
+from tasks.validation.written import Written
 
 BATCHED = ("azure", "hosted_vllm", "litellm_proxy", "openai")
 """Providers (litellm's names) for which litellm can create, read and list batches of chats."""
@@ -24,7 +25,7 @@ KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS
 """Names of variables whose content may be sent to a provider."""
 
 
-class Limits(BaseModel):
+class Limits(Written):
     """Limits of concurrency and rates; null means no limit."""
 
     # A misplaced value in a file may be a secret, so errors do not show it.
@@ -98,7 +99,7 @@ class Provider(Limits):
         return [name for name in (self.key_variable, *self.variables) if name]
 
 
-class UsdPerMillion(BaseModel):
+class UsdPerMillion(Written):
     """A price in US dollars per million tokens."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

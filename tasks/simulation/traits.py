@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from tasks.validation.toml_tables import entry
+from tasks.validation.written import Written
 
 Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
 
@@ -15,7 +16,7 @@ def _not_tiny(temperature: float) -> float:
     return temperature
 
 
-class Traits(BaseModel):
+class Traits(Written):
     """Parameters of a simulated judge, in logits unless stated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

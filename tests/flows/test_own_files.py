@@ -44,6 +44,12 @@ def _refused(voirdire: Voirdire, *words: str) -> str:
             f"[study] limit is 'many', but must be a whole number, at least 1. {STEP}",
         ),
         ("limit = 1.5", "[study] limit is 1.5, but must be a whole number, at least 1."),
+        ("limit = true", "[study] limit is true, but must be a whole number, at least 1."),
+        ("detects_at = true", "[study] detects_at is true, but must be a finite number, above 0"),
+        (
+            "thresholds.fewest_questions = true",
+            "thresholds.fewest_questions is true, but must be a whole number, at least 2 and",
+        ),
         (
             "votes_per_pair = 200",
             "votes_per_pair is 200, but must be a whole number, at least 1 and",
@@ -106,3 +112,55 @@ def test_all_values_in_a_provider_file_are_named_and_no_text_is_repeated(
         "[judges.one] usd_per_million.prompt is -1, but must be a finite number, at least 0. Give",
     ):
         assert said in told
+
+
+@pytest.mark.parametrize(
+    ("provider", "judge", "said"),
+    [
+        ("attempts = true", "", "[provider] attempts is true, but must be a whole number, at lea"),
+        ("pause_seconds = false", "", "[provider] pause_seconds is false, but must be a finite"),
+        (
+            "",
+            "usd_per_million = { prompt = true, completion = 1 }",
+            "[judges.one] usd_per_million.prompt is true, but must be a finite number, at least 0.",
+        ),
+        (
+            "simulated = true",
+            "params.traits = { nu = true }",
+            "[judges.one] params.traits nu is true, but must be a finite number, at least 0",
+        ),
+        (
+            "simulated = true",
+            "params.traits.effects = { beauty = true }",
+            "'beauty' is true, but must be a number.",
+        ),
+    ],
+)
+def test_a_boolean_is_no_number_in_a_provider_file(
+    voirdire: Voirdire, tmp_path: Path, provider: str, judge: str, said: str
+) -> None:
+    text = PROVIDER.replace("concurrency = 0", "").format(provider=provider, judge=judge)
+    _write(tmp_path, "providers", text)
+    assert said in _refused(voirdire, "plan", "quick", "--judge", "mine/one")
+
+
+SCALE = """scale = { low = 1, high = 5 }
+[verdict]
+pattern = 'Good|Bad'
+example = 'Good'
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("scale = { low = 1, high = true }", "scale.high is true, but must be a finite number."),
+        (f"{SCALE}map = {{ Good = true, Bad = 1 }}", "'Good' is true, but must be a number"),
+    ],
+)
+def test_a_boolean_is_no_number_in_a_prompt_file(
+    voirdire: Voirdire, tmp_path: Path, wrong: str, said: str
+) -> None:
+    head = 'kind = "single"\nsource = "own"\nuser = "{question} {answer}"\n'
+    _write(tmp_path, "prompts", f"{head}{wrong}\n")
+    assert said in _refused(voirdire, "plan", "quick", "--prompt", "mine")
