@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from flows.cli.options import DEFAULT_STUDY
 from flows.cli.printing.live import Printer, View
 from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line
@@ -23,7 +25,7 @@ from tasks.kit.command_line import given_options
 from tasks.kit.memory import share_one_heap
 from tasks.progress import current_status, step
 from tasks.providers import provider_of
-from warehouse.peek import completed_run, default_path
+from warehouse.peek import completed_run, default_path, studies_in
 
 QUIET = {
     # The terminal shows our own table and progress bars; the log is in the Prefect UI.
@@ -52,7 +54,7 @@ CONSOLE = Printer(highlight=False)
 
 
 def audit_here(
-    name: str,
+    name: str | None,
     changes: dict[str, Any],
     warehouse: Path | None,
     *,
@@ -60,11 +62,12 @@ def audit_here(
     server: str | None = None,
     view: View,
 ) -> int:
-    """Run a study, show its results and return the exit code.
+    """Run a study, by default quick, show its results and return the exit code.
 
     Ask for confirmation before an expensive study, unless ``confirmed``.
     """
     share_one_heap()
+    is_default, name = name is None, name or DEFAULT_STUDY
     path = Path(warehouse or default_path()).absolute()
     saved = None
     if name not in STUDIES:
@@ -72,6 +75,8 @@ def audit_here(
 
         saved = saved_study(name, path)
     study = make_study(name, changes, base=saved, called=given_options())
+    if is_default and study.name != name:
+        current_status().tell(_default_line(study.name, path))
     if saved:
         from flows.publishing.pages import require_data
 
@@ -100,6 +105,13 @@ def audit_here(
     gc.freeze()
     gc.disable()
     return code
+
+
+def _default_line(name: str, path: Path) -> str:
+    """Say which study runs under a name if none is named."""
+    known = name in STUDIES or name in studies_in(path)
+    own = f" `voirdire audit {quote(name)}` runs the settings of study {name}." if known else ""
+    return f"This runs study {DEFAULT_STUDY}, as no study is named, and saves it as {name}.{own}"
 
 
 def _askable(study: Study, path: Path) -> list[str]:

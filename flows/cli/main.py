@@ -55,19 +55,20 @@ def main() -> None:
     "voirdire audit quick",
     "voirdire audit --judge openai/gpt-5.4-mini --name mini --budget 5",
 )
-@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
+@click.argument("study", required=False, shell_complete=complete_studies)
 @study_options("Save the results under this name. Default: the name of STUDY.")
 @click.option("--yes", is_flag=True, help="Spend more than 1 USD without asking for confirmation.")
 @server_option("your running `voirdire serve`, else a temporary server")
 @warehouse_option
 def audit(
-    study: str, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
+    study: str | None, warehouse: Path | None, *, server: str | None, yes: bool, **options: Any
 ) -> None:
     """Run STUDY (default: quick) and show which judges are biased."""
     require_home()
     from flows.cli.printing.live import shown
 
-    with shown(f"audit {options.get('name') or study}", lines=True) as view:
+    named = options.get("name") or study or DEFAULT_STUDY
+    with shown(f"audit {named}", lines=True) as view:
         from flows.cli.audit import audit_here
 
         given = _given(options)

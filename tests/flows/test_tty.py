@@ -118,7 +118,9 @@ def test_an_audit_is_followed_on_a_terminal_and_leaves_results_alone(
     assert "audit tiny: saving" in plain
     assert "audit tiny: writing the report" in plain
     shown = screen_of(sent)
-    assert next(line for line in shown if line) == "Which judge to use"
+    first, *rest = [line for line in shown if line]
+    assert first.startswith("This runs study quick, as no study is named, and saves it")
+    assert "Which judge to use" in rest[:2]
     assert not [line for line in shown if "audit tiny" in line or "ballots (" in line]
     report, warehouse, following, end = shown[-4:]
     assert (report, warehouse) == ("report:    reports/tiny.html", "warehouse: w.duckdb")
@@ -137,15 +139,18 @@ def test_a_measurement_says_its_steps(on_a_terminal: Callable[..., str]) -> None
 def test_without_a_terminal_an_audit_writes_lines(voirdire: Callable[..., Any]) -> None:
     done = voirdire(*TINY)
     said = done.stderr.splitlines()
-    assert said[0] == "audit tiny: started"
+    assert said[0] == "This runs study quick, as no study is named, and saves it as tiny."
+    assert said[1] == "audit tiny: started"
     assert said[-1].startswith("audit tiny: ended after")
-    assert all(LINE.fullmatch(line) for line in said)
-    assert 2 <= len(said) <= 12
+    assert all(LINE.fullmatch(line) for line in said[1:])
+    assert 3 <= len(said) <= 13
     assert "\x1b" not in done.stdout + done.stderr
     *_, report, warehouse, following = done.stdout.splitlines()
     assert report.startswith("report:")
     assert warehouse.startswith("warehouse:")
     assert following.startswith("next:      voirdire show tiny")
+    again = voirdire(*TINY).stderr.splitlines()[0]
+    assert again == f"{said[0]} `voirdire audit tiny` runs the settings of study tiny."
 
 
 CALIBRATE = ("calibrate", "--humans", "people.json", "--judges", "judges.json", "--no-save")
