@@ -1,7 +1,6 @@
 """Ranks of judges with their intervals and tiers."""
 
 import math
-from collections import Counter
 from itertools import groupby
 
 from pandera.typing.polars import DataFrame
@@ -10,13 +9,15 @@ from schemas.conclusions import Rankings
 from tasks.charts import chart
 from tasks.drawing.row_panels import Scale, Y, interval_rule, panels, row_panel, sizes, values_of
 from tasks.drawing.spec import Row, Spec, mark
-from tasks.reporting.wording import clip, number
+from tasks.reporting.wording import clean, clip, number, shorten
 
 SUBTITLES = {
     "promote": "promote: rank 1 is the judge moved least, in either direction",
     "detract": "detract: rank 1 is the judge that moves furthest away from the flawed answer",
 }
 MOST_TICKS = 8
+REASON_WIDTH = 40
+"""Most characters of a reason in the plot; hovering shows it whole."""
 
 
 @chart(order=4, title="Ranking of the judges and its uncertainty")
@@ -45,7 +46,7 @@ def ranks(rankings: DataFrame[Rankings]) -> list[Spec]:
 
 def _panel(perturbation: str, kind: str, quantity: str, rows: list[Row]) -> Spec:
     rows = sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
-    last = max(2, _together(rows))
+    last = _last(rows)
     ticks = tuple(range(1, last + 1, math.ceil(last / MOST_TICKS)))
     return row_panel(
         (f"{perturbation}, {quantity}" if quantity else perturbation, SUBTITLES[kind]),
@@ -57,18 +58,20 @@ def _panel(perturbation: str, kind: str, quantity: str, rows: list[Row]) -> Spec
     )
 
 
-def _together(rows: list[Row]) -> int:
-    """Return how many judges are ranked against each other: those of one wave."""
-    asked = Counter(
-        tuple(row[c] for c in ("dataset", "wave")) for row in rows if row["estimate"] is not None
-    )
-    return max(asked.values(), default=0)
+def _last(rows: list[Row]) -> int:
+    """Return the last rank shown, as a dot or as the end of an interval; at least 2."""
+    known = [row for row in rows if row["estimate"] is not None]
+    ends = [float(row[end]) for row in known for end in ("estimate", "high")]
+    return max(2, math.ceil(max(ends, default=0.0)))
 
 
 def _values(row: Row) -> Row:
     rank, low, high = row["estimate"], row["low"], row["high"]
     if rank is None:
-        return values_of(row, "", "", "rank not estimable", missing="not estimable")
+        why = row["reason"] or ""
+        said = f"rank not estimable{why and ': '}{why}"
+        short = shorten(clean(why).partition(": ")[0], REASON_WIDTH)
+        return values_of(row, "", "", said, missing="not estimable", why=short)
     below = f"{_plain(low)} to {_plain(high)}"
     tier = f", tier {row['tier']}" if row["tier"] else ""
     text = f"{_plain(rank)}{tier}"

@@ -125,7 +125,10 @@ def row_panel(
 
 
 def row_texts(values: Sequence[Row], *, left: float = -12) -> list[Spec]:
-    """Return names, results and what hovering over a row shows."""
+    """Return names, results and what hovering over a row shows.
+
+    A row without a result has in the plot what is ``missing``, and below it ``why``.
+    """
     beside: Spec = {"y": Y, "tooltip": "tip"}
     name: Spec = {**beside, "x": pixel(left), "align": "right"}
     below = by_tone() if "tone" in values[0] else {"value": SOFT}
@@ -137,9 +140,14 @@ def row_texts(values: Sequence[Row], *, left: float = -12) -> list[Spec]:
         mark("text", **result, text="below", dy=8, fontSize=SMALL, color=below),
     ]
     if any(value.get("missing") for value in values):
-        middle = {"value": {"expr": "width / 2"}}
-        style: Spec = {"fontSize": SMALL, "fontStyle": "italic", "color": {"value": SOFT}}
-        layers.append(mark("text", x=middle, y=Y, text="missing", where="missing", **style))
+        reasons = any(value.get("why") for value in values)
+        small: Spec = {"fontSize": SMALL, "fontStyle": "italic", "color": {"value": SOFT}}
+        missing: Spec = {"x": {"value": {"expr": "width / 2"}}, "y": Y, **small}
+        layers.append(
+            mark("text", **missing, text="missing", where="missing", dy=-7 if reasons else 0)
+        )
+        if reasons:
+            layers.append(mark("text", **missing, text="why", where="why", dy=8))
     return layers
 
 

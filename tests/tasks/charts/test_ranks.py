@@ -111,3 +111,45 @@ def test_the_axis_ends_with_the_judges_ranked_together(make_estimates: Make) -> 
     rows += ranked("d", None, None, None, "", wave="n1")
     (panel,) = ranks(make_estimates(rows))
     assert [t for t in texts(panel) if t.isdecimal()] == ["1", "2", "3"]
+
+
+def test_the_axis_holds_all_ranks_shown(make_estimates: Make) -> None:
+    twin = {"reason": "equal to another judge in every draw: no interval"}
+    rows = [
+        *ranked("a", 1.5, None, None, "a", **twin),
+        *ranked("b", 1.5, None, None, "a", **twin),
+        *ranked("c", 3.0, 2.0, 4.6, "a"),
+        *ranked("d", 4.0, 1.0, 5.0, "a"),
+        *ranked("e", 5.0, 3.0, 5.0, "a"),
+    ]
+    (panel,) = ranks(make_estimates(rows))
+    assert [t for t in texts(panel) if t.isdecimal()] == ["1", "2", "3", "4", "5"]
+    frame = panel["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert frame[0] < 1.0
+    assert frame[1] > 5.0
+
+
+def test_a_judge_without_rank_has_the_reason_beside_it(make_estimates: Make) -> None:
+    why = "no readable ratings in the arms that are compared, or all alike: nothing could move them"
+    twin = {"reason": "equal to another judge in every draw: no interval"}
+    rows = [
+        *ranked("a", 1.5, None, None, "a", **twin),
+        *ranked("b", None, None, None, "", reason=why),
+        *ranked("c", 3.0, 1.0, 3.0, "a"),
+    ]
+    (panel,) = ranks(make_estimates(rows))
+    shown = texts(panel)
+    assert "equal to another judge in every draw" in shown
+    assert any(t.startswith("no readable ratings in the arms") for t in shown)
+    tips = [row["tip"] for row in panel["data"]["values"]]
+    assert sum(f"rank not estimable: {why}" in tip for tip in tips) == 1
+
+
+def test_a_panel_without_any_rank_stands_beside_one_with_ranks(make_estimates: Make) -> None:
+    rows = [
+        *ranked("a", 1.0, 1.0, 2.0, "a"),
+        *ranked("b", 2.0, 1.0, 2.0, "a"),
+        *ranked("a", None, None, None, "", perturbation="error", kind="detract"),
+    ]
+    _, detract = ranks(make_estimates(rows))
+    assert "not estimable" in texts(detract)
