@@ -65,11 +65,13 @@ def pair_labels(
         placed = items.filter(own)
         names = _names(humans, judges) if are_sets(humans["label"]) else {}
         if 0 < len(names) <= MOST_NAMES:
-            for name, (h, j) in names.items():
+            for name, (has, j) in names.items():
                 part = ": ".join(filter(None, (criterion, name)))
+                h = with_complete_labels(has, labelled.unlabelled, name)
                 found = _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
                 yield found._replace(of_label=True)
         else:
+            humans = with_complete_labels(humans, labelled.unlabelled)
             reading = reading_of(humans["label"], positive, scale, threshold)
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
@@ -82,6 +84,16 @@ def with_criterion(labels: pl.DataFrame) -> pl.DataFrame:
     if "criterion" in labels.columns:
         return labels
     return labels.drop_nulls("item").with_columns(criterion=pl.lit(None, pl.String))
+
+
+def with_complete_labels(
+    humans: pl.DataFrame, unlabelled: pl.DataFrame | None, name: str | None = None
+) -> pl.DataFrame:
+    """Leave out people's labels of items whose label ``name`` is empty; without it, if any is."""
+    if unlabelled is None:
+        return humans
+    empty = unlabelled if name is None else unlabelled.filter(name=name)
+    return humans.join(empty, on="item", how="anti", maintain_order="left")
 
 
 def _pair(

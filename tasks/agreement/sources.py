@@ -6,7 +6,7 @@ import polars as pl
 
 from tasks.agreement.compare import Options
 from tasks.agreement.kinds import Reading, reading_of, values_of
-from tasks.agreement.paired import are_sets, with_criterion, words_of
+from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
 from tasks.metrics import METRICS
@@ -133,6 +133,7 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
     for criterion in criteria:
         own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
         sides = [each.filter(own) for each in both_sides]
+        sides[0] = with_complete_labels(sides[0], labelled.unlabelled)
         if not are_sets(sides[0]["label"]):
             reading = reading_of(
                 sides[0]["label"], options.positive, options.scale, options.threshold

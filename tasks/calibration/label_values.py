@@ -333,6 +333,9 @@ class Labelled(NamedTuple):
     means: pl.DataFrame | None = None
     """What labels that are means of repeats are the means of: ``judge``, ``prompt``, ``item`` and
     the text ``held``."""
+    unlabelled: pl.DataFrame | None = None
+    """The ``item`` and ``name`` of each label of which people say neither yes nor no, where their
+    labels are sets; null if their sets are complete."""
 
 
 def require_two_names(labelled: Labelled) -> Labelled:

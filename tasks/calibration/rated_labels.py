@@ -41,8 +41,8 @@ def labels_of_ratings(
     """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
 
     Repeats of a judge are combined: the mean grade, or the verdict of the majority, also where all
-    grades are 0 or 1. The labels of a
-    ``labels`` prompt are a set. What people say of an answer that a judge passes or fails is pass
+    grades are 0 or 1. The labels of a ``labels`` prompt are a set, and those of which people say
+    nothing are ``unlabelled``. What people say of an answer that a judge passes or fails is pass
     or fail if all of it is 1 or 0; else they are grades.
 
     Parameters
@@ -76,6 +76,8 @@ def labels_of_ratings(
         name = f"{dataset}: {prompt}" if several else str(dataset)
         clusters = items.select("item", "cluster").unique("item").sort("item")
         labelled = Labelled(name, humans, judges, who, clusters, _whole(about, humans))
+        if people is None:
+            labelled = labelled._replace(unlabelled=_unlabelled(about))
         found.append(RatedLabels(require_two_names(labelled), items))
     return found
 
@@ -97,6 +99,13 @@ def _with_form(rows: pl.DataFrame) -> pl.DataFrame:
         name=pl.concat_str("judge", *differing, separator=BETWEEN),
         criterion=pl.when(form != "set").then(criterion),
     )
+
+
+def _unlabelled(rows: pl.DataFrame) -> pl.DataFrame | None:
+    """Return the items and names of labels in sets of which the data do not say what people say."""
+    empty = rows.filter(pl.col("human_value").is_null(), form="set")
+    found = empty.select("item", name="about").unique().sort("item", "name")
+    return None if found.is_empty() else found
 
 
 def _with_bits(rows: pl.DataFrame, humans: pl.DataFrame) -> pl.DataFrame:

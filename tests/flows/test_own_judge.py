@@ -230,3 +230,27 @@ def test_results_of_an_earlier_version_of_a_prompt_say_so(
     file.unlink()
     gone = " ".join(voirdire("calibrate", "mine", "--no-save").stderr.split())
     assert f"{after}, which is not there any more." in gone
+
+
+def test_an_empty_cell_of_a_label_is_unlabelled(voirdire: Voirdire, tmp_path: Path) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "faults.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(LABELS_TOML, encoding="utf-8")
+    rude = ["yes"] * 12 + ["no"] * 9 + [""] * 9
+    rows = [f"Why is thing {n}?,Reason {n}.,{said},{n % 2}\n" for n, said in enumerate(rude)]
+    head = "question,answer,human_rude,human_wrong\n"
+    (tmp_path / "mine.csv").write_text(head + "".join(rows), "utf-8")
+    done = voirdire(
+        *("audit", "--prompt", "faults", "--judge", "offline/fair", "--dataset", "mine.csv"),
+        *("--perturbation", "fake_reference", "--name", "mine"),
+    )
+    assert done.returncode == 0, done.stderr
+    compared = voirdire("calibrate", "mine", "--format", "json")
+    assert compared.returncode == 0, compared.stderr
+    [judge] = json.loads(compared.stdout)
+    found = {
+        row["criterion"]: (row["n"], row["unlabelled"])
+        for row in judge["with_people"]["measures"]
+        if row["statistic"] == "agreement" and not row["slice"]
+    }
+    assert found == {"rude": (21, 9), "wrong": (30, 0)}
