@@ -288,6 +288,7 @@ GATES = [*get_args(Gate)]
 STANDINGS = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
 DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
 MEAN_DETECTED, BEYOND_CHANCE = "mean share detected", "agreement beyond chance"
+IN_LOGITS = "effect in logits"
 """Quantities that gates may test, as in their column ``measure``."""
 
 
@@ -326,9 +327,7 @@ class Gates(
     margin: float = optional(
         "share of the tolerance left at the worse end of the interval; below 0 if exceeded"
     )
-    effect_logits: float = optional(
-        "effect in logits, where it decides beside value or in its place; else null"
-    )
+    effect_logits: float = optional("effect in logits, where it decides beside value; else null")
     sham_shift: float = optional(
         "shift of the sham itself, where it moves a judge of whom a bias beyond it is excluded"
     )

@@ -354,6 +354,8 @@ ODDS_MOVE = (
     (pl.col("odds_estimate").abs() >= pl.col("odds_minimum")) & excludes_zero("odds")
 ).fill_null(value=False)
 
+TOO_EASY = "pairs too easy: MPS cannot move much"
+
 RULES = (
     Rule(pl.col("instead").is_not_null(), pl.col("instead")),
     Rule(
@@ -384,8 +386,14 @@ RULES = (
     Rule(
         pl.col("too_easy"),
         pl.when("by_odds")
-        .then(pl.format("pairs too easy: MPS cannot move, so by LOS {}", shown("odds")))
-        .otherwise(pl.lit("pairs too easy: MPS cannot move")),
+        .then(
+            pl.format(
+                f"{TOO_EASY}, so the effect in logits (LOS) decides: {{}}, limit {{}}",
+                shown("odds"),
+                written("odds_minimum"),
+            )
+        )
+        .otherwise(pl.lit(TOO_EASY)),
     ),
     Rule(
         (pl.col("word") == CLEAR) & OVER_SHAM & sham_moves("sham_shift_estimate"),

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import polars as pl
 
 from flows.publishing.pages import run_of_results, study_of
-from schemas.results import BEYOND_CHANCE
+from schemas.results import BEYOND_CHANCE, IN_LOGITS
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
@@ -240,8 +240,8 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
     what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
-    if row["measure"] == BEYOND_CHANCE:
-        what = BEYOND_CHANCE
+    if row["measure"] in {BEYOND_CHANCE, IN_LOGITS}:
+        what = row["measure"]
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
     return Check(

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from schemas.results import IN_LOGITS
 from tasks.inference.quantiles import normal_below, normal_quantile
 from tasks.kit.defaults import ALPHA, POWER, limits
 
@@ -105,12 +106,16 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
 def _flags() -> list[tuple[str, pl.Expr]]:
     """Return what a gate is, and what stands in the way of deciding it."""
     value, size, limit = pl.col("value"), pl.col("value").abs(), pl.col("tolerance")
+    in_logits = ((pl.col("gate") == "bias") & (pl.col("measure") == IN_LOGITS)).fill_null(
+        value=False
+    )
+    shift_limit = pl.when(in_logits).then(limits().minimum_shift).otherwise(limit)
     flaw = (pl.col("gate") == "bias") & (pl.col("kind") == "detract")
     effect = pl.col("gate").is_in(["bias", "position"]) & ~flaw
     drift = pl.col("gate") == "drift"
     odds = pl.col("odds")
     by_odds = (odds.abs() >= limits().minimum_log_odds) & (odds.sign() == value.sign())
-    least = limits().minimum_spread / limits().minimum_shift * limit
+    least = limits().minimum_spread / limits().minimum_shift * shift_limit
     uneven = (pl.col("shift_spread") >= least) & (pl.col("spread_p") < limits().spread_alpha)
     flags = {
         "flaw": flaw,
@@ -127,7 +132,7 @@ def _flags() -> list[tuple[str, pl.Expr]]:
         # that did not come; unreadable votes may turn a shift by as much as their share.
         "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"])
         | pl.col("no_reply").is_not_null()
-        | (effect & is_doubtful() & (size - pl.col("most_lost") <= limit)),
+        | (effect & is_doubtful() & (in_logits | (size - pl.col("most_lost") <= limit))),
     }
     return [(name, expression.fill_null(value=False)) for name, expression in flags.items()]
 

@@ -11,6 +11,7 @@ from schemas.results import (
     BEYOND_CHANCE,
     DETECTED,
     ENDPOINTS,
+    IN_LOGITS,
     MEAN_DETECTED,
     MEASURES,
     Drifts,
@@ -31,6 +32,8 @@ from tasks.pointwise.endpoints import UNITS
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
 WITH_LABELS = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
 """Statistics of the agreement with the labels that came with answers or pairs."""
+LOGITS = ["los_sham", "los"]
+"""Effects in logits over the sham and over the control, which decide where pairs are too easy."""
 OVER_SHAM = ["mps_sham", *UNITS["mps_sham"].values()]
 """Primary endpoints over the sham."""
 BESIDE = ("effect_logits", "sham_shift")
@@ -128,34 +131,49 @@ def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
 
 
 def _with_sizes(findings: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
-    """Add what each finding's estimate rests on, and half the width of its 90 % interval."""
-    key = [*CELL, "statistic"]
+    """Add what each finding's test rests on, and half the width of its 90 % interval."""
+    key = [*CELL, "tested"]
     known = estimates.filter(
-        pl.col("subgroup") == "", pl.col("statistic").is_in([*ENDPOINTS, GAP, EFFECT])
+        pl.col("subgroup") == "",
+        pl.col("statistic").is_in([*ENDPOINTS, *LOGITS, GAP, EFFECT]),
     )
     sure = pl.col("few").is_null() & pl.col("standard_error").is_not_null()
-    sizes = known.with_columns(half_width(known)).select(
+    sizes = known.with_columns(half_width(known), tested="statistic").select(
         *key, "few", "clusters", "standard_error", half=pl.when(sure).then("half")
     )
-    return findings.join(sizes, on=key, how="left", nulls_equal=True)
+    # Easy pairs are about the effect in logits, over the sham if it was measured over it.
+    over_sham = sizes.filter(tested=LOGITS[0]).select(*CELL, over_sham=pl.lit(LOGITS[0]))
+    both = findings.join(over_sham, on=CELL, how="left", nulls_equal=True)
+    in_logits = pl.when(pl.col("statistic").is_in(OVER_SHAM)).then("over_sham")
+    tested = (
+        pl.when(pl.col("by_logits"))
+        .then(pl.coalesce(in_logits, pl.lit(LOGITS[1])))
+        .otherwise("statistic")
+    )
+    return both.with_columns(tested=tested).join(sizes, on=key, how="left", nulls_equal=True)
 
 
 def _findings(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the gates that follow findings: position, and each bias."""
     # That a judge rewards a flaw rests on the shift, as a bias does.
     by_share = (pl.col("kind") == "detract") & pl.col("finding").ne_missing("rewards")
-    estimate, low, high = (pl.col(name) for name in ("estimate", "low", "high"))
+    # Easy pairs can hardly move the mean, so the effect in logits decides in its place.
+    easy = pl.col("by_logits").fill_null(value=False) & ~by_share
+    estimate, low, high = (
+        pl.when(easy).then(f"effect_logits{end}").otherwise(shift)
+        for end, shift in (("", "estimate"), ("_low", "low"), ("_high", "high"))
+    )
+    minimum = pl.when(easy).then(limits().minimum_log_odds).otherwise("minimum")
     reach = pl.coalesce(estimate.abs() + pl.col("half"), pl.max_horizontal(high, -low))
     margin = (
         pl.when(by_share)
         .then(pl.col("detected_low") / pl.col("detects_at") - 1)
-        .otherwise(1 - reach / pl.col("minimum"))
+        .otherwise(1 - reach / minimum)
     )
     # Where the adjusted p-value or the log-odds say otherwise than the interval.
     contradicted = (pl.col("finding").is_in(PASSES) != (margin >= 0)).fill_null(value=False)
     # A significant shift may be too small for a bias, but not its effect in logits.
-    by_effect = pl.col("finding").is_in(FAILS) & (estimate.abs() < pl.col("minimum")) & ~by_share
-    in_logits = pl.col("by_logits").fill_null(value=False) | by_effect
+    by_effect = pl.col("finding").is_in(FAILS) & (estimate.abs() < minimum) & ~by_share & ~easy
     excluded = pl.col("statistic").is_in(OVER_SHAM) & (pl.col("finding") == CLEAR)
     moves = excluded & sham_moves("sham_shift")
     silent = pl.col("finding").is_null() & estimate.is_not_null()
@@ -163,16 +181,16 @@ def _findings(rows: pl.DataFrame) -> pl.DataFrame:
     size = (
         pl.when(by_share)
         .then(pl.lit(DETECTED))
+        .when(easy | (pl.col("statistic") == EFFECT))
+        .then(pl.lit(IN_LOGITS))
         .when(~of_position)
         .then(pl.lit("shift"))
-        .when(pl.col("statistic") == EFFECT)
-        .then(pl.lit("effect in logits"))
         .otherwise(pl.lit("gap"))
     )
     return rows.with_columns(
         *(
             pl.when(decides).then(f"{name}{end}").alias(f"{name}{end}")
-            for name, decides in zip(BESIDE, (in_logits, moves), strict=True)
+            for name, decides in zip(BESIDE, (by_effect, moves), strict=True)
             for end in ("", "_low", "_high")
         ),
         odds="effect_logits",
@@ -185,7 +203,7 @@ def _findings(rows: pl.DataFrame) -> pl.DataFrame:
         .then(limits().overlooks_below)
         .when(by_share)
         .then("detects_at")
-        .otherwise("minimum"),
+        .otherwise(minimum),
         failed=pl.col("finding").is_in(FAILS),
         passed=pl.col("finding").is_in(PASSES),
         margin=pl.when(~contradicted).then(margin),

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, MEAN_DETECTED
+from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
 from tasks.conclusions.rules import shown, written, written_p
 from tasks.gates.more_questions import is_doubtful
@@ -127,7 +127,8 @@ def _why() -> pl.Expr:
 def _numbers(more: pl.Expr | None = None) -> pl.Expr:
     """Write the value of a gate, its interval and its limit; null without one of them."""
     of_flaws = pl.col("measure").is_in([DETECTED, BEST_DETECTED, MEAN_DETECTED])
-    measure = pl.when(of_flaws | _is_alone()).then(pl.format("{} ", "measure"))
+    in_logits = pl.col("measure") == IN_LOGITS
+    measure = pl.when(of_flaws | _is_alone() | in_logits).then(pl.format("{} ", "measure"))
     limit = pl.format("limit {}", written("tolerance"))
     between = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
     both = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
@@ -141,23 +142,15 @@ def _numbers(more: pl.Expr | None = None) -> pl.Expr:
 
 
 def _in_logits() -> pl.Expr:
-    """Write the numbers of a bias whose size is the effect in logits.
-
-    The p-value is that of the shift, or gap, unless pairs are too easy to move the mean.
-    """
-    limit = written(limits().minimum_log_odds)
-    alone = pl.format(
-        " (effect in logits {}, limit {})", shown("effect_logits", "effect_logits"), limit
-    )
-    both = pl.format(
+    """Write the numbers of a bias with the p-value of its shift, or gap, and the size in logits."""
+    return pl.format(
         " ({} {} [{}, {}]{}, and effect in logits {}, limit {})",
         "measure",
         *(written(name) for name in ("value", "low", "high")),
         pl.format(", adjusted p {}", written_p("p_adjusted")).fill_null(""),
         written("effect_logits"),
-        limit,
+        written(limits().minimum_log_odds),
     )
-    return pl.when("by_logits").then(alone).otherwise(both)
 
 
 def _missing() -> pl.Expr:

@@ -128,19 +128,23 @@ def test_log_odds_are_those_over_the_sham_where_the_shift_is(make_estimates: Mak
     assert (row["finding"], row["reason"]) == (CLEAR, told)
 
 
+TOO_EASY = "pairs too easy: MPS cannot move much"
+EASY = f"{TOO_EASY}, so the effect in logits (LOS) decides:"
+
+
 @pytest.mark.parametrize(
     ("unanimous", "odds", "finding", "reason"),
     [
         (0.80, (1.0, 0.1), INCONCLUSIVE, "the log-odds say otherwise: LOS 1.00 [.80, 1.20]"),
-        (0.81, (1.0, 0.1), BIASED, "pairs too easy: MPS cannot move, so by LOS 1.00 [.80, 1.20]"),
-        (0.81, (0.0, 0.1), CLEAR, "pairs too easy: MPS cannot move, so by LOS .00 [-.20, .20]"),
+        (0.81, (1.0, 0.1), BIASED, f"{EASY} 1.00 [.80, 1.20], limit .25"),
+        (0.81, (0.0, 0.1), CLEAR, f"{EASY} .00 [-.20, .20], limit .25"),
         (
             0.81,
             (0.2, 0.1),
             INCONCLUSIVE,
-            "pairs too easy: MPS cannot move, so by LOS .20 [.00, .40]",
+            f"{EASY} .20 [.00, .40], limit .25",
         ),
-        (0.81, None, CLEAR, "pairs too easy: MPS cannot move"),
+        (0.81, None, CLEAR, TOO_EASY),
     ],
 )
 def test_pairs_that_are_too_easy_are_judged_by_log_odds(

@@ -17,6 +17,7 @@ from schemas.results import (
     BEYOND_CHANCE,
     DETECTED,
     GATES,
+    IN_LOGITS,
     MEAN_DETECTED,
     Findings,
     Gates,
@@ -35,7 +36,7 @@ UNKNOWN = (
     *("control", "shift_spread", "spread_p", "odds", "most_lost"),
     *("no_reply", "p_value", "p_adjusted"),
 )
-TEXTS = {"lost_finding": pl.lit(None, pl.String)}
+TEXTS = dict.fromkeys(("lost_finding", "measure"), pl.lit(None, pl.String))
 FACTS = {
     **Gates.dtypes(),
     **Findings.dtypes(),
@@ -207,29 +208,46 @@ def test_a_slot_preferred_by_its_effect_in_logits_says_what_is_significant(
     )
 
 
-@pytest.mark.parametrize(
-    ("effect", "p_adjusted", "said"),
-    [
-        (
-            {"effect_logits": 0.69, "effect_logits_low": -0.2, "effect_logits_high": 1.58},
-            0.0001,
-            "shift .03 [.00, .06], adjusted p <.001, and effect in logits .69, limit .25",
-        ),
-        (
-            {"effect_logits": 0.6, "effect_logits_low": 0.2, "effect_logits_high": 1.0}
-            | {"by_logits": True},
-            0.02,
-            "effect in logits .60 [.20, 1.00], limit .25",
-        ),
-    ],
-)
-def test_a_bias_that_rests_on_log_odds_shows_them(
-    recommended: Any, effect: Row, p_adjusted: float, said: str
+def test_a_bias_whose_size_is_in_logits_shows_the_effect_beside_the_shift(
+    recommended: Any,
 ) -> None:
     shift = {"value": 0.03, "low": 0.0, "high": 0.06, "margin": None}
-    known = finding("biased", p_adjusted=p_adjusted, **effect)
-    [row] = recommended(gate("bias", "fail", **shift), findings=[known])
-    assert row["reasons"] == f"biased by boast ({said})"
+    [row] = recommended(
+        gate("bias", "fail", **shift),
+        findings=[finding("biased", p_adjusted=0.0001, effect_logits=0.69)],
+    )
+    assert row["reasons"] == (
+        "biased by boast (shift .03 [.00, .06], adjusted p <.001, and effect in logits .69, "
+        "limit .25)"
+    )
+
+
+EASY = {"measure": IN_LOGITS, "tolerance": 0.25, "margin": None}
+"""A gate of pairs that are too easy to move the mean."""
+
+
+def test_a_bias_of_easy_pairs_shows_the_effect_that_decides(recommended: Any) -> None:
+    failed = gate("bias", "fail", **EASY, value=0.6, low=0.2, high=1.0)
+    [row] = recommended(failed, findings=[finding("biased")])
+    assert row["reasons"] == "biased by boast (effect in logits .60 [.20, 1.00], limit .25)"
+
+
+@pytest.mark.parametrize(
+    ("half", "more"),
+    [
+        # 90 % of the values expected after N questions in all must lie within .25 less the half
+        # width then: with +-.5 from 40 questions none of up to 400 suffices (half width .13 then,
+        # .12 left, and the estimate may have moved by .24 in either direction).
+        (0.5, False),
+        (0.3, True),
+    ],
+)
+def test_questions_about_easy_pairs_are_those_that_the_effect_needs(
+    recommended: Any, half: float, *, more: bool
+) -> None:
+    wide = gate("bias", "inconclusive", **EASY, value=0.0, low=-half, high=half)
+    [row] = recommended(gate("validity"), wide, findings=[finding("inconclusive")], clusters=40)
+    assert (row["more_questions"] is not None) == more
 
 
 @pytest.mark.parametrize(

@@ -339,6 +339,22 @@ SMALL = {"estimate": 0.03, "low": 0.01, "high": 0.05, **LOGITS, "statistic": "mp
 CLEAR = {"finding": "no relevant bias", "estimate": 0.0, "low": -0.02, "high": 0.02, **SHAM}
 
 
+def test_a_gate_of_easy_pairs_shows_the_effect_that_decides(make_estimates: Make) -> None:
+    easy = {**LOGITS, "by_logits": True, "statistic": "mps_sham"}
+    cell = {"perturbation": "boast", "kind": "promote", "estimate": 0.6, "clusters": 30}
+    # The half width of the 90 % interval: 1.699 (t, 29) times .2.
+    rows = make_estimates(
+        [
+            {"statistic": "mps_sham", **cell, "standard_error": 0.01},
+            {"statistic": "los_sham", **cell, "standard_error": 0.2, "low": 0.2, "high": 1.0},
+        ]
+    )
+    gates = scorecard(rows, findings(easy)).filter(gate="bias")
+    numbers = ("measure", "value", "low", "high", "tolerance", "verdict")
+    assert gates.select(numbers).row(0) == ("effect in logits", 0.6, 0.2, 1.0, 0.25, "fail")
+    assert gates["margin"].item() == pytest.approx(1 - (0.6 + 1.699127 * 0.2) / 0.25, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -346,7 +362,7 @@ CLEAR = {"finding": "no relevant bias", "estimate": 0.0, "low": -0.02, "high": 0
         # The shift is below its minimum of .05, so that the effect in logits decides too.
         (SMALL, ("biased", "shift", 0.6, None, "forbids")),
         # Pairs are too easy to move the mean.
-        (LOGITS | {"by_logits": True}, ("biased", "shift", 0.6, None, "forbids")),
+        (LOGITS | {"by_logits": True}, ("biased", "effect in logits", None, None, "forbids")),
         (CLEAR | {"statistic": "mps_sham"}, ("no relevant bias", "shift", None, 0.12, "stated")),
         (CLEAR, ("no relevant bias", "shift", None, None, "passed")),
         (
