@@ -1,6 +1,7 @@
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -245,16 +246,22 @@ def refused(model: type[Frame], rows: pl.DataFrame) -> dict[str, set[int]]:
     return {}
 
 
+@cache
+def tried(model: type[Frame]) -> tuple[pl.DataFrame, dict[str, set[int]]]:
+    """Return ten values of each column of a frame, and which of them the column refuses."""
+    dtypes, numbers = model.dtypes(), range(-2, 4)
+    values = {name: [None, *CANDIDATES.get(t, numbers)][:10] for name, t in dtypes.items()}
+    filled = {name: found + found[-1:] * (10 - len(found)) for name, found in values.items()}
+    table = pl.DataFrame(filled, schema_overrides=dtypes, strict=False)
+    return table, refused(model, table)
+
+
 @settings(max_examples=50)
 @given(st.data())
 def test_a_row_is_refused_where_pandera_refuses_it(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(FRAMES))
     dtypes = model.dtypes()
-    numbers = range(-2, 4)
-    tried = {name: [None, *CANDIDATES.get(t, numbers)][:10] for name, t in dtypes.items()}
-    tried = {name: values + values[-1:] * (10 - len(values)) for name, values in tried.items()}
-    table = pl.DataFrame(tried, schema_overrides=dtypes, strict=False)
-    bad = refused(model, table)
+    table, bad = tried(model)
     row = {name: data.draw(st.sampled_from(range(10))) for name in dtypes}
     # All values but one are allowed where a column allows any of them.
     odd = data.draw(st.sampled_from([*dtypes]))

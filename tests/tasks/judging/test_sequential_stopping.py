@@ -130,7 +130,8 @@ def test_lossless_loses_nothing(
         told: str | None = tally_votes(count_votes(make_vote_log(rows)), "paper")["verdict"][0]
         return told
 
-    assert verdict(used) == verdict(6)
+    # Where nothing stopped, both are the same.
+    assert used == 6 or verdict(used) == verdict(6)
 
 
 def test_the_score_is_that_of_the_first_pair_where_votes_stopped(make_vote_log: Make) -> None:

@@ -17,7 +17,7 @@ from tasks.readers import bounded
 
 VOTE = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a", "judge": "expert_1"}
 
-HUGE = "a field of 100 MB, which is made where it is tried"
+HUGE = "a field of 20 MB, which is made where it is tried"
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
@@ -56,12 +56,12 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
         (json.dumps(VOTE)[:-1] + ', "winner": "tie"}', "duplicate key"),
         (json.dumps({**VOTE, "judge": "\ud800"}), "cannot be read"),
     ],
-    ids=["truncated", "no object", "100 MB field", "key twice", "half a character"],
+    ids=["truncated", "no object", "20 MB field", "key twice", "half a character"],
 )
 def test_damaged_tables_are_errors(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "votes.jsonl"
     if content == HUGE:
-        content = json.dumps({**VOTE, "winner": "x" * 100_000_000})
+        content = json.dumps({**VOTE, "winner": "x" * 20_000_000})
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         read_log(path)
