@@ -1,5 +1,6 @@
 """The bundled questions: ten for each level of Bloom's taxonomy."""
 
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -58,6 +59,7 @@ def bloom(_folder: Path | None) -> Imported:
     return imported("bloom", _read(FOLDER))
 
 
+@cache
 def _read(folder: Path) -> list[Sample]:
     return [
         _sample(file.stem, entry)
