@@ -1,12 +1,15 @@
 """Any value may be null: report, terminal, artifact and CSV are written all the same."""
 
 import io
+import json
+from collections.abc import Iterator
 from itertools import zip_longest
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
+import vl_convert
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pandera.typing.polars import DataFrame
@@ -26,7 +29,7 @@ from tasks.conclude import conclude
 from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.reporting.comparison_rows import all_rows
-from tasks.results import conclusions_of, results_of_file
+from tasks.results import Conclusions, conclusions_of, results_of_file
 from tasks.simulation.traits import Traits
 from warehouse.store import Saving, Warehouse
 
@@ -122,10 +125,24 @@ def _log() -> DataFrame[VoteLog]:
     return VoteLog.of(pl.concat(parts))
 
 
-def _page(results: SimpleNamespace, **changed: pl.DataFrame) -> str:
-    frames = {name: changed.get(name, getattr(results, name)) for name in FRAMES}
-    numbers = changed.get("numbers", results.numbers)
-    concluded = conclusions_of(**frames)
+@pytest.fixture(scope="module", autouse=True)
+def _drawn_once() -> Iterator[None]:
+    """Draw equal pictures once: most columns are in none of them."""
+    draw = vl_convert.vegalite_to_svg
+    drawn: dict[str, str] = {}
+
+    def once(spec: Any, **options: Any) -> str:
+        key = json.dumps([spec, options])
+        if key not in drawn:
+            drawn[key] = draw(spec, **options)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", once)
+        yield
+
+
+def _page(concluded: Conclusions, numbers: pl.DataFrame) -> str:
     return report(FACTS, concluded, PerturbedAnswers.empty(), lambda: SavedVotes(numbers=numbers))
 
 
@@ -152,14 +169,14 @@ def test_the_report_stands_without_any_nullable_column(
         frame: _without(getattr(results, frame), model, column)
         for (frame, model), column in zip(FRAMES.items(), turn, strict=True)
     }
-    page = _page(results, **changed)
+    concluded = conclusions_of(**changed)
+    page = _page(concluded, results.numbers)
     assert '<h2 id="results">Results ' in page
     assert ">None<" not in page
     table = findings_table(changed["findings"]).splitlines()
     assert {row.replace("\\|", "").count("|") for row in table} == {6}
     assert "None" not in "".join(table)
     console = _console()
-    concluded = conclusions_of(**changed)
     show_gates(console, concluded.gates)
     show_summary(console, "votes", concluded, results.bias, 0)
     for rows in changed.values():
@@ -197,7 +214,8 @@ def test_any_number_of_a_mart_may_be_null(results: SimpleNamespace, data: st.Dat
 def test_the_report_stands_without_sizes_and_methods(results: SimpleNamespace) -> None:
     sizes = ("n", "clusters", "dropped", "votes_per_pair", "method")
     numbers = results.numbers.with_columns(pl.lit(None).alias(name) for name in sizes)
-    assert ">None<" not in _page(results, numbers=numbers)
+    concluded = conclusions_of(**{name: getattr(results, name) for name in FRAMES})
+    assert ">None<" not in _page(concluded, numbers)
 
 
 def _pierced(data: st.DataObject, frame: pl.DataFrame) -> pl.DataFrame:
