@@ -354,14 +354,14 @@ def test_two_nights_run_by_themselves(serving: Any) -> None:
 
 
 def test_schedules_of_studies_elsewhere_are_shown_too(serving: Any, tmp_path: Path) -> None:
-    there = serving.run("schedules")
-    assert "minutely" in there.stdout, there.stderr
-    elsewhere = serving.run_apart("schedules", folder=tmp_path)
-    assert sorted(elsewhere.stdout.splitlines()) == sorted(there.stdout.splitlines())
     # From now on each minute would take a process of its own.
     switched = serving.run("schedules", "--off", "minutely", folder=tmp_path)
     assert switched.returncode == 0, switched.stderr
     assert not serving.deployment("minutely")["schedules"][0]["active"]
+    there = serving.run("schedules")
+    assert "minutely" in there.stdout, there.stderr
+    elsewhere = serving.run_apart("schedules", folder=tmp_path)
+    assert sorted(elsewhere.stdout.splitlines()) == sorted(there.stdout.splitlines())
 
 
 def test_the_page_of_a_run_leads_to_its_report_and_pictures(serving: Any) -> None:
