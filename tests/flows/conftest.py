@@ -30,6 +30,7 @@ from aiohttp import web
 from child_processes import PYTHONPATH
 from click.testing import CliRunner
 from emulated_provider import Behaviour, EmulatedProvider
+from kept_worker import EMULATED_KEY, Workers
 from prefect.logging.handlers import APILogWorker
 
 import flows.cli.audit
@@ -38,9 +39,7 @@ from flows import studies
 from flows.cli.main import main
 from flows.cli.printing.live import Printer
 from flows.serving.server import Server
-from tasks import providers
 from tasks.datasets import DATASETS
-from tasks.engine.worker_client import Session, shared_worker
 from tasks.kit import code_digest, home
 from tasks.kit.catalogue import Catalogue
 from tasks.metrics import METRICS
@@ -63,6 +62,8 @@ CATALOGUES: list[Catalogue[Any]] = [
     METRICS,
     studies.STUDIES,
 ]
+UNUSED_SERVICES = ("EVENT_PERSISTER", "TRIGGERS")
+"""Parts of the session's server that keep events and react to them: a third of its work."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -120,6 +121,8 @@ def server(shared_folder: Path, prefect_home: Callable[[Path], str]) -> Iterator
         if not address.exists():
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("PREFECT_HOME", prefect_home(shared_folder / "server"))
+                for service in UNUSED_SERVICES:
+                    patch.setenv(f"PREFECT_SERVER_SERVICES_{service}_ENABLED", "false")
                 own = Server()
             own.wait()
             address.write_text(own.access.url)
@@ -169,6 +172,9 @@ def errors_of(ask_server: Callable[..., Any]) -> Callable[[str], list[str]]:
 
 class Emulated:
     """A provider that fails on purpose, as two judges of its own provider file."""
+
+    key = EMULATED_KEY
+    """A key for it, as more environment of a command."""
 
     def __init__(self, base: str, folder: Path) -> None:
         self.base, self._folder = base, folder
@@ -310,7 +316,7 @@ def voirdire(
 
 
 @pytest.fixture(scope="session")
-def voirdire_in(here: Callable[..., Any], workers: "Workers") -> Callable[..., Voirdire]:
+def voirdire_in(here: Callable[..., Any], workers: Workers) -> Callable[..., Voirdire]:
     """Return what runs the command line in this process, in a folder and an environment.
 
     What commands import is imported once. Prefect's cached results are those of the session: their
@@ -337,38 +343,6 @@ def voirdire_in(here: Callable[..., Any], workers: "Workers") -> Callable[..., V
 def here() -> Callable[..., Any]:
     """Return a context in which this process is like a new one, in a folder and an environment."""
     return _process_state
-
-
-class Workers:
-    """Worker processes, which take seconds to import litellm: one is kept for audits to come."""
-
-    def __init__(self) -> None:
-        self._kept: Session | None = None
-        self._read: dict[str, str] = {}
-
-    def keep(self, environment: dict[str, str]) -> None:
-        """Keep a worker; a new one where its environment lacks folders of providers, or keys."""
-        folders = [Path(environment.get(providers.VARIABLE, "nowhere")), home.home() / "providers"]
-        read = {name: value for name, value in environment.items() if name.endswith("_KEY")}
-        # What their files say now is read as each run begins.
-        read |= {str(each): "" for each in folders if any(each.glob("*.toml"))}
-        # Who needs fewer keys and providers, or none, may use a worker that knows more.
-        known = read.items() <= self._read.items()
-        if self._kept is None or not self._kept._worker.alive or not known:
-            self.end()
-            self._kept, self._read = Session(shared_worker(), "kept"), read
-
-    @property
-    def process(self) -> int:
-        """PID of the worker that is kept."""
-        assert self._kept
-        return self._kept._worker._process.pid
-
-    def end(self) -> None:
-        """End the worker, if one is kept."""
-        if self._kept:
-            self._kept.close()
-            self._kept = None
 
 
 @pytest.fixture(scope="session")

@@ -305,10 +305,10 @@ def test_a_wrong_key_stops_the_judge(
 ) -> None:
     batched.provider(judge=BATCH, key_variable="EMU_KEY")
     batched.behave(key="sk-right")
-    done = voirdire(*SMALL, EMU_KEY="sk-wrong-but-secret")
+    done = voirdire(*SMALL, **batched.key)
     assert "emu/one stopped" in _said(done)
     assert "Incorrect API key" in _said(done)
-    assert "sk-wrong-but-secret" not in done.stdout + done.stderr
+    assert batched.key["EMU_KEY"] not in done.stdout + done.stderr
     assert warehouse.read(Votes).is_empty()
     assert batched.stats()["batches"] == 0
 

@@ -318,7 +318,7 @@ def test_a_permanent_error_stops_one_judge(
     keys = {}
     if behaviour == {"key": "sk-right"}:
         emulated.provider(key_variable="EMU_KEY")
-        keys = {"EMU_KEY": "sk-wrong-but-secret"}
+        keys = emulated.key
     emulated.behave(**behaviour)
     done = voirdire(*SMALL, "--judge", "offline/random", **keys)
     assert done.returncode == 3, done.stderr
@@ -335,7 +335,7 @@ def test_a_permanent_error_stops_one_judge(
     everything = (
         done.stdout + done.stderr + json.dumps(warehouse.query("from runs").to_dicts(), default=str)
     )
-    assert "sk-wrong-but-secret" not in everything
+    assert emulated.key["EMU_KEY"] not in everything
 
 
 @pytest.mark.slow
@@ -412,7 +412,7 @@ def test_two_runs_do_not_wait_for_ballots_that_failed(
     # The first has claimed the ballots when the second begins, and no reply yet.
     emulated.behave(key="sk-right", latency=4)
     words = (*SMALL, "--judge", "emu/two", "--limit", "12", "--yes")
-    environment["EMU_KEY"] = "sk-wrong"
+    environment |= emulated.key
     other = begin(*words, "--name", "other")
     done = voirdire(*words, "--name", "mine")
     assert done.returncode == 3, done.stderr

@@ -137,7 +137,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert "no judge can be asked, and no earlier vote exists" in rows[0][2]
     assert "gone.jsonl" in rows[1][2]
     # With the key the same command asks what is missing.
-    whole = voirdire(*SMALL, EMU_KEY="sk-1")
+    whole = voirdire(*SMALL, **emulated.key)
     assert whole.returncode == 0, whole.stderr
     assert f"{BALLOTS} from the warehouse, {BALLOTS} cast" in whole.stdout
     # The votes are of a new design, half of which nobody can be asked for: what is there stands.
