@@ -245,7 +245,7 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     of_votes = " (position: of votes)" if any(row["kind"] == POSITION for row in rows) else ""
     sentences = [
         "Brackets: 95 % confidence intervals.",
-        f"n: number of samples that can be read in each arm{of_votes}.",
+        f"n: number of samples readable in both arms that the shift compares{of_votes}.",
         f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:
