@@ -28,7 +28,10 @@ def show_gate(
     junit_file: Path | None,
     markdown_file: Path | None,
 ) -> int:
-    """Print the gates that do not pass, the outcome and its exit code; return this code."""
+    """Print the gates that do not pass, recommendations, outcome and exit code; return this code.
+
+    Gates that are chosen decide instead of the recommendations, which are then not printed.
+    """
     path = existing_path(warehouse, study)
     gated = gate_of(Warehouse(path), study, wave, judges, gates)
     for file, text in ((junit_file, junit), (markdown_file, markdown)):
@@ -40,6 +43,9 @@ def show_gate(
         _print_gates(console, [Check(*map(clean, check)) for check in open_])
         print_line(console, "")
     if said := gated.recommended():
+        for line in gated.advised:
+            print_line(console, line.text())
+        print_line(console, "")
         print_line(console, said)
     print_line(console, gated.summary())
     print_line(console, gated.exit_line())

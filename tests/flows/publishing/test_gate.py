@@ -35,14 +35,18 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
     """Return what saves gates as the results of a study and runs ``voirdire gate`` on them."""
 
     def run(
-        *rows: Row, words: tuple[str, ...] = (), last: str = "completed", before: str = "after"
+        *rows: Row,
+        words: tuple[str, ...] = (),
+        last: str = "completed",
+        before: str = "after",
+        stated: Row | None = None,
     ) -> Result:
         path = tmp_path / "w.duckdb"
         judged = {(row["judge"], row["wave"]) for row in rows} - {("people/ben", "")}
         advised = [
             {**ADA, "judge": judge, "wave": wave, "mode": "any", "simulated": judge == "offline/x"}
             | {"recommendation": _word(rows, judge, wave)}
-            | {"passed": 1, "failed": 0, "inconclusive": 0}
+            | {"passed": 1, "failed": 0, "inconclusive": 0, **(stated or {})}
             for judge, wave in sorted(judged)
         ]
         waves = sorted({wave for _, wave in judged})
@@ -125,6 +129,27 @@ def test_the_agreement_that_a_gate_tests_is_named(gated: Any, tmp_path: Path) ->
         assert beyond in text
         assert text.count("agreement lost") == 1
         assert "agreement lost .30 [.20, .40], limit .10" in text
+
+
+def test_the_terminal_says_what_the_summary_says_of_each_judge(gated: Any, tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    lenient = "grades apart from people's: 1.56 points above [1.20, 1.92]"
+    words = ("--markdown", str(file))
+    used = gated(gate("bias"), words=words, stated={"undecided": lenient})
+    assert used.exit_code == 0
+    assert f"ada: use. Passes all 1 gate. {lenient[0].upper()}{lenient[1:]}." in _line(used)
+    assert "1.56 points above" in file.read_text("utf-8")
+
+    why = "may be biased by boast, bias +.03 [-.01, +.07], limit .05"
+    careful = gated(gate("bias", "inconclusive"), stated={"reasons": why})
+    assert f"ada: use with care. {why[0].upper()}{why[1:]}." in _line(careful)
+
+    chosen = gated(gate("bias"), words=("--only", "bias"), stated={"undecided": lenient})
+    assert "1.56" not in chosen.stdout
+
+
+def _line(done: Result) -> str:
+    return " ".join(done.stdout.split())
 
 
 def test_numbers_have_the_minus_of_a_keyboard_as_in_all_other_tables(gated: Any) -> None:
