@@ -24,7 +24,7 @@ from flows.cli.printing.terminal import (
     print_rows,
     say,
 )
-from flows.cli.questions import ALL, asked, questions, require_study
+from flows.cli.questions import ALL, asked, next_steps, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
     report_path,
@@ -115,6 +115,8 @@ def show_query(
         _print_table(Printer(highlight=False), rows, study, named=ask is not None)
         if ask and rows.is_empty():
             say(f"{ask}: {questions()[ask].about}", err=True)
+            for step in next_steps(Warehouse(path), ask, study):
+                say(step, err=True)
     else:
         echo_data(_content(rows, form).decode())
 

@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from tasks.kit.catalogue import unknown
+from tasks.kit.printable import printable
 from warehouse.store import Warehouse
 
 PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
@@ -14,6 +16,21 @@ PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
 
 ALL = "all studies"
 """Default of each question's parameter ``study``; no study can have this name."""
+
+WITHOUT_ROWS = {
+    "who_disagrees_with_people": (
+        """
+        select study from vote_log where human or label is not null
+        union select study from ratings where human or human_value is not null
+        """,
+        "Study {0} has labels of people that are not compared yet: `voirdire calibrate {0}`.",
+    ),
+    "what_flipped": (
+        "select study from ratings where kind = 'number' and arm = 'experimental'",
+        "Grades of study {0} have shifts instead of flips: `voirdire show {0}`.",
+    ),
+}
+"""Question -> the studies about which it may have no rows, and the next step for one of them."""
 
 
 class Question(NamedTuple):
@@ -53,6 +70,16 @@ def require_study(warehouse: Warehouse, study: str | None) -> None:
     known = warehouse.query("select distinct study from runs order by study")["study"].to_list()
     if study not in known:
         raise unknown("study", study, known, '`voirdire sql "from runs"` lists all')
+
+
+def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:
+    """Return what to do about each study for which a question without rows cannot have any yet."""
+    if name not in WITHOUT_ROWS:
+        return []
+    studies, step = WITHOUT_ROWS[name]
+    query = f"select distinct study from ({studies}) where $study in (study, $all) order by study"
+    found = warehouse.query(query, {"study": study or ALL, "all": ALL})["study"]
+    return [step.format(printable(quote(each))) for each in found]
 
 
 def _read(file: Path) -> Question:

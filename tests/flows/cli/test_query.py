@@ -15,6 +15,7 @@ from flows.cli.query import show_numbers, show_query
 from flows.cli.questions import questions
 from flows.running.run_row import first_row
 from flows.studies import make_study
+from schemas.calibration import Ratings
 from schemas.conclusions import Recommendations
 from schemas.curation import Questions
 from schemas.frame import Frame
@@ -547,3 +548,50 @@ def test_pairs_without_both_verdicts_are_no_pairs_that_could_flip(
     show_query(None, "json", warehouse.path, ask="what_flipped")
     [row] = json.loads(capsys.readouterr().out)
     assert (row["pairs"], row["flipped"]) == (2, 1)
+
+
+@pytest.mark.parametrize("question", ["what_flipped", "who_disagrees_with_people"])
+def test_a_question_without_rows_names_the_next_step(
+    make_ratings: Make, tmp_path: Path, question: str
+) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    now = datetime.now(UTC)
+    graded = make_ratings(
+        [
+            {"sample": "s1", "value": 3.0, "human_value": 4.0},
+            {"sample": "s1", "value": 4.0, "human_value": 4.0, "arm": "experimental"},
+        ]
+    )
+    for study, rows in (("grades", graded), ("other", graded.clear())):
+        run = first_row("audit", study, make_study("quick", {}), now)
+        warehouse.start_run({**run, "study": study, "state": "completed", "ended_at": now})
+        warehouse.save([Saving(Ratings, rows)], run=study, study=study)
+
+    def said(study: str) -> str:
+        words = ["sql", "--ask", question, "--set", f"study={study}"]
+        done = CliRunner().invoke(main, [*words, "--warehouse", str(warehouse.path)])
+        assert "no rows" in done.stderr
+        return " ".join(done.stderr.split())
+
+    command = {"what_flipped": "show", "who_disagrees_with_people": "calibrate"}[question]
+    assert said("grades").endswith(f"`voirdire {command} grades`.")
+    assert "Study grades" not in said("other")
+    assert "Grades of study" not in said("other")
+
+
+def test_the_agreement_of_grades_has_the_weighted_kappa(tmp_path: Path) -> None:
+    people = [1, 2, 3, 4, 5] * 8
+    judged = [min(5, grade + at % 2) for at, grade in enumerate(people)]
+    table = tmp_path / "grades.csv"
+    pl.DataFrame({"human": people, "ada": judged}).write_csv(table)
+    place = ["--warehouse", str(tmp_path / "w.duckdb")]
+    done = CliRunner().invoke(main, ["calibrate", str(table), "--judge", "ada", *place])
+    assert done.exit_code == 0, done.stderr
+    words = ["sql", "--ask", "who_disagrees_with_people", "--format", "json", *place]
+    [row] = json.loads(CliRunner().invoke(main, words).stdout)
+    measured = Warehouse(tmp_path / "w.duckdb").query(
+        "select kappa, kappa_quadratic from mart.human_agreement where judge = 'ada'"
+    )
+    assert row["kind"] == "grade"
+    assert row["kappa"] is None
+    assert row["kappa_quadratic"] == measured["kappa_quadratic"].item() > measured["kappa"].item()
