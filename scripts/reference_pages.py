@@ -40,7 +40,7 @@ from tasks.providers import JUDGES, PROVIDERS, Judge, Provider
 from tasks.readers.formats import FORMATS
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS, Statistic
-from warehouse.descriptions import picked_columns
+from warehouse.descriptions import FRAMES, picked_columns
 from warehouse.store import Warehouse
 
 REPO = Path(__file__).resolve().parents[1]
@@ -282,7 +282,8 @@ def marts() -> str:
     )
     parts = []
     for mart, (grain, columns) in _grouped(rows).items():
-        named = known | MART_COLUMNS["all"] | _picked(mart) | MART_COLUMNS.get(mart, {})
+        named = known | _of_its_table(mart) | MART_COLUMNS["all"] | _picked(mart)
+        named |= MART_COLUMNS.get(mart, {})
         described = [(f"`{n}`", t.lower(), _meaning(n, named)) for n, t in columns]
         parts += [f"## {mart}", grain, _table(COLUMN_HEADS, described)]
     return _page(
@@ -506,7 +507,19 @@ def _grouped(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, list[tuple
 MART_COLUMNS: dict[str, dict[str, str]] = tomllib.loads(
     (REPO / "warehouse" / "marts" / "columns.toml").read_text(encoding="utf-8")
 )
+FRAME_COLUMNS = {frame.place().table: frame.descriptions() for frame in FRAMES}
+"""Table -> its columns and what they mean."""
 ENDS = {"_low": "lower", "_high": "upper"}
+
+
+def _of_its_table(mart: str) -> dict[str, str]:
+    """Return the columns that a mart takes as they are from its table; none if it reads several."""
+    text = (REPO / "warehouse" / "marts" / f"{mart}.sql").read_text(encoding="utf-8")
+    query = re.sub(r"--.*", "", text)
+    sources = set(re.findall(r"\b(?:from|join)\s+([\w.]+)", query))
+    described = FRAME_COLUMNS.get(sources.pop(), {}) if len(sources) == 1 else {}
+    computed = re.findall(r"\bas (\w+)", query)
+    return {column: meaning for column, meaning in described.items() if column not in computed}
 
 
 def _picked(mart: str) -> dict[str, str]:

@@ -178,3 +178,19 @@ def test_the_methods_have_every_section_that_is_cited() -> None:
     }
     assert cited
     assert cited <= sections == set(range(18))
+
+
+def test_columns_of_a_mart_have_the_meaning_that_they_have_in_its_table() -> None:
+    page = _read("docs/reference/marts.md")
+    parts = re.split(r"^## (\w+)$", page, flags=re.MULTILINE)
+    marts = dict(zip(parts[1::2], parts[2::2], strict=True))
+    meanings = {
+        mart: dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (.*) \|$", text, re.MULTILINE))
+        for mart, text in marts.items()
+    }
+    assert meanings["scorecard"]["measure"].startswith("quantity that the gate tests")
+    assert meanings["scorecard"]["more_questions"].startswith("further questions that would decide")
+    assert meanings["scorecard"]["too_few"].startswith("true if the questions are too few")
+    assert meanings["recommendations"]["more_questions"].startswith("further questions that would")
+    assert "of any judge, what limits nothing" in meanings["recommendations"]["undecided"]
+    assert meanings["drift"]["measure"] == "quantity that is compared"
