@@ -258,7 +258,7 @@ def _ratings(
     schema = dict.fromkeys(("criterion", "prompt", "label"), pl.String)
     empty = pl.DataFrame(schema={**schema, "inconsistent": pl.Boolean, "value": pl.Float64})
     rows = _named(name, pl.concat([empty, *frames], how="diagonal_relaxed"), "item", left_out)
-    rows = with_unreadable(rows)
+    rows = with_unreadable(rows.with_columns(pl.col("label").str.strip_chars()))
     key = ("dataset", "item", "criterion", "judge", "prompt")
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()

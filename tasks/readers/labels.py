@@ -129,9 +129,12 @@ def _cached_json(label: Any, known: dict[tuple[type, Any], str | None]) -> str |
 
 
 def as_json(label: Any) -> str | None:
-    """Return a label as JSON; None if it is missing or unreadable."""
+    """Return a label as JSON, without white space around it; None if missing or unreadable."""
     each = label if isinstance(label, list) else [label]
-    return json.dumps(label, ensure_ascii=False) if all(map(_is_readable, each)) else None
+    if not all(map(_is_readable, each)):
+        return None
+    trimmed = [one.strip() if isinstance(one, str) else one for one in each]
+    return json.dumps(trimmed if isinstance(label, list) else trimmed[0], ensure_ascii=False)
 
 
 def _is_readable(label: Any) -> bool:
