@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tasks.readers.expressions import NO_ORDER, as_number, as_text
+from tasks.readers.expressions import NO_ORDER, as_number, as_text, why_no_number
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, texts_of, with_texts
 from tasks.readers.label_table import CHANCE, probabilities
@@ -12,6 +12,7 @@ NAMES = ("judge", "item", "cluster", "criterion", "category", "prompt", "human")
 VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
 TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
+NO_RATING = "no rating"
 COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)
 
 
@@ -45,7 +46,7 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
         )
         told = _ratings(people, "human_")
         # An empty cell is an item that nobody has rated.
-        frames.append(told.filter(pl.col("invalid").is_null()))
+        frames.append(told.filter(pl.col("invalid").ne_missing(NO_RATING)))
     ratings = pl.concat(frames, how="diagonal_relaxed")
     texts = {column: path for column, path in mapping.items() if column in TEXTS}
     shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
@@ -98,11 +99,13 @@ def _ratings(found: pl.DataFrame, side: str) -> pl.DataFrame:
     text = pl.when(text.str.strip_chars() != "").then(text)
     cluster = "cluster" if "cluster" in found.columns else "item"
     rows = found.with_columns(_label=text, _value=number, cluster=cluster)
+    graded = value in found.columns and label not in found.columns
+    why = why_no_number(value, NO_RATING) if graded else pl.lit(NO_RATING)
     lost = pl.col("_value" if label not in found.columns else "_label").is_null()
     return rows.select(
         pl.exclude(*RATING, "_label", "_value"),
         kind=pl.lit("label" if label in found.columns else "number"),
         label="_label",
         value="_value",
-        invalid=pl.when(lost).then(pl.lit("no rating")),
+        invalid=pl.when(lost).then(why),
     )

@@ -13,6 +13,21 @@ def as_number(column: str) -> pl.Expr:
     return pl.when(number.is_finite()).then(number)
 
 
+def has_decimal_comma(text: pl.Expr) -> pl.Expr:
+    """Tell whether a text is a number with a decimal comma, such as 1,5."""
+    return text.str.contains(r"^[+-]?[0-9]+,[0-9]+$")
+
+
+def why_no_number(column: str, why: str) -> pl.Expr:
+    """Return why a JSON value is no number: ``why``, unless it has a decimal comma."""
+    text = pl.col(column).str.strip_chars('" ')
+    comma = has_decimal_comma(text)
+    first = text.filter(comma).first()
+    point = first.str.replace(",", ".", literal=True)
+    said = pl.format("a decimal comma, such as '{}': write {}", first, point)
+    return pl.when(comma).then(said).otherwise(pl.lit(why))
+
+
 def as_text(column: str) -> pl.Expr:
     """Return a JSON value as a label: the text of a string, other values as JSON."""
     value = pl.col(column)

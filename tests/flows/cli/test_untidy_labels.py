@@ -45,3 +45,33 @@ def test_white_space_around_a_label_is_no_part_of_it(tmp_path: Path, source: str
     ]
     assert (agreement["hits"], agreement["n"]) == (20, 20)
     assert len(judge["with_people"]["confusion_matrix"]) == 2
+
+
+GRADES = [f"{1 + at % 4},5" for at in range(30)]
+
+
+def test_a_table_of_grades_with_decimal_commas_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    whole = ["3"] * 30
+    file.write_text("id;human;judge\n" + rows(GRADES, whole, separator=";"), encoding="utf-8")
+    done = run("calibrate", file, "--no-save")
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert "labels.csv: 30 values of column 'human' such as '1,5' have a decimal comma" in said
+    assert "Write 1.5" in said
+
+
+def test_a_log_says_that_grades_have_decimal_commas(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("nr;Note;Mensch\n" + rows(GRADES, GRADES, separator=";"), encoding="utf-8")
+    mapped = ("--map", "item=nr", "--map", "value=Note", "--map", "human_value=Mensch")
+    done = run("doctor", file, *mapped)
+    assert "a decimal comma, such as '1,5': write 1.5 (60)" in " ".join(done.output.split())
+
+
+def test_scores_of_langfuse_say_that_they_have_decimal_commas(tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    lines = [f's{at};{at};tone;EVAL;NUMERIC;"{grade}"' for at, grade in enumerate(GRADES)]
+    file.write_text("\n".join(["id;traceId;name;source;dataType;value", *lines, ""]), "utf-8")
+    done = run("doctor", file)
+    assert "a decimal comma, such as '1,5': write 1.5 (30)" in " ".join(done.output.split())
