@@ -90,7 +90,7 @@ def study_file() -> str:
     ]
     below, limits = (
         [
-            (f"`{name}`", _type(field), _default(field), _described(field))
+            (f"`{name}`", _ranged(field), _default(field), _described(field))
             for name, field in model.model_fields.items()
             if name != "thresholds"
         ]
@@ -407,6 +407,11 @@ def _allowed(field: FieldInfo) -> str:
         if hasattr(limit, name)
     ]
     return ", ".join(limits)
+
+
+def _ranged(field: FieldInfo) -> str:
+    """Return the type of a field, with the limits of a number."""
+    return ", ".join(filter(None, (_type(field), _allowed(field))))
 
 
 def _attribute_docstrings(model: type[BaseModel]) -> dict[str, str]:

@@ -194,3 +194,12 @@ def test_columns_of_a_mart_have_the_meaning_that_they_have_in_its_table() -> Non
     assert meanings["recommendations"]["more_questions"].startswith("further questions that would")
     assert "of any judge, what limits nothing" in meanings["recommendations"]["undecided"]
     assert meanings["drift"]["measure"] == "quantity that is compared"
+
+
+def test_each_limit_of_a_study_has_its_range() -> None:
+    page = _read("docs/reference/study-file.md").partition("[study.thresholds]")[2]
+    rows = re.findall(r"^\| `(\w+)` \| `(?:int|float)`(.*?) \|", page, re.MULTILINE)
+    allowed = dict(rows)
+    assert allowed["most_unanimous"] == ", above 0, below 1"
+    assert allowed["fewest_questions"] == ", at least 2, at most 100000"
+    assert [name for name, text in rows if not text] == []
