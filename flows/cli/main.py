@@ -48,6 +48,8 @@ def main() -> None:
     """Measure the biases of LLM judges, with confidence intervals."""
     # The matrices are small: threads that wait for the next product would double the CPU time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # A server or worker that is started with -m must not import what lies in the current folder.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
 
 
 @command(

@@ -342,3 +342,25 @@ def test_what_a_data_file_knows_of_its_pairs_reaches_the_statistics(
     assert wins["estimate"].sum() == pytest.approx(1)
     assert estimates["human_win_rate"] == pytest.approx(0.5)
     assert estimates["ppi_win_rate"] is not None
+
+
+@pytest.mark.slow
+def test_python_files_of_the_current_folder_are_not_run(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    trap = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n"
+    # Modules of the product, of the standard library, and one that a library imports if it can.
+    for name in ("tasks", "flows", "json", "re2"):
+        (tmp_path / f"{name}.py").write_text(trap, encoding="utf-8")
+    own = {key: value for key, value in environment.items() if key != "PREFECT_API_URL"}
+    done = subprocess.run(
+        [Path(sys.executable).parent / "voirdire", "audit", "quick", "--limit", "3"],
+        cwd=tmp_path,
+        env={key: value for key, value in own.items() if key != "PYTHONSAFEPATH"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "quick.html" in done.stdout, done.stderr
+    assert [*tmp_path.glob("*.ran")] == []
