@@ -47,6 +47,7 @@ REPO = Path(__file__).resolve().parents[1]
 REFERENCE = REPO / "docs" / "reference"
 NOTICE = "<!-- Written by scripts/reference_pages.py from the code: change that, not this page. -->"
 WIDTH = 100
+MOST_INTEGER = 2**63 - 1
 COLUMN_HEADS = ("column", "type", "meaning")
 COMMANDS = (
     "Each command prints this text with `--help`. [Exit codes](exit-codes.md) and "
@@ -398,13 +399,13 @@ def _described(field: FieldInfo) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    """Return the limits of a number."""
+    """Return the limits of a number, without that of integers in the warehouse."""
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = [
         f"{words[name]} {getattr(limit, name):g}"
         for limit in field.metadata
         for name in words
-        if hasattr(limit, name)
+        if hasattr(limit, name) and getattr(limit, name) != MOST_INTEGER
     ]
     return ", ".join(limits)
 
