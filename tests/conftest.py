@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import importlib.util
+import json
 import os
 import pickle
 import re
@@ -236,6 +237,25 @@ def drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let audits in this process draw in it, where what draws has started already."""
     aside = lambda: nullcontext(lambda _: None)  # noqa: E731
     monkeypatch.setattr("tasks.drawing.render.drawing_aside", aside)
+
+
+@pytest.fixture(scope="module")
+def drawn_once() -> Iterator[None]:
+    """Draw equal pictures of a module's reports once."""
+    import vl_convert
+
+    draw = vl_convert.vegalite_to_svg
+    drawn: dict[str, str] = {}
+
+    def once(spec: Any, **options: Any) -> str:
+        key = json.dumps([spec, options])
+        if key not in drawn:
+            drawn[key] = draw(spec, **options)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", once)
+        yield
 
 
 @pytest.fixture

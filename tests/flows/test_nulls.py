@@ -1,15 +1,12 @@
 """Any value may be null: report, terminal, artifact and CSV are written all the same."""
 
 import io
-import json
-from collections.abc import Iterator
 from itertools import zip_longest
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
-import vl_convert
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pandera.typing.polars import DataFrame
@@ -33,7 +30,7 @@ from tasks.results import Conclusions, conclusions_of, results_of_file
 from tasks.simulation.traits import Traits
 from warehouse.store import Saving, Warehouse
 
-pytestmark = pytest.mark.charts
+pytestmark = [pytest.mark.charts, pytest.mark.usefixtures("drawn_once")]
 TRAITS = Traits(omega=1.5, nu=0.5, iota=0.05)
 WAVES = ("1", "2")
 NAMES = {
@@ -123,23 +120,6 @@ def _log() -> DataFrame[VoteLog]:
                 ).with_columns(wave=pl.lit(wave))
                 parts.append(part if kind == "promote" else part.filter(pl.col("arm") != "control"))
     return VoteLog.of(pl.concat(parts))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _drawn_once() -> Iterator[None]:
-    """Draw equal pictures once: most columns are in none of them."""
-    draw = vl_convert.vegalite_to_svg
-    drawn: dict[str, str] = {}
-
-    def once(spec: Any, **options: Any) -> str:
-        key = json.dumps([spec, options])
-        if key not in drawn:
-            drawn[key] = draw(spec, **options)
-        return drawn[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vl_convert, "vegalite_to_svg", once)
-        yield
 
 
 def _page(concluded: Conclusions, numbers: pl.DataFrame) -> str:

@@ -11,6 +11,7 @@ import pytest
 from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
 BANNER = "All judges are simulated, with planted biases; they are not language models"
 MINUS = "\N{MINUS SIGN}"
 GAP = "\N{NO-BREAK SPACE}"
