@@ -86,6 +86,8 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
 @click.option(
     "--ask",
     metavar="QUESTION",
+    is_flag=False,
+    flag_value="",
     shell_complete=complete_from("flows.cli.questions", "questions"),
     help="Answer this question, such as `which_judge`. Default: run QUERY.",
 )

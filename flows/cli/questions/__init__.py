@@ -50,8 +50,14 @@ def questions() -> dict[str, Question]:
 def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
     """Return the query of a question and its parameters, from texts such as ``study=nightly``.
 
-    A ValueError names the question, or the parameter, that does not exist.
+    A ValueError names the question, or the parameter, that does not exist; without a name, it lists
+    the questions.
     """
+    if not name:
+        raise ValueError(
+            f"--ask names no question. There are: {', '.join(questions())}. `voirdire sql` says "
+            "what each answers."
+        )
     if name not in questions():
         raise unknown("question of --ask", name, [*questions()], "`voirdire sql` lists all")
     question = questions()[name]
