@@ -183,4 +183,7 @@ def _verdict(word: str | None, positive: str | None, known: Sequence[str]) -> st
         return WORDS.get(plain)
     if plain == positive.lower():
         return PASS
-    return FAIL if plain in known or WORDS.get(plain) == FAIL else None
+    if plain in known or WORDS.get(plain) == FAIL:
+        return FAIL
+    # Where people's pass is a word of their own, a judge may say it with a usual one.
+    return WORDS.get(plain) if positive.lower() not in WORDS else None

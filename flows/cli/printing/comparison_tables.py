@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from flows.cli.printing.terminal import plain, plain_table, print_line, print_rows
 from tasks.agreement.compare import Comparison
+from tasks.agreement.pass_words import PASS_WORDS
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
 from tasks.kit.printable import several
@@ -31,7 +32,8 @@ and half the lowest."""
 MOST_SLICES = 8
 """Most slices that are shown: those with the least agreement."""
 NAMED = 5
-"""Most of the others that are named."""
+"""Most of the others, and of labels, that are named."""
+ABOUT = ("dataset", "criterion")
 
 
 def show_comparison(
@@ -100,7 +102,7 @@ def show_comparison(
         )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
     for line in (
-        *_two_names(comparison),
+        *(_nothing_shared(comparison) or _two_names(comparison)),
         adjustment_line(of_judges),
         simulated_sentence({*of_judges["judge"]}, formulas(of_judges)),
     ):
@@ -108,12 +110,45 @@ def show_comparison(
             print_line(console, f"{line}.")
 
 
+def _names(comparison: Comparison) -> pl.DataFrame:
+    """Return the counts of labels that are compared as names."""
+    names = comparison.measures.filter(kind="name").select(ABOUT).unique()
+    return comparison.confusion.join(names, on=ABOUT, how="semi", nulls_equal=True)
+
+
+def _nothing_shared(comparison: Comparison) -> list[str]:
+    """Say that judges give no label that people give, and what to do, unless labels of pairs."""
+    own = [*ABOUT, "judge", "prompt", "wave"]
+    labels = _names(comparison).with_columns(pl.col("judge_label", "human_label").cast(pl.String))
+    sets = labels.group_by(own).agg(pl.col("judge_label", "human_label").unique())
+    apart = sets.filter(pl.col("judge_label").list.set_intersection("human_label").list.len() == 0)
+    lines = []
+    for _, rows in apart.sort(own).group_by(ABOUT, maintain_order=True):
+        theirs, said = ({*rows[side].explode()} for side in ("human_label", "judge_label"))
+        if theirs <= {*VERDICTS}:
+            continue
+        judges, people, words = (
+            listing([clean(each) for each in sorted(some)[:NAMED]])
+            for some in ({*rows["judge"]}, theirs, said)
+        )
+        usual = any(word.strip().lower() in PASS_WORDS for word in said)
+        todo = (
+            "Name people's label for a pass with `--pass LABEL`: the judge's usual words, such as "
+            "pass, true and 0, are then read as verdicts"
+            if usual
+            else "Write the labels of both alike"
+        )
+        lines.append(
+            f"{judges} and people share no label, so they cannot agree: the labels of people are "
+            f"{people}, those of the judge {words}. {todo}"
+        )
+    return lines
+
+
 def _two_names(comparison: Comparison) -> list[str]:
     """Say what makes verdicts of people's labels where they are two names, unless of pairs."""
-    about = ["dataset", "criterion"]
-    names = comparison.measures.filter(kind="name").select(about).unique()
-    labels = comparison.confusion.join(names, on=about, how="semi", nulls_equal=True)
-    found = labels.group_by(about).agg(pl.col("human_label").unique().sort())["human_label"]
+    labels = _names(comparison)
+    found = labels.group_by(ABOUT).agg(pl.col("human_label").unique().sort())["human_label"]
     pairs = {tuple(map(clean, words)) for words in found if len(words) == 2}
     return [
         f"People's labels are {listing(list(pair))}, which are read as names. `"

@@ -75,3 +75,28 @@ def test_scores_of_langfuse_say_that_they_have_decimal_commas(tmp_path: Path) ->
     file.write_text("\n".join(["id;traceId;name;source;dataType;value", *lines, ""]), "utf-8")
     done = run("doctor", file)
     assert "a decimal comma, such as '1,5': write 1.5 (30)" in " ".join(done.output.split())
+
+
+def test_labels_that_judge_and_people_do_not_share_name_the_next_step(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    people = ["ja", "nein"] * 12
+    judge = [("Pass", "0"), ("PASS", "0"), ("TRUE", "refused")]
+    said = [words[at % 2] for at in range(24) for words in [judge[at // 2 % 3]]]
+    file.write_text("id,human,judge\n" + rows(people, said), encoding="utf-8")
+    shown = " ".join(run("calibrate", file, "--no-save").output.split())
+    assert "judge and people share no label, so they cannot agree: the labels of people" in shown
+    assert "are ja and nein, those of the judge 0, PASS, Pass, TRUE and refused." in shown
+    assert "with `--pass LABEL`" in shown
+    done = run("calibrate", file, "--pass", "ja", "--no-save", "--format", "json")
+    [found] = json.loads(done.stdout)
+    measures = found["with_people"]["measures"]
+    [row] = [row for row in measures if row["statistic"] == "agreement"]
+    assert (row["hits"], row["n"], row["invalid"]) == (20, 20, 4)
+
+
+def test_other_names_than_those_of_people_are_to_be_written_alike(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    text = rows(["ja", "nein"] * 12, ["gut", "schlecht"] * 12)
+    file.write_text("id,human,judge\n" + text, encoding="utf-8")
+    shown = " ".join(run("calibrate", file, "--no-save").output.split())
+    assert "Write the labels of both alike." in shown
