@@ -187,7 +187,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
                 digest = hashlib.file_digest(content, "sha256").digest()
             found.append(_all_copies(read) if digest in seen else read)
             seen.add(digest)
-    return _without_copies(found), skipped
+    return _by_task(_without_copies(found)), skipped
 
 
 def _all_copies(read: _Read) -> _Read:
@@ -220,6 +220,37 @@ def _without_copies(found: Sequence[_Read]) -> list[_Read]:
         votes, ratings = frames
         kept.append(_Read(title, parts._replace(votes=votes, ratings=ratings, left_out=left_out)))
     return kept
+
+
+def _by_task(found: Sequence[_Read]) -> list[_Read]:
+    """Put the task before the items of each file where files of several tasks share an item's id.
+
+    Files of one task hold repeats of its items.
+    """
+    ids = [
+        parts.ratings.select(pl.col("item").cast(pl.String), task=pl.lit(parts.task)).unique()
+        for _, parts in found
+        if parts.task is not None and parts.ratings is not None
+    ]
+    if not ids or not pl.concat(ids).unique().drop_nulls()["item"].is_duplicated().any():
+        return [*found]
+    return [_Read(title, _with_task(parts)) for title, parts in found]
+
+
+def _with_task(parts: Parts) -> Parts:
+    if parts.task is None:
+        return parts
+    ratings, texts = (
+        rows
+        if rows is None
+        else rows.with_columns(
+            pl.format("{}/{}", pl.lit(parts.task), name).alias(name)
+            for name in ("item", "cluster")
+            if name in rows.columns
+        )
+        for rows in (parts.ratings, parts.texts)
+    )
+    return parts._replace(ratings=ratings, texts=texts)
 
 
 def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Read | None:

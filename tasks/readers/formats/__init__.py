@@ -46,6 +46,8 @@ class Parts(NamedTuple):
     """What the format does not record, or what a reader should know."""
     rows: int = 0
     """Rows of the file; where a file is one object, its samples or results."""
+    task: str | None = None
+    """Name of the task within which the file numbers its items, if it has one."""
 
 
 def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFrame:

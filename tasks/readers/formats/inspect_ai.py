@@ -42,6 +42,9 @@ COLUMNS = {
 def inspect_ai(source: Source) -> Parts:
     """One rating per sample, epoch and scorer; epochs are repeats of a sample.
 
+    In a folder with logs of several tasks that number their samples alike, the name of the task is
+    part of the item.
+
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
     The first entry of a score's history is the scorer's, later edits are those of people. A value
@@ -77,6 +80,7 @@ def inspect_ai(source: Source) -> Parts:
         left_out={FAILED: failed, **copies},
         notes=notes,
         rows=len(samples) + copies[COPIES],
+        task=task if isinstance(task := object_in(header.get("eval")).get("task"), str) else None,
     )
 
 

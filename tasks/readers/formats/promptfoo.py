@@ -62,7 +62,8 @@ def promptfoo(source: Source) -> Parts:
     """Pass or fail of each model-graded assertion; assertions of type ``human`` are of people.
 
     An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
-    the output of a test case, prompt and provider, the cluster is the test case. With several
+    the output of a test case, prompt and provider, the cluster is the test case; in a folder with
+    results of several configurations, the ``description`` of each is part of both. With several
     criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
     together.
     """
@@ -92,8 +93,13 @@ def promptfoo(source: Source) -> Parts:
         if (item := _item(result)) in rated
     )
     ratings = _with_overall(pl.DataFrame(rows, schema=COLUMNS))
+    described = object_in(log.get("config")).get("description")
     return Parts(
-        ratings=ratings, texts=texts_of(seen), left_out=counted, rows=len(results) + copies[COPIES]
+        ratings=ratings,
+        texts=texts_of(seen),
+        left_out=counted,
+        rows=len(results) + copies[COPIES],
+        task=described if isinstance(described, str) else None,
     )
 
 

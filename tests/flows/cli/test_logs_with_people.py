@@ -168,3 +168,55 @@ def test_calibrate_counts_only_the_people_that_are_named(tmp_path: Path) -> None
         refused = run("calibrate", *given, "--people", "expert_*", "--no-save")
         assert refused.exit_code == 2
         assert "--people 'expert_*' chooses among the people of a log" in refused.stderr
+
+
+def _tasks(folder: Path, *tasks: str) -> Path:
+    """Write a log of Inspect AI per task, each with samples 1 to 4 that a judge and Ann rated."""
+    folder.mkdir()
+    for at, task in enumerate(tasks):
+        header = {"version": 2, "status": "success", "results": {}, "stats": {}}
+        samples = []
+        for number in range(1, 5):
+            grade = "CI"[(number + (task == "shop")) % 2]
+            edits = [{"value": "C"}, {"value": grade, "provenance": {"author": "ann"}}]
+            score = {"value": grade, "history": edits}
+            samples.append(
+                {"id": number, "epoch": at + 1, "input": task, "scores": {"graded": score}}
+            )
+        text = json.dumps(header | {"eval": {"task": task}, "samples": samples})
+        (folder / f"{at}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_tasks_of_inspect_that_number_samples_alike_have_items_of_their_own(tmp_path: Path) -> None:
+    words = ("--no-save", "--format", "json")
+    folder = _tasks(tmp_path / "two", "helpdesk", "shop")
+    # A log without a task leaves those of others as they are.
+    scores = "id,name,source,dataType,traceId,value\ns,tone,EVAL,NUMERIC,t,1\n"
+    (folder / "scores.csv").write_text(scores, encoding="utf-8")
+    two = run("calibrate", folder, *words)
+    assert agreements(two) == {None: (4, 8)}
+    [judge] = json.loads(two.stdout)
+    items = {row["item"] for row in judge["with_people"]["disagreements"]}
+    assert items == {"helpdesk/1", "helpdesk/3", "shop/2", "shop/4"}
+    # Two logs of one task are repeats of its samples.
+    again = run("calibrate", _tasks(tmp_path / "again", "helpdesk", "helpdesk"), *words)
+    assert agreements(again) == {None: (2, 4)}
+
+
+def test_results_of_two_configurations_of_promptfoo_have_items_of_their_own(tmp_path: Path) -> None:
+    for name in ("helpdesk", "shop"):
+        parts = [
+            {"pass": name == "shop", "assertion": {"type": "llm-rubric"}},
+            {"pass": True, "assertion": {"type": "human"}},
+        ]
+        results = [
+            {"id": f"{name}{at}", "testIdx": at, "promptIdx": 0, "provider": {"id": "m"}}
+            | {"gradingResult": {"componentResults": parts}}
+            for at in range(4)
+        ]
+        summary = {"version": 3, "stats": {}, "prompts": [], "results": results}
+        log = {"evalId": name, "config": {"description": name}, "results": summary}
+        (tmp_path / f"{name}.json").write_text(json.dumps(log), encoding="utf-8")
+    done = run("calibrate", tmp_path, "--no-save", "--format", "json")
+    assert agreements(done) == {None: (4, 8)}
