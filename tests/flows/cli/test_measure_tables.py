@@ -251,7 +251,8 @@ def test_the_scorecard_is_that_of_the_warehouse(measure: Any, tmp_path: Path) ->
     control = {"arm": "control", "perturbation": None, "kind": None}
     rows = attack("ada", FAIR, ("second", "first")) + ballots("bob", FIRST, **control)
     place = str(tmp_path / "w.duckdb")
-    shown = measure(rows, "--only", "scorecard", "--format", "json", "--warehouse", place)
+    words = ("--only", "scorecard", "--format", "json", "--warehouse", place)
+    shown = measure(rows, *words, width=400)
     found = json.loads(shown.stdout)
     gates = [(row["judge"], row["gate"], row["perturbation"], row["verdict"]) for row in found]
     # ada follows the boast in every question, bob the first slot; 40 of 40 votes in 20 questions
