@@ -37,7 +37,8 @@ def test_a_table_with_odd_names_becomes_a_finding(
     options = ("--dataset", "faq.csv", "--name", "faq", "--judge", "offline/gullible")
     refused = voirdire("audit", *options)
     assert refused.returncode == 2
-    [line] = refused.stderr.splitlines()
+    which, line = refused.stderr.splitlines()
+    assert which == "This runs study quick, as no study is named, and saves it as faq."
     assert "header: 'answer_a' and 'answer_b' seem to be two answers, which are called " in line
     for column in ("anchor", "target", "label", "human_score", "anchor_author"):
         assert f" {column}," in line
@@ -87,8 +88,10 @@ def test_what_people_chose_is_compared_with_judges(
     done = voirdire(*words)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
-    (reason,) = warehouse.query("select reason from gates where gate = 'agreement'")["reason"]
-    assert reason.startswith("agreement beyond chance: one label per item")
+    gates = warehouse.query("select measure, reason from gates where gate = 'agreement'")
+    [(measure, reason)] = gates.rows()
+    assert measure == "agreement beyond chance"
+    assert reason.startswith("one label per item does not tell how well people agree")
     people = voirdire("calibrate", "fb")
     assert people.returncode == 0, people.stderr
     assert "offline/fair against people: 20 items compared" in people.stdout
