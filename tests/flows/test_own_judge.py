@@ -204,6 +204,7 @@ def test_simulated_judges_reply_in_the_words_of_a_map(
     assert {*grades} == {'{"": 1.0}', '{"": 3.0}', '{"": 5.0}'}
 
 
+@pytest.mark.slow
 def test_results_of_an_earlier_version_of_a_prompt_say_so(
     voirdire: Voirdire, tmp_path: Path
 ) -> None:
@@ -232,6 +233,7 @@ def test_results_of_an_earlier_version_of_a_prompt_say_so(
     assert f"{after}, which is not there any more." in gone
 
 
+@pytest.mark.slow
 def test_an_empty_cell_of_a_label_is_unlabelled(voirdire: Voirdire, tmp_path: Path) -> None:
     file = tmp_path / "voirdire" / "prompts" / "faults.toml"
     file.parent.mkdir(parents=True)
