@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from flows.results.study_results import StudyResults
 from flows.running.run_row import is_taken, row_without_calls, save_completed
 from flows.studies import Study
-from flows.studies.study import file_digest
+from schemas.digests import file_digest
 from schemas.judging import VoteLog
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_digest

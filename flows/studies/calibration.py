@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
-from flows.studies.study import file_digest
+from schemas.digests import file_digest
 from schemas.keys import content_key
 from tasks.agreement.compare import Options, scale_of
 from tasks.calibration.calibrate import Terms

@@ -1,6 +1,5 @@
 """The options of an audit: what a study file and the form in the Prefect UI set."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from schemas.digests import file_digest
 from schemas.keys import content_key
 from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
@@ -315,9 +315,3 @@ class Study(Parameters):
         # How long a file is waited for changes no result.
         decides = self.model_dump(exclude={"patience_seconds"})
         return content_key(decides, data, asked, code_digest())
-
-
-def file_digest(path: Path) -> str:
-    """Return a digest of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,5 @@
 """Recognise and read logs of other tools: one file, or a folder of them."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
+from schemas.digests import file_digest
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from tasks.agreement.pass_words import PASS_WORDS
@@ -174,7 +174,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
             f"{path.name} has {len(files)} files; at most {MOST_FILES} are read. "
             "Name a smaller folder."
         )
-    found, skipped, seen = [], [], set[bytes]()
+    found, skipped, seen = [], [], set[str]()
     for file in files:
         read = None
         if file.stat().st_size:
@@ -183,8 +183,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
         if read is None:
             skipped.append(str(file.relative_to(path)))
         else:
-            with file.open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").digest()
+            digest = file_digest(file)
             found.append(_all_copies(read) if digest in seen else read)
             seen.add(digest)
     return _by_task(_without_copies(found)), skipped

@@ -36,9 +36,9 @@ SHOWN = 5
 ENOUGH = 100
 """Number of problems after which reading stops."""
 BOM = b"\xef\xbb\xbf"
-GZIP, PACKED = b"\x1f\x8b", {".gz", ".gzip"}
-AGAIN = "Copy or export it again."
-MOST_RATIO = 100
+GZIP_START, GZIP_SUFFIXES = b"\x1f\x8b", {".gz", ".gzip"}
+EXPORT_AGAIN = "Copy or export it again."
+MOST_GZIP_RATIO = 100
 """Maximum size of a large file over its size compressed; JSON shrinks to a tenth or less."""
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -230,7 +230,7 @@ def unpacked(path: Path, problems: Problems) -> Iterator[Path]:
     name = without_gz(existing_file(path, problems)).name
     with TemporaryDirectory() as folder:
         file, size = Path(folder) / name, 0
-        most = min(problems.limits.size, max(MAX_FILE, MOST_RATIO * path.stat().st_size))
+        most = min(problems.limits.size, max(MAX_FILE, MOST_GZIP_RATIO * path.stat().st_size))
         try:
             with gzip.open(path) as packed, file.open("wb") as to:
                 while part := packed.read(1 << 20):
@@ -241,21 +241,21 @@ def unpacked(path: Path, problems: Problems) -> Iterator[Path]:
                         problems.check()
                     to.write(part)
         except EOFError:
-            problems.add("", "is gzip that is cut off: its end is missing", AGAIN)
+            problems.add("", "is gzip that is cut off: its end is missing", EXPORT_AGAIN)
         except (OSError, zlib.error) as error:
-            problems.add("", f"is damaged gzip ({error!s:.200})", AGAIN)
+            problems.add("", f"is damaged gzip ({error!s:.200})", EXPORT_AGAIN)
         problems.check()
         yield file
 
 
 def without_gz(path: Path) -> Path:
     """Return the path of a file without the suffix of gzip."""
-    return path.with_suffix("") if path.suffix.lower() in PACKED else path
+    return path.with_suffix("") if path.suffix.lower() in GZIP_SUFFIXES else path
 
 
 def _is_gzip(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(GZIP)) == GZIP
+        return file.read(len(GZIP_START)) == GZIP_START
 
 
 def json_lines(path: Path, problems: Problems) -> Table:

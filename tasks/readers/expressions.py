@@ -15,7 +15,7 @@ def as_number(column: str) -> pl.Expr:
 
 def has_decimal_comma(text: pl.Expr) -> pl.Expr:
     """Tell whether a text is a number with a decimal comma, such as 1,5."""
-    return text.str.contains(r"^[+-]?[0-9]+,[0-9]+$")
+    return text.str.contains(r"^[+-]?[0-9]{1,15},[0-9]{1,15}$")
 
 
 def why_no_number(column: str, why: str) -> pl.Expr:

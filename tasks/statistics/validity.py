@@ -24,7 +24,7 @@ OUTCOMES = {
     "cached_rate": pl.col("cached"),
 }
 SAVED = "saved_rate"
-OWN = pl.col("arm").cast(pl.String) != "reworded"
+NOT_REWORDED = pl.col("arm").cast(pl.String) != "reworded"
 """Rows of the judge with its prompt, of which another wording is no property."""
 UNREAD = ("abstain", "ambiguous")
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
@@ -74,7 +74,7 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     # A ballot's outcome does not depend on the mode.
-    return tallies.filter(OWN).select(
+    return tallies.filter(NOT_REWORDED).select(
         *JUDGE,
         "perturbation",
         "kind",
@@ -88,7 +88,7 @@ def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
     unread = {word: (pl.col("invalid") == word).fill_null(value=False) for word in UNREAD}
-    each = ratings.filter(OWN, pl.col("kind") != "verdict").select(
+    each = ratings.filter(NOT_REWORDED, pl.col("kind") != "verdict").select(
         *BALLOT,
         "cluster",
         "simulated",

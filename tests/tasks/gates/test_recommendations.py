@@ -764,6 +764,18 @@ def test_ballots_without_a_reply_are_asked_again_not_more_questions(recommended:
     assert row["undecided"] == "validity is inconclusive (.30 of the ballots have no reply)"
 
 
+@pytest.mark.parametrize(("lost", "more"), [(0.21, False), (0.09, True)])
+def test_unreadable_votes_may_turn_the_effect_of_easy_pairs(
+    recommended: Any, lost: float, *, more: bool
+) -> None:
+    # A share of votes is not compared with an effect in logits, however far beyond its limit.
+    wide = gate("bias", "inconclusive", **EASY, value=0.6, low=-0.02, high=1.22)
+    [row] = recommended(
+        gate("validity"), wide, findings=[finding("inconclusive", most_lost=lost)], clusters=40
+    )
+    assert (row["more_questions"] is not None) == more
+
+
 @pytest.mark.parametrize(
     ("value", "lost", "more"),
     [

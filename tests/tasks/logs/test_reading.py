@@ -240,7 +240,7 @@ def test_what_is_no_number_is_invalid(tmp_path: Path, name: str, value: object) 
 
 def test_a_gzip_bomb_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MAX_FILE", 1_000_000)
-    monkeypatch.setattr(bounded, "MOST_RATIO", 50)
+    monkeypatch.setattr(bounded, "MOST_GZIP_RATIO", 50)
     path = tmp_path / "votes.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(VOTE).encode() + b" " * 10_000_000))
     assert path.stat().st_size < 20_000
