@@ -1,8 +1,7 @@
-"""Keys and digests of frames and files."""
+"""Keys and digests of frames."""
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 import polars.selectors as cs
@@ -28,9 +27,3 @@ def frame_digest(frame: pl.DataFrame) -> str:
     for rows in plain.iter_slices(SLICE):
         digest.update(rows.write_ndjson().encode())
     return digest.hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """Return a digest of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any, Literal
 
 JUDGE = ("dataset", "judge", "prompt", "wave")
@@ -50,6 +51,12 @@ def content_key(*parts: object) -> str:
     """
     packed = json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(packed.encode()).hexdigest()[:LENGTH]
+
+
+def file_digest(path: Path) -> str:
+    """Return a digest of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def whole(value: Any) -> Any:

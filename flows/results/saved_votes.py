@@ -10,9 +10,8 @@ from pydantic import ValidationError
 from flows.results.study_results import StudyResults
 from flows.running.run_row import is_taken, row_without_calls, save_completed
 from flows.studies import Study
-from schemas.digests import file_digest
 from schemas.judging import VoteLog
-from schemas.keys import content_key
+from schemas.keys import content_key, file_digest
 from tasks.kit.code_digest import code_digest
 from tasks.readers.bounded import without_gz
 from warehouse.peek import require_folder

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
-from schemas.digests import file_digest
-from schemas.keys import content_key
+from schemas.keys import content_key, file_digest
 from tasks.agreement.compare import Options, scale_of
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.non_inferiority import check_epsilon

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from schemas.digests import file_digest
-from schemas.keys import content_key
+from schemas.keys import content_key, file_digest
 from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds

@@ -10,9 +10,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from schemas.digests import file_digest
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
+from schemas.keys import file_digest
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
