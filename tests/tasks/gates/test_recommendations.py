@@ -661,7 +661,9 @@ def test_people_are_not_recommended(recommended: Any) -> None:
 def test_only_a_judge_that_passes_all_is_recommended(recommended: Any, verdicts: list[str]) -> None:
     rows = [gate(name, verdict) for name, verdict in zip(GATES, verdicts, strict=True)]
     [row] = recommended(*rows)
-    assert (row["recommendation"] == "use") == (set(verdicts) == {"pass"})
+    # Drift that is inconclusive without an alert is stated and limits no use.
+    limiting = {*zip(GATES, verdicts, strict=True)} - {("drift", "inconclusive")}
+    assert (row["recommendation"] == "use") == ({v for _, v in limiting} == {"pass"})
     grave = [v for name, v in zip(GATES, verdicts, strict=True) if name in DEFAULTS.disqualifying]
     assert (row["recommendation"] == "do not use") == ("fail" in grave)
     assert row["passed"] + row["failed"] + row["inconclusive"] == 6
