@@ -23,7 +23,7 @@ from schemas.calibration import (
 )
 from schemas.results import Annotations, Estimates
 from tasks.agreement.compare import Comparison, Options, compare
-from tasks.agreement.sources import require_grades, require_positive, suitable_metrics
+from tasks.agreement.sources import by_criterion, require_grades, require_positive, suitable_metrics
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
     Terms,
@@ -37,6 +37,7 @@ from tasks.calibration.label_values import Labelled
 from tasks.kit.defaults import calibrated_by
 from tasks.progress import step
 from tasks.reporting.agreement_rows import unreadable_line
+from tasks.reporting.calibration_report import named_by_criterion
 from tasks.reporting.wording import number
 from warehouse.store import Saving, Warehouse
 
@@ -83,7 +84,7 @@ class Calibrated(NamedTuple):
             "alt_tests": self.tests,
             "metric_tests": self.metric_tests,
             "advantages": self.advantages,
-            "agreement": self.agreement,
+            "agreement": named_by_criterion(self.agreement, self.comparison.measures),
         }
 
 
@@ -110,7 +111,9 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     # Neither needs the other, and of millions of labels either takes seconds.
     with ThreadPoolExecutor(1) as pool:
         annotating = [
-            pool.submit(copy_context().run, steps.annotate, each, terms.metric) for each in labelled
+            pool.submit(copy_context().run, steps.annotate, part, terms.metric)
+            for each in labelled
+            for part in by_criterion(each)
         ]
         people = (each.humans.drop_nulls("item")["annotator"].n_unique() for each in labelled)
         tested = labelled if max(people, default=0) > 1 else []

@@ -154,6 +154,26 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
     return labelled._replace(humans=humans, judges=judges, clusters=clusters)
 
 
+def by_criterion(labelled: Labelled) -> list[Labelled]:
+    """Return readable labels as one entry per criterion, the last part of its ``dataset``.
+
+    Kappa and alpha of several criteria together would rest on the differences between their scales.
+    """
+    sides = (labelled.humans, labelled.judges)
+    if any("criterion" not in side.columns for side in sides):
+        return [labelled]
+    criteria = labelled.humans["criterion"].unique().sort()
+    if len(criteria) < 2:
+        return [labelled]
+    found = []
+    for criterion in criteria:
+        own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
+        name = ": ".join(filter(None, (labelled.dataset, criterion)))
+        humans, judges = (side.filter(own) for side in sides)
+        found.append(labelled._replace(dataset=name, humans=humans, judges=judges))
+    return found
+
+
 def items_of(labelled: Labelled) -> pl.DataFrame:
     """Return the items of labels that come without a table of items."""
     named = pl.concat([labelled.humans["item"], labelled.judges["item"]]).drop_nulls()

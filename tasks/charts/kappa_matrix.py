@@ -23,6 +23,7 @@ KAPPAS = {
 }
 GROUPS = ("humans", "judges")
 
+GREY = "grey: share of equal labels"
 Found = dict[tuple[str, str], Row]
 
 
@@ -37,10 +38,15 @@ def kappa_matrix(agreement: DataFrame[Estimates]) -> list[Spec]:
     two gave only one label.
     """
     parts = agreement.sort("dataset").partition_by("dataset", maintain_order=True)
-    return [panel for part in parts for panel in _panels(part)]
+    several = len(parts) > 1
+    return [
+        panel
+        for part in parts
+        for panel in _panels(part, f"{part['dataset'][0]}; {GREY}" if several else GREY)
+    ]
 
 
-def _panels(estimates: pl.DataFrame) -> Iterator[Spec]:
+def _panels(estimates: pl.DataFrame, subtitle: str) -> Iterator[Spec]:
     name = _which(estimates)
     models = estimates.filter(pl.col("statistic") == "noise_ceiling")["judge"].unique().to_list()
     is_model = pl.col("judge").is_in(models)
@@ -60,7 +66,7 @@ def _panels(estimates: pl.DataFrame) -> Iterator[Spec]:
     rows: list[Row] = [*judges, *({"who": each, "simulated": None} for each in people)]
     found = _found(pairs), _found(named.filter(pl.col("statistic") == "agreement"))
     for start in range(0, len(people), ACROSS):
-        yield _panel(name, rows, people[start : start + ACROSS], *found)
+        yield _panel(name, subtitle, rows, people[start : start + ACROSS], *found)
 
 
 def _which(estimates: pl.DataFrame) -> str:
@@ -78,7 +84,12 @@ def _found(rows: pl.DataFrame) -> Found:
 
 
 def _panel(
-    name: str, rows: Sequence[Row], people: Sequence[str], kappas: Found, shares: Found
+    name: str,
+    subtitle: str,
+    rows: Sequence[Row],
+    people: Sequence[str],
+    kappas: Found,
+    shares: Found,
 ) -> Spec:
     known, column_names = names(rows, 20), short_names(people, 8)
     cells = [
@@ -91,7 +102,7 @@ def _panel(
     first = next((known[row["who"]] for row in rows if "statistic" not in row), None)
     return matrix(
         KAPPAS[name],
-        "grey: share of equal labels",
+        subtitle,
         cells,
         [Column(person, column_names[person], "") for person in people],
         width=60,

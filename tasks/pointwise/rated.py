@@ -24,7 +24,8 @@ PAIRS = "pairs"
 def rated(ratings: pl.DataFrame) -> pl.DataFrame:
     """Return one row per rating of each criterion, and of the whole where criteria have weights.
 
-    The whole (``subgroup`` "") is the mean of the criteria by their weights; a ballot with an
+    The whole (``subgroup`` "") is the mean of the criteria by their weights; where their scales
+    differ, each as a share of its scale, so that the whole is from 0 to 1. A ballot with an
     unreadable criterion has none. Verdicts on pairs, and labels without values, are left out.
 
     Returns
@@ -83,12 +84,15 @@ def quantities(ratings: pl.DataFrame) -> pl.DataFrame:
 
     Prompts have the same quantity if their ratings have the same kind (grades, pass and fail,
     criteria, labels), the same criteria or labels, and the same declared scale. Only these are
-    compared. It is also what tables and charts call them, such as ``grades from 1 to 10``.
+    compared. It is also what tables and charts call them, such as ``grades from 1 to 10``. Where the
+    scales of a rubric's criteria differ, its whole is from 0 to 1.
     """
     single = ratings.filter(pl.col("kind") != "verdict")
     grades = (pl.col("kind") == "number").any()
     parts = single.group_by("dataset", "prompt", "criterion").agg(
-        pl.when(grades).then(pl.col("lowest", "highest").max()), graded=grades
+        pl.when(grades).then(pl.col("lowest", "highest").max()),
+        graded=grades,
+        together=IN_ONE_REPLY.any(),
     )
     low, high = (
         pl.col(name).cast(pl.String).str.strip_suffix(".0") for name in ("lowest", "highest")
@@ -111,7 +115,11 @@ def quantities(ratings: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("criteria "))
         .otherwise(pl.lit("labels "))
     )
-    quantity = pl.concat_str(begin, part.sort().str.join(", "))
+    several = pl.any_horizontal(
+        pl.col(end).filter("together").n_unique() > 1 for end in ("lowest", "highest")
+    )
+    end = pl.when(several).then(pl.lit(", the whole from 0 to 1")).otherwise(pl.lit(""))
+    quantity = pl.concat_str(begin, part.sort().str.join(", "), end)
     return parts.group_by("dataset", "prompt").agg(quantity=quantity)
 
 
@@ -133,6 +141,7 @@ def _wholes(parts: pl.DataFrame) -> pl.DataFrame:
         whole = (pl.col(name) * weight).sum() / weight.sum()
         return pl.when(pl.col(name).is_not_null().all()).then(whole).alias(name)
 
+    parts = _on_one_scale(parts)
     number = parts.group_by(JUDGE).agg(all_parts=pl.col("subgroup").n_unique())
     found = parts.group_by(BALLOT, maintain_order=True).agg(
         pl.col("cluster", "kind", "simulated").first(),
@@ -150,6 +159,23 @@ def _wholes(parts: pl.DataFrame) -> pl.DataFrame:
             passes_at=NOTHING,
         )
         .drop("rows", "all_parts")
+    )
+
+
+def _on_one_scale(parts: pl.DataFrame) -> pl.DataFrame:
+    """Turn the ratings of a prompt's criteria into shares of their scales if these differ."""
+    ends = {"lowest": 0.0, "highest": 1.0}
+    differ = pl.any_horizontal(pl.col(end).n_unique().over("dataset", "prompt") > 1 for end in ends)
+    shares = [
+        pl.when(differ & pl.col(name).is_not_null())
+        .then(on_scale(name))
+        .otherwise(name)
+        .alias(name)
+        for name in ("value", "human_value")
+    ]
+    return parts.with_columns(
+        *shares,
+        *(pl.when(differ).then(end).otherwise(name).alias(name) for name, end in ends.items()),
     )
 
 

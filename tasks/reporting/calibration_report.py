@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests
+from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests, HumanAgreement
 from schemas.results import Estimates
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
@@ -82,6 +82,7 @@ def calibration_report(
     ``metric_tests`` are all tests if there are several metrics and kinds of epsilon.
     """
     several = AltTests.empty() if metric_tests is None else metric_tests
+    agreement = named_by_criterion(agreement, comparison.measures)
     views = judge_views(comparison)
     frames: dict[str, pl.DataFrame] = {
         "alt_tests": alt_tests,
@@ -369,6 +370,17 @@ def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> Text
 def datasets_of(agreement: DataFrame[Estimates]) -> list[str]:
     """Return the datasets, which share neither people nor items."""
     return agreement["dataset"].unique().sort().to_list()
+
+
+def named_by_criterion(
+    agreement: DataFrame[Estimates], measures: DataFrame[HumanAgreement]
+) -> DataFrame[Estimates]:
+    """Name the criteria of a single dataset, which are measured apart, without the dataset."""
+    criteria = measures.drop_nulls("criterion").select("dataset", "criterion").unique()
+    names = {f"{dataset}: {criterion}": criterion for dataset, criterion in criteria.rows()}
+    if criteria["dataset"].n_unique() != 1 or not {*agreement["dataset"]} <= names.keys():
+        return agreement
+    return Estimates.draft(agreement.with_columns(pl.col("dataset").cast(pl.String).replace(names)))
 
 
 def about_people(agreement: DataFrame[Estimates]) -> str:

@@ -21,7 +21,8 @@ def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
 
     ``mean_rating = mean_i y(i)``, y the mean of the readable repeats of an answer; ``pass_rate``
     the same of passes (1) and fails (0), or of chosen labels (1) among offered ones. The whole of
-    a rubric is the mean of its criteria by their weights, each criterion is a subgroup.
+    a rubric is the mean of its criteria by their weights, each criterion is a subgroup. Where the
+    scales of criteria differ, each counts as a share of its scale, and the whole is from 0 to 1.
 
     Parameters
     ----------

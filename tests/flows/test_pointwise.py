@@ -197,6 +197,44 @@ def test_grades_beside_comparisons_and_with_references(
     ]
 
 
+RUBRIC_TOML = """
+kind = "rubric"
+source = "mine"
+user = "{criteria} {question} {answer}"
+criteria = [
+    { name = "tone", about = "it is polite", low = 1, high = 5 },
+    { name = "facts", about = "it is true", low = 1, high = 100, weight = 3 },
+]
+"""
+
+
+@pytest.mark.slow
+def test_criteria_of_different_scales_count_as_shares_in_the_whole(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "mixed.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(RUBRIC_TOML)
+    (tmp_path / "mine.csv").write_text(CSV, encoding="utf-8")
+    asked = ("--dataset", "mine.csv", "--prompt", "mixed")
+    done = voirdire("audit", "quick", *SMALL, *asked, "--name", "mine")
+    assert done.returncode == 0, done.stderr
+    by_hand = """
+        with shares as (
+            select item, repeat, (value - lowest) / (highest - lowest) as share, weight from ratings
+            where arm = 'control' and side = 'target'
+        ), wholes as (
+            select item, sum(share * weight) / sum(weight) as whole from shares
+            group by item, repeat having count(share) = 2
+        )
+        select avg(mean) from (select avg(whole) as mean from wholes group by item)
+    """
+    measured = "select estimate from estimates where statistic = 'mean_rating' and subgroup = ''"
+    (found,) = warehouse.query(measured)["estimate"]
+    assert 0 < found < 1
+    assert found == pytest.approx(warehouse.query(by_hand).item())
+
+
 GRADE_TOML = """
 kind = "single"
 source = "mine"

@@ -20,7 +20,13 @@ from schemas.results import Estimates
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
-from tasks.reporting.calibration_report import Agreement, about_people, datasets_of, judge_rows
+from tasks.reporting.calibration_report import (
+    Agreement,
+    about_people,
+    datasets_of,
+    judge_rows,
+    named_by_criterion,
+)
 from tasks.reporting.wording import clean, short_names, with_who
 
 JUDGE = (
@@ -81,6 +87,11 @@ AGREEMENT_LEGEND = (
     "alpha of the people and the judge. Against the combined label of people, kappa has a "
     "linearised interval; with a single person (--format json) a bootstrap interval."
 )
+CRITERIA = (
+    "Agreement with single people is by criterion, as scales differ. The alternative annotator "
+    "test counts each criterion of an item once: who is closer to the others does not depend on "
+    "the scale."
+)
 
 
 def _named(found: Calibrated) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -119,11 +130,27 @@ def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
     for judge, dataset in dict.fromkeys([*tested, *compared]):
         shown = tested.get((judge, dataset), {"judge": judge, "dataset": dataset})
         shown["agreement"] = as_object(found.agreement, judge, dataset)
+        if criteria := _criteria(found, dataset):
+            shown["agreement_by_criterion"] = {
+                criterion: as_object(found.agreement.filter(dataset=part), judge, part)
+                for criterion, part in criteria.items()
+            }
         if not found.metric_tests.is_empty():
             shown["metrics"] = _metrics(found, judge, dataset, curve=curve)
         shown["with_people"] = _with_people(results, people, judge, dataset)
         objects.append(shown)
     return objects
+
+
+def _criteria(found: Calibrated, dataset: str) -> dict[str, str]:
+    """Return the criteria of a dataset whose agreement is measured by criterion, and their names.
+
+    The alternative annotator test is about all of them together.
+    """
+    rows = found.comparison.measures.filter(dataset=dataset).drop_nulls("criterion")
+    names = {each: f"{dataset}: {each}" for each in rows["criterion"].unique().sort()}
+    measured = datasets_of(found.agreement)
+    return {criterion: name for criterion, name in names.items() if name in measured}
 
 
 def _with_people(
@@ -290,7 +317,8 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
 
 
 def _show_agreement(console: Console, found: Calibrated) -> None:
-    rows = judge_rows(found.agreement)
+    agreement = named_by_criterion(found.agreement, found.comparison.measures)
+    rows = judge_rows(agreement)
     if not rows:
         return
     names = ["agreement", "ceiling", "ratio", "kappa", "alpha"]
@@ -299,10 +327,12 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
     shown = [(row.judge, *(plain(text.text) for text in row.texts)) for row in rows]
     title = "Agreement with single people, mean over them"
     console.print(plain_table(("judge", *names), shown, title))
-    datasets = datasets_of(found.agreement)
+    datasets = datasets_of(agreement)
     for name in datasets:
-        _show_kappas(console, Agreement(found.agreement, name), name if datasets[1:] else "")
-    click.echo(plain(about_people(found.agreement)))
+        _show_kappas(console, Agreement(agreement, name), name if datasets[1:] else "")
+    click.echo(plain(about_people(agreement)))
+    if any(_criteria(found, name) for name in found.tests["dataset"].unique()):
+        click.echo(CRITERIA)
 
 
 def _show_kappas(console: Console, found: Agreement, title: str) -> None:

@@ -292,6 +292,50 @@ def test_grades_and_criteria(call: Call, write: Callable[..., str]) -> None:
     assert "Scale not declared" not in call(*words, "--scale", "1", "5").stdout
 
 
+def test_criteria_of_different_scales_are_not_pooled(
+    call: Call, write: Callable[..., str], tmp_path: Path
+) -> None:
+    tone = {"judge": (1, 5, 2, 4), "ann": (5, 1, 4, 2), "bob": (4, 2, 5, 1), "cid": (5, 2, 4, 1)}
+    facts = {"judge": (9, 95, 50, 31), "ann": (10, 90, 52, 30), "bob": (12, 93, 48, 33)}
+    facts["cid"] = (8, 94, 55, 29)
+    sides = {"tone": tone, "facts": facts}
+    people = [word for who in ("ann", "bob", "cid") for word in ("--human", who)]
+    chosen = ("--metric", "neg_rmse", "--min-instances", "1", "--criterion", "criterion")
+
+    def table(name: str, **columns: list[float]) -> dict[str, Any]:
+        criteria = [each for each in sides for _ in range(40)]
+        file = write(name, item=[*range(40)] * 2, criterion=criteria, **columns)
+        words = (file, "--item", "item", *people, *chosen)
+        done = call(*words, "--no-save", "--format", "json")
+        assert done.exit_code == 0, done.output
+        shown = " ".join(call(*words, "--no-save").stdout.split())
+        assert "Agreement with single people is by criterion, as scales differ." in shown
+        assert "judge / facts " in shown
+        return dict(*json.loads(done.stdout))
+
+    columns = {
+        who: [float(side[who][i % 4]) for side in sides.values() for i in range(40)] for who in tone
+    }
+    found = table("two.csv", **columns)
+    assert (found["agreement"]["noise_ceiling"], found["agreement"]["people"]) == (None, [])
+    kappas = {
+        criterion: [each["cohen_kappa_quadratic"]["estimate"] for each in rows["people"]]
+        for criterion, rows in found["agreement_by_criterion"].items()
+    }
+    # The judge turns the scale of tone around; pooled, its kappa with each person was above .98.
+    assert max(kappas["tone"]) < -0.7
+    assert min(kappas["facts"]) > 0.98
+    # Whether judge or person is closer to the others is the same on any scale.
+    narrow = {
+        who: [*values[:40], *(v / 20 for v in values[40:])] for who, values in columns.items()
+    }
+    again = table("narrow.csv", **narrow)
+    for key in ("winning_rate", "advantage_probability", "low", "high", "tied", "instances"):
+        assert found[key] == again[key]
+    for one, other in zip(found["annotators"], again["annotators"], strict=True):
+        assert one == other
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

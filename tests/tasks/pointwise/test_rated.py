@@ -29,7 +29,7 @@ def test_what_ratings_measure_is_worded_by_kind_and_scale(make_ratings: Make) ->
         ("half", "grades from 0.5 to 5"),
         ("labels", "labels off topic, rude"),
         ("open", "grades"),
-        ("rubric", "criteria depth (1 to 5), tone (1 to 10)"),
+        ("rubric", "criteria depth (1 to 5), tone (1 to 10), the whole from 0 to 1"),
         ("single", "grades from 1 to 10"),
     ]
     assert found.schema["quantity"] == pl.String

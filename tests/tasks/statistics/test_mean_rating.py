@@ -50,6 +50,30 @@ def test_the_whole_of_a_rubric_is_the_weighted_mean_of_its_criteria(make_ratings
     }
 
 
+def test_the_whole_of_criteria_on_different_scales_is_a_share(make_ratings: Make) -> None:
+    parts = {"tone": (1.0, 5.0, [1, 3, 5]), "facts": (3.0, 101.0, [101, 51, 1])}
+    given = [
+        {
+            "sample": f"s{i}",
+            "criterion": name,
+            "weight": weight,
+            "value": value,
+            "lowest": 1.0,
+            "highest": highest,
+        }
+        for name, (weight, highest, values) in parts.items()
+        for i, value in enumerate(values)
+    ]
+    # As shares: tone 0, .5, 1 and facts 1, .5, 0. The wholes are .75, .5 and .25.
+    found = rows(make_ratings(given))
+    assert {k[1]: r["estimate"] for k, r in found.items()} == pytest.approx(
+        {"": 0.5, "tone": 3.0, "facts": 51.0}
+    )
+    lost = [row | {"value": None} if row["criterion"] == "tone" else row for row in given[:4]]
+    whole = rows(make_ratings(lost))["mean_rating", ""]
+    assert (whole["estimate"], whole["n"]) == (None, 0)
+
+
 def test_criteria_of_a_log_are_not_mixed(make_ratings: Make) -> None:
     given = [
         {"sample": "a", "item": "a", "criterion": c, "value": v} for c, v in (("x", 2), ("y", 9))
