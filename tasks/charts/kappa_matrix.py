@@ -66,7 +66,7 @@ def _panels(estimates: pl.DataFrame, subtitle: str) -> Iterator[Spec]:
     rows: list[Row] = [*judges, *({"who": each, "simulated": None} for each in people)]
     found = _found(pairs), _found(named.filter(pl.col("statistic") == "agreement"))
     for start in range(0, len(people), ACROSS):
-        yield _panel(name, subtitle, rows, people[start : start + ACROSS], *found)
+        yield _panel(name, subtitle, rows, people[start : start + ACROSS], found)
 
 
 def _which(estimates: pl.DataFrame) -> str:
@@ -84,13 +84,9 @@ def _found(rows: pl.DataFrame) -> Found:
 
 
 def _panel(
-    name: str,
-    subtitle: str,
-    rows: Sequence[Row],
-    people: Sequence[str],
-    kappas: Found,
-    shares: Found,
+    name: str, subtitle: str, rows: Sequence[Row], people: Sequence[str], found: tuple[Found, Found]
 ) -> Spec:
+    kappas, shares = found
     known, column_names = names(rows, 20), short_names(people, 8)
     cells = [
         _cell(known[who], person, None if who == person else kappas.get(pair), shares.get(pair))

@@ -84,8 +84,8 @@ def quantities(ratings: pl.DataFrame) -> pl.DataFrame:
 
     Prompts have the same quantity if their ratings have the same kind (grades, pass and fail,
     criteria, labels), the same criteria or labels, and the same declared scale. Only these are
-    compared. It is also what tables and charts call them, such as ``grades from 1 to 10``. Where the
-    scales of a rubric's criteria differ, its whole is from 0 to 1.
+    compared. It is also what tables and charts call them, such as ``grades from 1 to 10``. Where
+    the scales of a rubric's criteria differ, its whole is from 0 to 1.
     """
     single = ratings.filter(pl.col("kind") != "verdict")
     grades = (pl.col("kind") == "number").any()

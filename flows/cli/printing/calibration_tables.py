@@ -132,7 +132,9 @@ def as_objects(found: Calibrated, *, curve: bool) -> list[dict[str, Any]]:
         shown["agreement"] = as_object(found.agreement, judge, dataset)
         if criteria := _criteria(found, dataset):
             shown["agreement_by_criterion"] = {
-                criterion: as_object(found.agreement.filter(dataset=part), judge, part)
+                criterion: as_object(
+                    Estimates.draft(found.agreement.filter(dataset=part)), judge, part
+                )
                 for criterion, part in criteria.items()
             }
         if not found.metric_tests.is_empty():
