@@ -16,7 +16,7 @@ from tasks.agreement.kinds import (
     read_beside,
     reading_of,
 )
-from tasks.calibration.label_values import Labelled, read_labels, unreadable
+from tasks.calibration.label_values import Labelled, read_labels, unreadable, why_unreadable
 
 MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
@@ -189,7 +189,9 @@ def _names(
     found: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
     for name in names[: MOST_NAMES + 1]:
         has = [
-            unreadable(label) if each is None else json.dumps(str(name in each).lower())  # type: ignore[operator]
+            unreadable(why_unreadable(label) or label)
+            if each is None
+            else json.dumps(str(name in each).lower())  # type: ignore[operator]
             for label, each in zip(labels, sets, strict=True)
         ]
         table = pl.DataFrame(

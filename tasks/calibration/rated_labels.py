@@ -20,8 +20,6 @@ from tasks.readers.bounded import clip
 
 PEOPLE = "people"
 """Name of those who gave the labels that came with a dataset."""
-UNREADABLE = unreadable("no rating")
-"""Label of a judge none of whose ratings of an answer was read."""
 UNIT = ("judge", "prompt", "wave")
 LABEL = ("annotator", "item", "criterion", "label")
 
@@ -138,13 +136,21 @@ def _with_grades(given: pl.DataFrame) -> pl.DataFrame:
 
 
 def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
-    """Return one label (JSON) per annotator, item and criterion."""
+    """Return one label (JSON) per annotator, item and criterion.
+
+    A label none of whose ratings was read is unreadable for the reason of the first of them.
+    """
     names = rows["about"].drop_nulls().unique().to_list()
     quoted = {name: json.dumps(name) for name in names}
+    reasons = rows["invalid"].cast(pl.String).drop_nulls().unique()
+    why = {each: unreadable(each) for each in reasons}
     means = (
         rows.with_columns(annotator=annotator)
         .group_by("annotator", "item", "criterion", "form", "about", maintain_order=True)
-        .agg(pl.col(value).mean().alias("mean"))
+        .agg(
+            pl.col(value).mean().alias("mean"),
+            why=pl.col("invalid").cast(pl.String).drop_nulls().first(),
+        )
     )
     mean, form = pl.col("mean"), pl.col("form").first()
     chosen = (
@@ -166,7 +172,7 @@ def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
         means.group_by("annotator", "item", "criterion", maintain_order=True)
         .agg(
             label=pl.when(mean.is_null().all())
-            .then(pl.lit(None, pl.String))
+            .then(pl.col("why").first().replace_strict(why, default=None, return_dtype=pl.String))
             .when(form == "number")
             .then(mean.first().cast(pl.String))
             .when(form == "verdict")
@@ -175,7 +181,6 @@ def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
             .then(bit)
             .otherwise("[" + chosen + "]")
         )
-        .with_columns(pl.col("label").fill_null(UNREADABLE))
         .select(LABEL)
     )
 

@@ -256,3 +256,38 @@ def test_an_empty_cell_of_a_label_is_unlabelled(voirdire: Voirdire, tmp_path: Pa
         if row["statistic"] == "agreement" and not row["slice"]
     }
     assert found == {"rude": (21, 9), "wrong": (30, 0)}
+
+
+HALVES_TOML = """
+kind = "rubric"
+source = "mine"
+user = "{criteria} {question} {answer}"
+criteria = [
+    { name = "tone", about = "it is polite", low = 1, high = 5 },
+    { name = "facts", about = "it is true", low = 1, high = 5 },
+]
+"""
+
+
+@pytest.mark.slow
+def test_a_grade_off_the_scale_has_one_reason_everywhere(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, emulated: Any
+) -> None:
+    file = tmp_path / "voirdire" / "prompts" / "halves.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(HALVES_TOML, encoding="utf-8")
+    rows = [f"Why is thing {n}?,Reason {n}.,{1 + n % 5},{5 - n % 5}\n" for n in range(6)]
+    head = "question,answer,human_tone,human_facts\n"
+    (tmp_path / "mine.csv").write_text(head + "".join(rows), "utf-8")
+    emulated.behave(replies=["[[tone: 4.5]] [[facts: 3]]"])
+    done = voirdire(
+        *("audit", "--prompt", "halves", "--judge", "emu/one", "--dataset", "mine.csv"),
+        *("--perturbation", "fake_reference", "--name", "mine"),
+    )
+    assert done.returncode == 0, done.stderr
+    reasons = "select distinct criterion, invalid from ratings where not human order by criterion"
+    assert warehouse.query(reasons).rows() == [("facts", None), ("tone", "off the scale")]
+    compared = voirdire("calibrate", "mine", COLUMNS="200")
+    assert compared.returncode == 0, compared.stderr
+    assert re.search(r"unreadable labels of the judge: [^ ]+ \(off the scale\)", compared.stdout)
+    assert "no rating" not in compared.stdout

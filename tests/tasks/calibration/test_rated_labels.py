@@ -38,6 +38,16 @@ def test_verdicts_are_those_of_the_majority_of_repeats(make_ratings: Make) -> No
     }
 
 
+def test_a_label_none_of_whose_ratings_was_read_says_why(make_ratings: Make) -> None:
+    rows = [
+        {"sample": "s1", "value": None, "invalid": "off the scale", "human_value": 4.0},
+        {"sample": "s1", "value": None, "invalid": "refused", "repeat": 1, "human_value": 4.0},
+        {"sample": "s2", "value": 3.0, "human_value": 3.0},
+    ]
+    (found,) = labels_of_ratings(make_ratings(rows))
+    assert said(found.labelled.judges) == {"s1": {"unreadable": "off the scale"}, "s2": 3.0}
+
+
 def test_people_who_gave_grades_beside_verdicts_keep_them(make_ratings: Make) -> None:
     rows = [
         {"sample": f"s{at}", "value": 1, "kind": "label", "human_value": grade}
