@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
-from tasks.kit.catalogue import Catalogue, tables, unknown
+from tasks.kit.catalogue import Catalogue, one_per_line, tables, unknown
 from tasks.kit.home import own_folder
 from tasks.validation.invalid_values import problems_in
 from tasks.validation.toml_tables import entry
@@ -53,7 +53,7 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     except ValueError as error:
         problems.insert(0, str(error))
     if problems:
-        raise ValueError(" ".join(problems))
+        raise ValueError("\n".join(problems))
     return file
 
 
@@ -88,8 +88,9 @@ def make_study(
         study.check(called)
     except (LookupError, ValueError) as error:
         file = None if base else STUDIES.own.get(name)
-        culprit = f"the study {name!r} of {file}: " if file and not _is_sound(name) else ""
-        raise type(error)(f"{culprit}{error}") from error
+        if file is None or _is_sound(name):
+            raise
+        raise type(error)(f"the study {name!r} of {file}:{one_per_line(str(error))}") from error
     return study
 
 

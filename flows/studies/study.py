@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -230,46 +230,61 @@ class Study(Parameters):
     def check(self, called: Mapping[str, str] | None = None) -> None:
         """Reject unknown names and unbalanced designs before any call is made.
 
-        Errors name fields by the options from which they were taken, ``called``. Raise LookupError
-        for a name that is in no catalogue, with a suggestion; ValueError for a design that cannot
-        be balanced.
+        Errors name fields by the options from which they were taken, ``called``, and have a line
+        for each problem. Raise LookupError for names that are in no catalogue, with suggestions;
+        ValueError for a design that cannot be balanced.
         """
-        for name in self.perturbations:
-            PERTURBATIONS.require(name)
-        for name in self.judges:
-            JUDGES.require(name)
+        if unknown := [*self._unknown_names()]:
+            raise LookupError("\n".join(unknown))
+        if problems := [*self._problems_of_design(called or {})]:
+            raise ValueError("\n".join(problems))
+
+    def _unknown_names(self) -> Iterator[str]:
+        named = (
+            (self.perturbations, PERTURBATIONS.require),
+            (self.judges, JUDGES.require),
+            (self.prompts, label_of),
+        )
+        for names, require in named:
+            for name in names:
+                try:
+                    require(name)
+                except LookupError as error:
+                    yield str(error)
+
+    def _problems_of_design(self, called: Mapping[str, str]) -> Iterator[str]:
         said = {
-            field: f"{(called or {}).get(field, field)} ({getattr(self, field)})"
+            field: f"{called.get(field, field)} ({getattr(self, field)})"
             for field in ("votes_per_pair", "stop", "probe", "detects_at")
         }
         labels = [label_of(name) for name in self.prompts]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
-            raise ValueError(f"{', '.join(twice)} given more than once. Give each prompt once.")
+            yield f"{', '.join(twice)} given more than once. Give each prompt once."
         alone = [label for label in labels if prompt_of(label).pointwise]
         early = self.stop != "none" or self.probe
         if alone and early:
-            raise ValueError(
+            yield (
                 f"{said['stop']} and {said['probe']} need pairs in both orders, but the "
                 f"judge prompt {alone[0]!r} shows one answer. Leave both out."
             )
         if self.reworded and not self.variants():
             known = sorted(name for name in PROMPTS if PROMPTS[name].variants)
-            raise ValueError(
+            yield (
                 f"reworded needs variants of a prompt; without any: {', '.join(self.prompts)}. Add "
                 f"a table [variants.NAME] to a prompt of your own, or use {' or '.join(known)}."
             )
         if self.mode == "paper" and early:
-            raise ValueError(
+            yield (
                 f"{said['stop']} and {said['probe']} need each pair in both orders, but "
                 "mode 'paper' draws positions at random. Use mode 'balanced'."
             )
         if self.detects_at <= self.thresholds.overlooks_below:
-            raise ValueError(
+            yield (
                 f"{said['detects_at']} must be greater than thresholds.overlooks_below "
                 f"({self.thresholds.overlooks_below}), or a judge could both detect and overlook."
             )
         if self.mode == "balanced" and self.votes_per_pair % 2 and len(alone) < len(labels):
-            raise ValueError(
+            yield (
                 f"{said['votes_per_pair']} must be even in mode 'balanced'. Use an "
                 "even number, or mode 'paper'."
             )

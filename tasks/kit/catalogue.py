@@ -33,6 +33,8 @@ class UnknownNameError(LookupError):
     """The catalogue has no entry of that name."""
 
 
+MOST_PROBLEMS = 20
+"""Most problems of a file that an error lists."""
 MOST_NAMES = 8
 """Most known names in an error."""
 
@@ -113,7 +115,7 @@ class Catalogue(Mapping[str, Entry]):
                 self._files[name] = self._own[name] = file
                 self._loaded[name] = entry
                 continue
-            said = f"the {self.what} {name!r} of {file} cannot be used: {problem}"
+            said = f"the {self.what} {name!r} of {file} cannot be used:{one_per_line(problem)}"
             self.ignored[name] = Ignored(file, said)
 
     def _usable(self, name: str, file: Path) -> Entry:
@@ -173,6 +175,16 @@ def _without_file(problem: str, what: str, file: Path) -> str:
     """Return a problem of a file without the file's name, which is named before it."""
     said = problem.removeprefix(f"{file.name} is not a {what}: ")
     return f"it {said.removeprefix(f'{file.name} ')}" if said.startswith(f"{file.name} ") else said
+
+
+def one_per_line(problem: str) -> str:
+    """Write the problems of a file after a colon: one in the same line, several as a list."""
+    lines = problem.split("\n")
+    if len(lines) < 2:
+        return f" {problem}"
+    more = len(lines) - MOST_PROBLEMS
+    shown = lines[:MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
+    return "".join(f"\n  {line}" if line.startswith("- ") else f"\n- {line}" for line in shown)
 
 
 def modules(

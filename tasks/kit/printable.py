@@ -8,6 +8,9 @@ LOST = "\N{REPLACEMENT CHARACTER}"
 MOST = 4000
 """Maximum length of a message, in characters."""
 
+MOST_LINES = 24
+"""A message of more lines, as of another program, is shortened as a whole."""
+
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # needed by emoji and some scripts
 
@@ -34,8 +37,14 @@ def several(number: int, one: str, more: str = "") -> str:
 
 
 def message(text: str) -> str:
-    """Return text for a terminal: printable, and shortened in the middle if long."""
-    shown = printable(text)
+    """Return text for a terminal: printable, and each of few lines shortened in the middle."""
+    lines = printable(text).split("\n")
+    if len(lines) > MOST_LINES:
+        return _shortened("\n".join(lines))
+    return "\n".join(map(_shortened, lines))
+
+
+def _shortened(shown: str) -> str:
     if len(shown) <= MOST:
         return shown
     half = MOST // 2

@@ -166,13 +166,16 @@ HINT = " Parameters of the model belong in params."
 def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     if name == PEOPLE:
         raise ValueError(f"the name {PEOPLE!r} is reserved for people who vote. Rename the file.")
-    tables_of_judges = _judges(data)
     provider, judges, problems = Provider(), {}, []
+    try:
+        _require_tables(data)
+    except ValueError as error:
+        problems.append(str(error))
     try:
         provider = entry(Provider, "[provider]", data.get("provider", {}))
     except ValueError as error:
         problems.append(str(error))
-    for judge, table in tables_of_judges.items():
+    for judge, table in _judges(data).items():
         place, full = f"[judges.{judge}]", f"{name}/{judge}"
         try:
             judges[judge] = entry(Judge, place, table, HINT, judge=full, provider=name)
@@ -182,7 +185,7 @@ def _parse(name: str, data: dict[str, Any]) -> ProviderFile:
     if not problems:
         problems = [text for judge in judges.values() if (text := _unfit(judge, provider))]
     if problems:
-        raise ValueError(" ".join(problems))
+        raise ValueError("\n".join(problems))
     return ProviderFile(provider=provider, judges=judges)
 
 
@@ -200,9 +203,13 @@ def _unfit(judge: Judge, provider: Provider) -> str:
     return ""
 
 
-def _judges(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of the judges in a file, which may have no others but its provider."""
+def _require_tables(data: dict[str, Any]) -> None:
+    """Refuse tables and keys beside those of the provider and its judges."""
     require_tables(data, ["provider", "judges"])
+
+
+def _judges(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables of the judges in a file."""
     tables_of_judges = data.get("judges", {})
     if not isinstance(tables_of_judges, dict):
         raise ValueError("[judges] must be a table, with one named [judges.NAME] for each judge.")  # noqa: TRY004 - handled like other errors of a file

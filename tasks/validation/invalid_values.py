@@ -40,6 +40,7 @@ KINDS = {
 """Other problems of pydantic -> what is allowed, after "must"."""
 LARGEST_NAMED = 1e9
 """An end of a range beyond it is named only if a value lies beyond that end."""
+MUST = ", but must "
 KEY = "[key]"
 """Last part of a place where pydantic refuses a key instead of its value."""
 WORDS = {str: "a text", list: "a list", dict: "a table"}
@@ -94,7 +95,7 @@ def problem_of(
         return f"{name}: this key must {allowed}. Use such a key."
     value = _value(error["input"]) if shown else _kind(error["input"])
     step = f"Give such a value, or leave {optional} out." if optional else "Give such a value."
-    return f"{name} is {value}, but must {allowed}. {step}"
+    return f"{name} is {value}{MUST}{allowed}. {step}"
 
 
 def field_of(model: type[BaseModel], path: Sequence[object]) -> FieldInfo | None:

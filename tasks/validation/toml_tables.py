@@ -1,12 +1,12 @@
 """Validate tables of TOML files as models, with all problems in one error."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tasks.validation.invalid_values import field_of, named, problem_of
+from tasks.validation.invalid_values import KEY, MUST, field_of, named, problem_of
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -22,8 +22,8 @@ def entry(
 ) -> Model:
     """Validate a TOML table as a ``model``; ``given`` are fields that come from elsewhere.
 
-    A ValueError gives all problems of the table. Texts may be secrets, so only ``show_values``
-    repeats them.
+    A ValueError gives all problems of the table, one per line. Texts may be secrets, so only
+    ``show_values`` repeats them.
     """
     if not isinstance(table, dict):
         raise ValueError(f"{place} must be a table.")  # noqa: TRY004 - read like any other error
@@ -36,9 +36,10 @@ def entry(
     try:
         made = model(**{k: v for k, v in table.items() if k in allowed}, **given)
     except ValidationError as error:
-        problems += [_problem(model, place, e, show_values=show_values) for e in error.errors()]
+        found = [_problem(model, place, e, show_values=show_values) for e in error.errors()]
+        problems += _with_alternatives(found)
     if problems:
-        raise ValueError(" ".join(problems))
+        raise ValueError("\n".join(problems))
     return made
 
 
@@ -46,7 +47,7 @@ def require_tables(data: dict[str, Any], known: list[str]) -> None:
     """Raise an error for tables or top-level keys that nothing reads."""
     problems = [_unknown_key("the file", name, known) for name in data if name not in known]
     if problems:
-        raise ValueError(" ".join(problems))
+        raise ValueError("\n".join(problems))
 
 
 def _unknown_key(
@@ -82,28 +83,54 @@ def _keys_of_tables(model: type[BaseModel]) -> dict[str, str]:
     }
 
 
+def _with_alternatives(problems: Sequence[str]) -> list[str]:
+    """Make one problem of those of a value that may be of several kinds, and is of none."""
+    found: dict[str, list[str]] = {}
+    for problem in problems:
+        about, _, allowed = problem.partition(MUST)
+        found.setdefault(about, []).append(allowed)
+    merged = []
+    for about, several in found.items():
+        *others, last = dict.fromkeys(several)
+        kinds = [each.partition(". ")[0] for each in others]
+        merged.append(f"{about}{MUST if last else ''}{', or '.join([*kinds, last])}")
+    return merged
+
+
 def _problem(model: type[BaseModel], place: str, error: Any, *, show_values: bool) -> str:
-    path = [str(part) for part in error["loc"]]
+    path = _without_kinds(model, error["loc"])
     if error["type"] == "extra_forbidden":
         inner = _nested_model(model, path[:-1])
-        return _unknown_key(f"{place} {'.'.join(path[:-1])}", path[-1], list(inner.model_fields))
+        return _unknown_key(f"{place} {named(path[:-1])}", str(path[-1]), list(inner.model_fields))
     if error["type"] == "missing":
-        return f"{place} needs the key {'.'.join(path)!r}."
-    where = (
-        f"{'the key' if place == 'the file' else place} {named(error['loc'])}" if path else place
-    )
-    field = field_of(model, error["loc"])
+        entries = f" {named(path[:-1])}" if any(isinstance(part, int) for part in path) else ""
+        key = path[-1] if entries else ".".join(map(str, path))
+        return f"{place}{entries} needs the key {key!r}."
+    where = f"{'the key' if place == 'the file' else place} {named(path)}" if path else place
+    field = field_of(model, path)
     optional = "the key" if field and not field.is_required() else ""
     return problem_of(error, model, where, optional, shown=show_values)
 
 
-def _nested_model(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the model of a nested table."""
+def _without_kinds(model: type[BaseModel], path: Sequence[Any]) -> list[Any]:
+    """Return the place of a value without the kinds of values that pydantic tries at a field."""
+    if len(path) < 2 or not (field := model.model_fields.get(str(path[0]))):
+        return [*path]
+    kinds = {each.__name__ for each in _models(field.annotation)}
+    return [part for part in path if part not in kinds and "[" not in str(part).removesuffix(KEY)]
+
+
+def _nested_model(model: type[BaseModel], path: Sequence[object]) -> type[BaseModel]:
+    """Return the model of a nested table, also of one in a list or under a name of the user's."""
     for name in path:
-        kind = model.model_fields[name].annotation
-        model = next(
-            each
-            for each in (kind, *get_args(kind))
-            if isinstance(each, type) and issubclass(each, BaseModel)
-        )
+        if field := model.model_fields.get(str(name)):
+            model = next(_models(field.annotation), model)
     return model
+
+
+def _models(kind: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models in a type, such as that of the entries of a list."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    for part in get_args(kind):
+        yield from _models(part)

@@ -81,6 +81,63 @@ def test_a_value_in_a_study_file_is_one_clear_error(
     assert said in told
 
 
+def _lines(voirdire: Voirdire, *words: str) -> list[str]:
+    done = voirdire(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    return [line for line in done.stderr.splitlines() if "ignored" not in line]
+
+
+def test_many_mistakes_in_a_study_file_have_a_line_each(voirdire: Voirdire, tmp_path: Path) -> None:
+    wrong = "".join(f"strange_{n} = 1\n" for n in range(21))
+    values = 'limit = "many"\nvotes_per_pair = 200\nthresholds = { minimum_shift = 2, x = 1 }\n'
+    file = _write(tmp_path, "studies", f'about = "Mine."\n[study]\n{values}')
+    head, *told = _lines(voirdire, "audit", "mine")
+    assert head == f"voirdire: the study 'mine' of {file} cannot be used:"
+    starts = ["limit is 'many'", "votes_per_pair is 200", "thresholds.minimum_shift is 2"]
+    assert [
+        each for each in starts if not any(f"- [study] {each}, but must" in t for t in told)
+    ] == []
+    assert any(line.startswith("- [study] thresholds has no key 'x'.") for line in told)
+    assert len(told) == 4
+    file.write_text(f'about = "Mine."\n[study]\n{values}{wrong}')
+    head, *told = _lines(voirdire, "audit", "mine")
+    assert (len(told), told[-1]) == (21, "- and 5 more")
+    names = 'judges = ["offline/fairr"]\nperturbations = ["x", "y"]\nprompts = ["z"]\n'
+    file.write_text(f'about = "Mine."\n[study]\n{names}')
+    head, *told = _lines(voirdire, "audit", "mine")
+    assert head == f"voirdire: the study 'mine' of {file}:"
+    assert [line.partition(".")[0] for line in told] == [
+        "- no perturbation 'x'",
+        "- no perturbation 'y'",
+        "- no judge 'offline/fairr'",
+        "- no judge prompt 'z'",
+    ]
+
+
+def test_mistakes_in_a_prompt_and_in_a_provider_file_have_a_line_each(
+    voirdire: Voirdire, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    criteria = '[[criteria]]\nnam = "tone"\nlow = "a"\nhigh = 5\n'
+    _write(tmp_path, "prompts", f'kind = "rubrik"\nverdict = 5\nuser = "{{answer}}"\n{criteria}')
+    _, *told = _lines(voirdire, "audit", "--prompt", "mine")
+    assert [line.partition(". ")[0].removesuffix(".") for line in told] == [
+        "- the key kind is 'rubrik', but must be 'pair', 'single', 'binary', 'rubric' or 'labels'",
+        "- the file needs the key 'source'",
+        "- the key verdict is 5, but must be 'tag', 'json' or 'ratings', or be a table",
+        "- the key criteria.low (entry 1) is 'a', but must be a finite number",
+        "- the file criteria (entry 1) needs the key 'name'",
+        "- the file criteria (entry 1) has no key 'nam'",
+    ]
+    text = "x = 1\n" + PROVIDER.format(provider="y = 2", judge='mode = "z"')
+    environment["VOIRDIRE_PROVIDERS"] = str(_write(tmp_path, "providers", text).parent)
+    _, *told = _lines(voirdire, "audit", "--judge", "mine/one")
+    assert [line.partition("'")[0] for line in told[:2]] == [
+        "- the file has no key ",
+        "- [provider] has no key ",
+    ]
+    assert any(line.startswith("- [judges.one] mode is") for line in told)
+
+
 def test_a_wrong_option_is_no_error_of_the_study_file(voirdire: Voirdire, tmp_path: Path) -> None:
     _write(tmp_path, "studies", 'about = "Mine."\n[study]\nlimit = 12\n')
     told = _refused(voirdire, "plan", "mine", "--judge", "offline/fairr")
@@ -100,9 +157,9 @@ def test_all_values_in_a_provider_file_are_named_and_no_text_is_repeated(
         ),
     )
     environment["VOIRDIRE_PROVIDERS"] = str(folder)
-    told = _refused(voirdire, "plan", "quick", "--judge", "mine/one")
+    told = "\n".join(_lines(voirdire, "plan", "quick", "--judge", "mine/one"))
     hidden = "is a text (not shown, because it may hold a secret), but must be"
-    assert told.startswith(f"voirdire: the provider 'mine' of {file} cannot be used: ")
+    assert told.startswith(f"voirdire: the provider 'mine' of {file} cannot be used:\n- ")
     assert "sk-live" not in told
     for said in (
         f"[provider] concurrency is 0, but must be a whole number, at least 1. {STEP}",

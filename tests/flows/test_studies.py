@@ -60,7 +60,7 @@ def test_a_bad_study_of_ones_own_disables_itself_only(own: Path, voirdire: Voird
     assert "there is a bundled study of this name" in listed.stderr
 
 
-def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
+def test_each_problem_of_a_study_file_has_a_line(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'abuot = "Mine."\ntimezone = "UTC"\nfolder = "x"\n[study]\njudgs = ["x"]\nlimit = "many"\n'
     )
@@ -68,17 +68,17 @@ def test_each_problem_of_a_study_file_is_one_sentence(tmp_path: Path) -> None:
     known = "Known: about, flow, cron, on_alert, study."
     file = tmp_path / "mine.toml"
     start = (
-        f"the study 'mine' of {file} cannot be used: "
-        f"the file has no key 'abuot'. Did you mean 'about'? {known} "
-        f"the file has no key 'timezone'. Did you mean [study] timezone? {known} "
-        f"the file has no key 'folder'. Did you mean [study] folder? {known} "
-        "the file needs the key 'about'. "
-        "[study] has no key 'judgs'. Did you mean 'judges'? Known: judges, limit, "
+        f"the study 'mine' of {file} cannot be used:\n"
+        f"- the file has no key 'abuot'. Did you mean 'about'? {known}\n"
+        f"- the file has no key 'timezone'. Did you mean [study] timezone? {known}\n"
+        f"- the file has no key 'folder'. Did you mean [study] folder? {known}\n"
+        "- the file needs the key 'about'.\n"
+        "- [study] has no key 'judgs'. Did you mean 'judges'? Known: judges, limit, "
     )
     assert problem.startswith(start), problem
     assert problem.endswith(
-        "[study] limit is 'many', but must be a whole number, at least 1. Give such a value, or "
-        "leave the key out."
+        "\n- [study] limit is 'many', but must be a whole number, at least 1. Give such a value, "
+        "or leave the key out."
     )
 
 

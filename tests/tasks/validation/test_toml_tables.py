@@ -67,7 +67,7 @@ def test_a_table_becomes_an_entry() -> None:
         (
             {"y": 1},
             (
-                "[tools.saw] has no key 'y'. Known: weight, kind, handle. "
+                "[tools.saw] has no key 'y'. Known: weight, kind, handle.\n"
                 "[tools.saw] needs the key 'weight'."
             ),
         ),
