@@ -2,7 +2,13 @@
 
 import polars as pl
 
-from tasks.readers.expressions import NO_ORDER, as_number, as_text, why_no_number
+from tasks.readers.expressions import (
+    NO_ORDER,
+    are_decimal_commas,
+    as_number,
+    as_text,
+    why_no_number,
+)
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, texts_of, with_texts
 from tasks.readers.label_table import CHANCE, probabilities
@@ -100,8 +106,12 @@ def _ratings(found: pl.DataFrame, side: str) -> pl.DataFrame:
     cluster = "cluster" if "cluster" in found.columns else "item"
     rows = found.with_columns(_label=text, _value=number, cluster=cluster)
     graded = value in found.columns and label not in found.columns
-    why = why_no_number(value, NO_RATING) if graded else pl.lit(NO_RATING)
-    lost = pl.col("_value" if label not in found.columns else "_label").is_null()
+    why = why_no_number(value if graded else label, NO_RATING)
+    lost = (
+        pl.col("_label").is_null() | are_decimal_commas(pl.col("_label"))
+        if label in found.columns
+        else pl.col("_value").is_null()
+    )
     return rows.select(
         pl.exclude(*RATING, "_label", "_value"),
         kind=pl.lit("label" if label in found.columns else "number"),

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tasks.kit.printable import several
+
 NO_ORDER = "order not recorded: no position statistics"
 
 
@@ -16,6 +18,28 @@ def as_number(column: str) -> pl.Expr:
 def has_decimal_comma(text: pl.Expr) -> pl.Expr:
     """Tell whether a text is a number with a decimal comma, such as 1,5."""
     return text.str.contains(r"^[+-]?[0-9]{1,15},[0-9]{1,15}$")
+
+
+def are_decimal_commas(text: pl.Expr) -> pl.Expr:
+    """Mark numbers with a decimal comma if they are at least half of the texts of a column."""
+    trimmed = text.str.strip_chars()
+    comma = has_decimal_comma(trimmed)
+    return comma & (2 * comma.sum() >= (trimmed != "").sum())
+
+
+def refuse_decimal_commas(file: str, labels: pl.Series) -> None:
+    """Refuse a column of which at least half of the labels are numbers with a decimal comma."""
+    if labels.dtype != pl.String or not labels.str.contains(",", literal=True).any():
+        return
+    text = labels.str.strip_chars()
+    commas = text.filter(pl.select(are_decimal_commas(pl.lit(text))).to_series())
+    if commas.is_empty():
+        return
+    raise ValueError(
+        f"{file}: {several(commas.len(), 'value')} of column {labels.name!r:.60} such as "
+        f"{commas[0]!r:.40} {'has' if commas.len() == 1 else 'have'} a decimal comma. Write "
+        f"{commas[0].replace(',', '.'):.40}."
+    )
 
 
 def why_no_number(column: str, why: str) -> pl.Expr:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_ROWS,
     Limits,
@@ -21,7 +20,7 @@ from tasks.readers.bounded import (
     repeated_columns,
     without_gz,
 )
-from tasks.readers.expressions import has_decimal_comma
+from tasks.readers.expressions import refuse_decimal_commas
 from tasks.readers.labels import LARGEST, MOST, as_json, from_list_text
 from tasks.readers.parquet import parquet_frame
 
@@ -90,7 +89,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
     rows = _identified(path.name, table, named)
     annotators = (*named.judges, *named.humans)
     for name in annotators:
-        _refuse_decimal_commas(path.name, table[name])
+        refuse_decimal_commas(path.name, table[name])
     if rows.height * len(annotators) > MOST:
         raise ValueError(f"{path.name} has more than {MOST} labels, the maximum. Leave out rows.")
     labels = pl.concat(
@@ -275,21 +274,6 @@ def _labels(values: pl.Series) -> pl.Series:
     return pl.DataFrame({"label": values}).join(
         parsed, on="label", how="left", maintain_order="left"
     )["json"]
-
-
-def _refuse_decimal_commas(file: str, labels: pl.Series) -> None:
-    """Refuse a column of which at least half of the labels are numbers with a decimal comma."""
-    if labels.dtype != pl.String:
-        return
-    text = labels.str.strip_chars()
-    commas = text.filter(pl.select(has_decimal_comma(pl.lit(text))).to_series())
-    if commas.is_empty() or 2 * commas.len() < (text != "").sum():
-        return
-    raise ValueError(
-        f"{file}: {several(commas.len(), 'value')} of column {labels.name!r:.60} such as "
-        f"{commas[0]!r:.40} {'has' if commas.len() == 1 else 'have'} a decimal comma. Write "
-        f"{commas[0].replace(',', '.'):.40}."
-    )
 
 
 def _from_csv(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.bounded import MAX_LINE, Limits, Problems, known_suffix, reads_gzip, separator_of
+from tasks.readers.expressions import refuse_decimal_commas
 from tasks.readers.parquet import parquet_frame
 
 COLUMNS = ("annotator", "item", "label")
@@ -44,6 +45,7 @@ def read_labels(path: Path) -> pl.DataFrame:
     labels = readers[known_suffix(path, problems, readers)](path)
     if labels.is_empty():
         raise ValueError(f"{path.name} has no labels. {LIKE}")
+    refuse_decimal_commas(path.name, labels["label"].str.strip_chars('"'))
     return labels
 
 

@@ -69,6 +69,37 @@ def test_a_log_says_that_grades_have_decimal_commas(tmp_path: Path) -> None:
     assert "a decimal comma, such as '1,5': write 1.5 (60)" in " ".join(done.output.split())
 
 
+def test_a_mapped_label_says_that_it_has_decimal_commas(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("nr;Note;Mensch\n" + rows(GRADES, GRADES, separator=";"), encoding="utf-8")
+    mapped = ("--map", "item=nr", "--map", "label=Note", "--map", "human_label=Mensch")
+    for command in (("doctor", file), ("calibrate", file, "--no-save")):
+        said = " ".join(run(*command, *mapped).output.split())
+        assert "a decimal comma, such as '1,5': write 1.5 (60)" in said, said
+    file.write_text("nr;Note;Mensch\n" + rows(["1,5", "a"] * 15, ["a", "b"] * 15, separator=";"))
+    assert "a decimal comma, such as '1,5': write 1.5 (15)" in " ".join(
+        run("doctor", file, *mapped).output.split()
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json"])
+def test_a_file_of_people_with_decimal_commas_is_refused(tmp_path: Path, suffix: str) -> None:
+    people, judges = tmp_path / f"people.{suffix}", tmp_path / "judges.csv"
+    head = "annotator;item;label\n"
+    judges.write_text(head + "".join(f"m;{at};3\n" for at in range(30)), encoding="utf-8")
+    if suffix == "csv":
+        lines = [f"{who};{at};{grade}\n" for who in "ab" for at, grade in enumerate(GRADES)]
+        people.write_text(head + "".join(lines), encoding="utf-8")
+    else:
+        said = {str(at): grade for at, grade in enumerate(GRADES)}
+        people.write_text(json.dumps({"a": said, "b": said}), encoding="utf-8")
+    done = run("calibrate", "--humans", people, "--judges", judges, "--no-save")
+    assert done.exit_code == 2
+    told = " ".join(done.output.split())
+    assert f"people.{suffix}: 60 values of column 'label' such as '1,5' have a decimal" in told
+    assert "Write 1.5" in told
+
+
 def test_scores_of_langfuse_say_that_they_have_decimal_commas(tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     lines = [f's{at};{at};tone;EVAL;NUMERIC;"{grade}"' for at, grade in enumerate(GRADES)]
