@@ -117,10 +117,12 @@ def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
     """Warn before results are replaced by those of fewer questions or judges; empty if not."""
     if not warehouse.path.is_file():
         return ""
-    before = warehouse.query(QUESTIONS, [study.name]).item()
-    shown = warehouse.query(JUDGES, [study.name])["judge"].to_list()
+    asked, shown = warehouse.query_all((QUESTIONS, [study.name]), (JUDGES, [study.name]))
+    before = asked.item()
     gone = [
-        judge for judge in shown if judge not in study.judges and not judge.startswith(f"{PEOPLE}/")
+        judge
+        for judge in shown["judge"]
+        if judge not in study.judges and not judge.startswith(f"{PEOPLE}/")
     ]
     if questions < before:
         fewer = several(questions, "question replaces", "questions replace")
