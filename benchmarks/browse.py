@@ -32,7 +32,7 @@ VIEWS = {
     "judge": "judge=offline%2Fjudge3",
     "perturbation": "perturbation=perturbation_4",
     "flipped": "flipped=1",
-    "unreadable replies": "invalid=1",
+    "invalid replies": "invalid=1",
     "disagreements": "disagree=1",
     "search": "search=q17",
     "four at once": "judge=offline%2Fjudge3&flipped=1&invalid=1&search=question",

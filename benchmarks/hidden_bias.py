@@ -178,7 +178,7 @@ LOST: dict[str, Callable[[], pl.Expr]] = {"target": for_target, "anchor": for_an
 
 
 def unreadable(studies: int, seed: int) -> Iterator[Rate]:
-    """Yield what is said where 30 % of the experimental votes for one answer are unreadable."""
+    """Yield what is said where 30 % of the experimental votes for one answer are invalid."""
     cases = ((0.0, "target", BIASED), (0.0, "anchor", BIASED), (1.0, "target", CLEAR))
     for beta, side, wrong in cases:
         for items, votes in LOST_SIZES:

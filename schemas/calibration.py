@@ -56,7 +56,7 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
     annotators: int = counted("annotators tested")
     n: int = counted("number of instances with a label of the judge and of two or more people")
     dropped: int = counted("number of other labelled instances")
-    unreadable: int = counted("number of unreadable labels of the judge")
+    unreadable: int = counted("number of invalid labels of the judge")
     reason: str = name("why there is no winning rate, or why it is doubtful", nullable=True)
     simulated: bool = optional("true for a simulated judge; null if unknown")
 
@@ -92,7 +92,7 @@ class Advantages(Margins, table="advantages", key=(*MARGIN, "annotator")):
         nullable=True,
     )
     rejected: bool = optional("true if the test at .05 rejects that the judge is worse by epsilon")
-    unreadable: int = counted("number of unreadable labels of the annotator")
+    unreadable: int = counted("number of invalid labels of the annotator")
     reason: str = name("why there is no p-value, or what limits it", nullable=True)
     simulated: bool = optional("true for a simulated judge; null if unknown")
 
@@ -200,7 +200,7 @@ class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statist
     clusters: int = counted("number of independent clusters used")
     missing: int = counted("items with a label of people and none of the judge")
     invalid: int = counted(
-        "items with a label of people on which the judge's label is unreadable, such as an error, "
+        "items with a label of people on which the judge's label is invalid, such as an error, "
         "or its repeats tie"
     )
     unlabelled: int = counted("items with a label of the judge and none of people")

@@ -193,9 +193,9 @@ class Findings(Measured, table="findings", key=CELL):
         "category of questions, or criterion, with the largest shift", nullable=True
     )
     category_shift: float = optional("its shift")
-    most_lost: float = share("largest share of unreadable votes of an arm", nullable=True)
+    most_lost: float = share("largest share of invalid votes of an arm", nullable=True)
     lost_difference: float = optional(
-        "share of unreadable experimental votes minus the share in lost_over", ge=-1, le=1
+        "share of invalid experimental votes minus the share in lost_over", ge=-1, le=1
     )
     lost_over: str = optional(
         "arm compared with: the one with the smaller p", isin=["sham", "control"]
@@ -204,7 +204,7 @@ class Findings(Measured, table="findings", key=CELL):
         "p-value of the hypothesis that the shares are equal; Holm over both arms of all cells",
         nullable=True,
     )
-    lost_finding: str = optional("finding about unreadable votes, if any", isin=[LOST])
+    lost_finding: str = optional("finding about invalid votes, if any", isin=[LOST])
     detects_at: float = optional("share of flaws that `detects` requires", gt=0, lt=1)
     reason: str = name(
         "why there is no conclusion, or what limits the finding; else null", nullable=True

@@ -142,7 +142,7 @@ def cannot_compute(dataset: str, found: Imported) -> str:
     lines = [lacking_line(known | MADE, "Cannot be computed from these columns")]
     flaws = [name for name, entry in PERTURBATIONS.items() if entry.kind == "detract"]
     if not found.versions["perturbation"].is_in(flaws).any():
-        lines.append(f"The detection of flaws needs the column {' or '.join(sorted(flaws))}.")
+        lines.append(f"Discernment needs the column {' or '.join(sorted(flaws))}.")
     return " ".join(filter(None, lines))
 
 

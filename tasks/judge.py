@@ -224,7 +224,7 @@ def _shown(prompt: Prompt, ballot: dict[str, Any], pair: dict[str, Any]) -> dict
 
 
 def vote_row(ballot_id: str, prompt: str, reply: Reply, cast_at: datetime | None) -> dict[str, Any]:
-    """Read the choice or rating in a reply; an unreadable reply is an invalid vote, kept."""
+    """Read the choice or rating in a reply; a reply without one is an invalid vote, kept."""
     refused = reply.finish_reason in REFUSED
     rated = Rated("abstain", {}) if refused else prompt_of(prompt).rate(reply.text)
     return {

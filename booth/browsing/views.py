@@ -102,7 +102,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
     ]
     marks = [
         "flipped" if row.get("flipped") else None,
-        "unreadable reply" if row.get("invalid") else None,
+        "invalid reply" if row.get("invalid") else None,
         # Labels of pairs follow the swap protocol, verdicts the mean over both orders.
         f"people: {row['people']}, judge: {row['labelled']}" if row.get("people") else None,
         "simulated" if row.get("simulated") else None,

@@ -12,8 +12,10 @@ from flows.cli.printing.documented import documented, without_markup, wrapped
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import plain_table, say
 from flows.studies import STUDIES
+from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
+from tasks.gates.words import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue, UnknownNameError, unknown
 from tasks.kit.defaults import DEFAULTS
 from tasks.metrics import METRICS
@@ -22,7 +24,7 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 from tasks.readers.formats import FORMATS
 from tasks.reporting import wording
-from tasks.reporting.wording import count, glossary
+from tasks.reporting.wording import count, gate_definitions, glossary
 from tasks.statistics import STATISTICS, Row, Statistic
 from warehouse.descriptions import column_meanings, marts, picked_columns
 
@@ -111,6 +113,18 @@ TABLE_WORDS = {
         "text_drift": CHANGED.format("texts of replies, white space and case aside,"),
         "token_drift": CHANGED.format("probabilities of first tokens"),
     },
+    "gate": {
+        "invalid replies": "share of the ballots whose reply has no verdict, with its limit",
+        "gap": "share of votes for the answer shown first, minus one half",
+        IN_LOGITS: "size of a bias in logits, which decides where pairs are too easy",
+        DETECTED: "share of flaws detected: DP or, where it has too few questions, D",
+        BEST_DETECTED: "the same of the kind of flaw that the judge detects best",
+        MEAN_DETECTED: "the same, as the mean over all kinds of flaws",
+        "agreement lost": "agreement of judge and people, compared with people among themselves: "
+        "the share that is lost",
+        BEYOND_CHANCE: "kappa, or the rank correlation of grades, where each item has one label; "
+        "of pairs with a right verdict, Bennett's S",
+    },
     "measure": {
         "estimate": "the number that a statistic gives, with its 95 % interval beside it",
         "p adj.": "the p-value, adjusted over the family of tests",
@@ -120,6 +134,9 @@ TABLE_WORDS = {
     },
 }
 """Command -> word of its tables -> its meaning."""
+
+NAMED_GATES = {**{name: gate for gate, name in SUBJECTS.items()}, WITH_LABELS: "agreement"}
+"""Name of a gate in a recommendation -> the gate."""
 
 ENDS = {"_low": "lower end", "_high": "upper end", "_p": "p-value", "_reason": "why there is none"}
 """End of the name of a column -> what it is of the column without this end."""
@@ -177,7 +194,7 @@ def known_names() -> set[str]:
     entries = {name for listing in listings.values() for name in listing.about}
     words = {word for meanings in TABLE_WORDS.values() for word in meanings}
     columns = column_meanings()
-    explained = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS)}
+    explained = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS), *NAMED_GATES}
     picked = {column for mart in marts() for column in picked_columns(mart)}
     return {*explained, *picked, *listings, *PROVIDERS, *entries}
 
@@ -230,6 +247,8 @@ def _words(name: str) -> Iterator[str]:
             yield f"{name} (in the tables of `voirdire {command}`): {meaning}."
     if meaning := glossary(DEFAULTS).get(name):
         yield f"{name} (finding): {meaning}"
+    if (gate := NAMED_GATES.get(name, name)) != name:
+        yield f"{name} (gate {gate} of the scorecard): {gate_definitions(DEFAULTS)[gate]}"
     columns = column_meanings()
     for meaning, places in columns.get(name, {}).items():
         more = [count(len(places) - PLACES, "other")] if len(places) > PLACES else []
@@ -352,6 +371,7 @@ def _listings() -> dict[str, Listing]:
         "derived columns": Listing(
             "derived column", {n: entry.about for n, entry in DERIVED.items()}
         ),
+        "gates": Listing("gate of the scorecard", gate_definitions(DEFAULTS)),
         "metrics": Listing(
             "metric of `calibrate`",
             {n: entry.summary for n, entry in METRICS.items()},

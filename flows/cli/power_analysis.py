@@ -282,7 +282,7 @@ def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
 def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     """Say that the gate validity cannot pass, and the number of questions with which it could.
 
-    Empty if it passes where every reply is readable.
+    Empty if it passes where every reply is valid.
     """
     sizes = pairs["cluster"].value_counts(sort=True)["count"].cast(pl.Float64).to_numpy()
     if sizes.size == 0:
@@ -295,8 +295,8 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     effective = sizes.sum() ** 2 / (sizes**2).sum()
     needed = math.ceil(equal * sizes.size / effective)
     return (
-        f"The gate validity cannot pass, even if every reply is readable: with "
-        f"{count(sizes.size, 'question')} the interval of the share of unreadable replies reaches "
+        f"The gate validity cannot pass, even if every reply is valid: with "
+        f"{count(sizes.size, 'question')} the interval of the share of invalid replies reaches "
         f"to {number(reach, 3)}, and its limit is {number(most_invalid)}. That takes "
         f"{count(needed, 'question')}."
     )
@@ -307,7 +307,7 @@ def _passes(most_invalid: float, questions: int) -> bool:
 
 
 def _most_unreadable(sizes: NDArray[np.float64]) -> float:
-    """Return the upper limit of the share of unreadable replies where none is, by question."""
+    """Return the upper limit of the share of invalid replies where none is, by question."""
     moments = table_moments(np.zeros((sizes.size, 1)), sizes[:, None])
     high = proportions(moments)["high"].item()
     return 1.0 if high is None else float(high)

@@ -1,4 +1,4 @@
-"""Evidence behind results: pairs whose verdict changed, unreadable replies, disagreements."""
+"""Evidence behind results: pairs whose verdict changed, invalid replies, disagreements."""
 
 from pathlib import Path
 from shlex import quote
@@ -65,11 +65,11 @@ AT_HAND = f"""
         (
             select arg_max(judge, value) from gates
             where study = $study and wave = $wave and gate = 'validity' and verdict = 'fail'
-        ) as unreadable,
+        ) as invalid,
         exists(from {COMPARED} and {FLIPPED} and study = $study) as flipped,
         exists(from ({UNREAD}) where not human) as invalid,
 """
-"""One row: the judge with too many unreadable replies, if any; whether there is evidence."""
+"""One row: the judge with too many invalid replies, if any; whether there is evidence."""
 WAVES = """
     select parameters->>'wave' as wave from runs
     where study = $study and flow = 'audit' and state = 'completed' and wave <> ''

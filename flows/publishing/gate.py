@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import polars as pl
 
 from flows.publishing.pages import run_of_results, study_of
-from schemas.results import BEYOND_CHANCE, IN_LOGITS
+from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
@@ -44,9 +44,9 @@ MEASURES = {
     "validity": "invalid replies",
     "position": "gap",
     "bias": "shift",
-    "discernment": "flaws detected",
+    "discernment": DETECTED,
     "agreement": "agreement lost",
-    EFFECT: "logits",
+    EFFECT: IN_LOGITS,
     "detection_power": "DP",
     "detection_share": "D",
     "flaws_detected": "D",
@@ -240,7 +240,7 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
     what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
-    if row["measure"] in {BEYOND_CHANCE, IN_LOGITS}:
+    if row["measure"] in {BEYOND_CHANCE, IN_LOGITS, BEST_DETECTED, MEAN_DETECTED}:
         what = row["measure"]
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""

@@ -16,7 +16,7 @@ def combined(people: pl.DataFrame, scale: pl.DataFrame | None = None) -> pl.Data
     Parameters
     ----------
     people
-        ``item``, ``word`` and ``value`` of each readable label.
+        ``item``, ``word`` and ``value`` of each valid label.
     scale
         For grades: ``word`` and ``value`` of all grades, sorted by value.
 

@@ -53,7 +53,7 @@ COUNTED = ("missing", "invalid", "unlabelled", "tied")
 SCALE_FREE = {"spearman", "kendall"}
 """Measures of grades that are the same on any scale."""
 OTHER_SCALE = "whose grade of people is not on the scale of the judge"
-NOTHING = "no item has a readable label of the judge and a combined label of people"
+NOTHING = "no item has a valid label of the judge and a combined label of people"
 
 
 class Options(NamedTuple):
@@ -117,7 +117,7 @@ def compare(
     """Measure how well each judge agrees with people, by criterion and slice.
 
     Several people are combined: the most frequent verdict or name (items without one are counted
-    as tied), or the mean grade. Items without a readable label of the judge are counted, never
+    as tied), or the mean grade. Items without a valid label of the judge are counted, never
     taken as a fail.
 
     Notes
@@ -166,7 +166,7 @@ def compare(
 
 
 def _unreadable(rows: pl.DataFrame, means: pl.DataFrame | None, *, graded: bool) -> pl.DataFrame:
-    """Return the unreadable labels of judges; of a mean of repeats, what it is the mean of."""
+    """Return the invalid labels of judges; of a mean of repeats, what it is the mean of."""
     number = pl.col("label").str.strip_chars('"').cast(pl.Float64, strict=False)
     lost = rows.filter(status="invalid").with_columns(
         graded=number.is_not_null() & pl.lit(value=graded)

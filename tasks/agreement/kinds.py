@@ -136,7 +136,7 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
 def read_beside(labels: pl.Series, people: pl.Series, reading: Reading) -> pl.DataFrame:
     """Return the ``word`` and ``value`` of labels that are compared with those of people.
 
-    Also a text with which tools say that a grader failed is unreadable, unless people give it.
+    Also a text with which tools say that a grader failed is invalid, unless people give it.
     """
     words = values_of(people, Reading("name"))["word"].drop_nulls()
     known = [str(word).strip().lower() for word in words]

@@ -54,7 +54,7 @@ def pair_labels(
     ``rows`` has the columns of ``items``, the judge (``name``, ``judge``, ``prompt``, ``wave``,
     ``simulated``), ``judge_word``, ``judge_value``, ``human_word``, ``human_value``, ``people``,
     ``human_share``, and ``status``: ``used``; ``missing`` or ``invalid`` if the judge gave no label
-    or an unreadable one; ``unlabelled`` if people gave none; ``tied`` if theirs have no majority;
+    or an invalid one; ``unlabelled`` if people gave none; ``tied`` if theirs have no majority;
     ``nobody`` if neither gave one.
     """
     sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]

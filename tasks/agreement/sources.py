@@ -123,7 +123,7 @@ def described(items: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 def readable_labels(labelled: Labelled, options: Options) -> Labelled:
     """Return labels for tests that know neither kinds nor criteria.
 
-    Each item and criterion becomes an item. Labels that are unreadable as people's kind of label
+    Each item and criterion becomes an item. Labels that are invalid as people's kind of label
     become null, so that an error of the judge does not count as a label, and different words for
     pass and fail become the same.
     """

@@ -18,7 +18,7 @@ Flags = NDArray[np.int8]
 
 
 class Labels(NamedTuple):
-    """Labels as integer codes (annotator, item, value), sorted; unreadable labels by annotator."""
+    """Labels as integer codes (annotator, item, value), sorted; invalid labels by annotator."""
 
     names: list[str]
     who: Codes

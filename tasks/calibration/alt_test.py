@@ -76,7 +76,7 @@ def alt_test(
     Parameters
     ----------
     humans, judges
-        One label per row: ``annotator``, ``item`` and ``label``, as JSON, or null if unreadable.
+        One label per row: ``annotator``, ``item`` and ``label``, as JSON, or null if invalid.
     least
         Annotators with fewer instances are not tested; their labels still serve the others.
     clusters
@@ -280,7 +280,7 @@ def _known(value: float) -> float | None:
 def _reason(tested: int, left: LeftOut, least: int) -> str | None:
     """Give the reason why there is no winning rate, or why to doubt it."""
     if not left.labelled:
-        return "the judge gave no readable label"
+        return "the judge gave no valid label"
     if not left.instances:
         return "no instance has labels of the judge and of two people"
     if not tested:

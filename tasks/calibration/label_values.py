@@ -27,7 +27,7 @@ WHY = "unreadable"
 
 
 def unreadable(why: str) -> str:
-    """Return the JSON of a label that is unreadable as any kind, with the reason."""
+    """Return the JSON of a label that is invalid as any kind, with the reason."""
     return json.dumps({WHY: why}, ensure_ascii=False)
 
 
@@ -77,7 +77,7 @@ def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
 
 
 def _as_they_are(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Keep labels unchanged, for a user's own function; None for objects, which are unreadable."""
+    """Keep labels unchanged, for a user's own function; None for objects, which are invalid."""
     return [
         ListLabel(json.dumps(label))
         if isinstance(label, list)
@@ -124,7 +124,7 @@ def _flags(labels: Sequence[Any]) -> int:
 
     A set repeats nothing, so [0, 1, 0] is not a set of the names 0 and 1 but a list of flags. If
     all lists are [0, 1] or [1, 0], they are flags too, as they would all be the same set. Other
-    lists among flags are unreadable.
+    lists among flags are invalid.
 
     Raise ValueError if flags differ in length, or if most lists are something else.
     """
@@ -321,7 +321,7 @@ class Labelled(NamedTuple):
 
     dataset: str
     humans: pl.DataFrame
-    """``annotator``, ``item`` and ``label``, as JSON, or null if unreadable."""
+    """``annotator``, ``item`` and ``label``, as JSON, or null if invalid."""
     judges: pl.DataFrame
     """The same columns; ``annotator`` is a ``name`` of ``who``."""
     who: pl.DataFrame

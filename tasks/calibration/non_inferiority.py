@@ -127,7 +127,7 @@ def why_untested(
     advantages
         Results per judge and annotator: ``n``, and the annotator's ``unreadable`` labels.
     unreadable
-        Number of unreadable labels of each judge.
+        Number of invalid labels of each judge.
     """
     people = {
         str(name): (count, lost)

@@ -90,7 +90,7 @@ def describe_people(humans: pl.DataFrame, source: str = "the file") -> People:
         who = named["annotator"].unique().sort().to_list()
         has = f"{len(who)} people, but no item that two of them labelled"
         if len(who) < 2:
-            has = f"one person ({who[0]:.60})" if who else "no readable label"
+            has = f"one person ({who[0]:.60})" if who else "no valid label"
         raise ValueError(f"The plan needs items that two people labelled; {source} has {has}.")
     if shares.len() < 2:
         raise ValueError(
@@ -103,7 +103,7 @@ def describe_people(humans: pl.DataFrame, source: str = "the file") -> People:
 
 
 def _named(humans: pl.DataFrame) -> pl.DataFrame:
-    """Read labels as the metric accuracy does, without unreadable ones."""
+    """Read labels as the metric accuracy does, without invalid ones."""
     texts = humans["label"].unique()
     read = read_labels("text", [json.loads(text) for text in texts])
     names = [json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read]

@@ -1,11 +1,11 @@
-"""Cautions on findings: unreadable votes, mixed shifts, worst cases (methods, section 16)."""
+"""Cautions on findings: invalid votes, mixed shifts, worst cases (methods, section 16)."""
 
 import polars as pl
 
 from schemas.keys import JUDGE
 from schemas.results import LOST, Estimates
 from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
-from tasks.counting.arms import unreadable
+from tasks.counting.arms import invalid_votes
 from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.linearised_errors import is_enough
@@ -19,11 +19,11 @@ BASES = ("sham", "control")
 
 
 def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
-    """Add the evidence on unreadable votes (methods, section 16: missing votes).
+    """Add the evidence on invalid votes (methods, section 16: missing votes).
 
     ``lost_difference``, ``lost_over`` and ``lost_p``: the comparison of experimental with sham or
     control that has the smaller p-value, after Holm over both comparisons in all cells;
-    ``lost_finding``; ``most_lost`` and ``most_lost_arm``: the largest unreadable share, its arm;
+    ``lost_finding``; ``most_lost`` and ``most_lost_arm``: the largest invalid share, its arm;
     ``doubtful``: whether the finding must hold in both worst cases.
     """
     raw = pl.concat(
@@ -75,7 +75,7 @@ def _same_finding(side: str) -> pl.Expr:
 
 
 SHARE = pl.format(
-    "{} of the {} {} cannot be read",
+    "{} of the {} {} are invalid",
     written("most_lost"),
     "most_lost_arm",
     pl.when(unit() == "score").then(pl.lit("votes")).otherwise(pl.lit("ratings")),
@@ -113,7 +113,7 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     """Add ``moved_p`` and ``category_p``, and the largest shift of a category.
 
     Only promote cells are tested whose mean shift lies within the minimum, that are not *biased* by
-    log-odds, and whose finding does not depend on unreadable votes. Holm adjusts both tests of all
+    log-odds, and whose finding does not depend on invalid votes. Holm adjusts both tests of all
     these cells together, as either makes a cell *mixed*.
     """
     largest = (
@@ -197,7 +197,7 @@ CELL = (*JUDGE, "perturbation")
 
 
 def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
-    """Recompute the statistics behind findings for both worst cases of unreadable votes.
+    """Recompute the statistics behind findings for both worst cases of invalid votes.
 
     Only for cells in which an arm lost more than ``most_lost`` of its votes, or the experimental
     arm differs from another by ``minimum_lost``: a finding must then be the same in both worst
@@ -228,7 +228,7 @@ def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_many_lost(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells whose findings might depend on unreadable votes."""
+    """Return the cells whose findings might depend on invalid votes."""
     arms = ("experimental", "sham", "control")
     shares = {
         arm: pl.col(f"{arm}_lost").sum() / pl.col(f"{arm}_voted").sum().replace(0, None)
@@ -239,7 +239,7 @@ def _with_many_lost(tallies: pl.DataFrame) -> pl.DataFrame:
     differences = [(shares["experimental"] - shares[arm]).abs() >= screen for arm in arms[1:]]
     many = pl.any_horizontal(*(share > most for share in shares.values()), *differences)
     return (
-        unreadable(tallies)
+        invalid_votes(tallies)
         .group_by(CELL)
         .agg(many.fill_null(value=False).alias("many"))
         .filter("many")

@@ -23,10 +23,10 @@ SUPPORTING = (
 """Further statistics that findings use, as columns ``NAME_estimate`` and so on."""
 
 WORST = {
-    "anchor": "unreadable experimental votes for the anchor, others for the target",
-    "target": "unreadable experimental votes for the target, others for the anchor",
+    "anchor": "invalid experimental votes for the anchor, others for the target",
+    "target": "invalid experimental votes for the target, others for the anchor",
 }
-"""Answer that gets the unreadable experimental votes -> ``subgroup`` of that worst case."""
+"""Answer that gets the invalid experimental votes -> ``subgroup`` of that worst case."""
 
 
 BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit {}"

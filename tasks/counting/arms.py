@@ -12,7 +12,7 @@ from tasks.inference.cluster_sums import Groups
 
 CELL = ("perturbation", "kind", "cluster", "simulated")
 LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
-"""Votes that were cast and cannot be read: invalid, abstained or ambiguous."""
+"""Votes that were cast and are not valid: invalid, abstained or ambiguous."""
 
 
 def beside_control(tallies: pl.DataFrame) -> pl.DataFrame:
@@ -54,8 +54,8 @@ def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
     return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
 
 
-def unreadable(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the votes cast in each arm of every experimental pair, and how many are unreadable.
+def invalid_votes(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return the votes cast in each arm of every experimental pair, and how many are invalid.
 
     ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked.
     """

@@ -26,7 +26,7 @@ LACKING = {
         "rewording_sensitivity rewording_score_change repeat_sensitivity repeat_score_change "
         "rewording_excess"
     ),
-    "no answer has readable ratings in control and when it was asked again": (
+    "no answer has valid ratings in control and when it was asked again": (
         "rating_rewording_shift rating_rewording_change rating_repeat_change "
         "rating_rewording_excess"
     ),
@@ -102,29 +102,27 @@ LACKING = {
     "no contest of these models has a valid vote with the first model first": "win_rate_naive",
     "no other judge that is not simulated scored a contest of this judge": "self_score_error",
     "no item has votes in both waves": "mps_drift dasr_drift agreement_drift verdict_drift",
-    "no answer has readable ratings in both waves": "rating_drift rating_shift_drift",
+    "no answer has valid ratings in both waves": "rating_drift rating_shift_drift",
     "one of the waves has no vote for a slot": "position_drift",
     "no rating is readable": (
         "mean_rating pass_rate modal_share ceiling_share floor_share near_threshold"
     ),
-    "no sample has readable ratings in control and in the experimental arm": (
+    "no sample has valid ratings in control and in the experimental arm": (
         "rating_shift pass_rate_shift pass_flips"
     ),
-    "no sample has readable ratings in the sham and in the experimental arm": (
+    "no sample has valid ratings in the sham and in the experimental arm": (
         "rating_shift_sham pass_rate_shift_sham"
     ),
-    "no sample has readable ratings in control and in the sham": (
+    "no sample has valid ratings in control and in the sham": (
         "rating_sham_shift pass_rate_sham_shift pass_flips_sham"
     ),
-    "no sample has readable ratings of both judges in the arms that are compared": (
+    "no sample has valid ratings of both judges in the arms that are compared": (
         "rating_contrast pass_rate_contrast rating_sham_contrast pass_rate_sham_contrast"
     ),
     "no sample has a rating above the lowest without the flaw": "flaws_detected",
     OFF_SCALE: "rating_bias",
-    "no sample has readable ratings of its target and its anchor": (
-        "derived_preference derived_ties"
-    ),
-    "no answer has two readable ratings": "retest_flips",
+    "no sample has valid ratings of its target and its anchor": ("derived_preference derived_ties"),
+    "no answer has two valid ratings": "retest_flips",
     "no sample was rated in control and in the experimental arm": "rating_lost_over_control",
     "no sample was rated in the sham and in the experimental arm": "rating_lost_over_sham",
     "no rating was asked in this arm": "rating_lost_rate",

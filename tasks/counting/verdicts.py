@@ -1,4 +1,4 @@
-"""Scores, verdicts and shifts of samples; success for the ASR; bounds for unreadable votes."""
+"""Scores, verdicts and shifts of samples; success for the ASR; bounds for invalid votes."""
 
 from typing import cast
 
@@ -15,7 +15,7 @@ from tasks.counting.positions import BY_PLACE, ORDERS, PLACES
 
 BESIDE = ("control", "sham", "replicate")
 ENDS = {"least": "anchor", "most": "target"}
-"""End of the bounds -> the answer that gets the unreadable votes."""
+"""End of the bounds -> the answer that gets the invalid votes."""
 
 
 def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
@@ -183,7 +183,7 @@ def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
 
 
 def filled(tallies: pl.DataFrame, side: str) -> pl.DataFrame:
-    """Count every vote that was cast but is unreadable as a vote for ``side``."""
+    """Count every vote that was cast but is invalid as a vote for ``side``."""
     changes = []
     for order in ORDERS:
         valid = pl.sum_horizontal(f"{name}_{order}" for name in VERDICTS)
@@ -212,7 +212,7 @@ def with_ends(shifts: pl.DataFrame, tallies: pl.DataFrame, mode: str) -> pl.Data
     The verdict of complete votes lies between them, as additional votes for an answer never turn
     the verdict away from it.
     """
-    # Pairs without unreadable votes keep their verdict.
+    # Pairs without invalid votes keep their verdict.
     unread = tallies.filter(LOST > 0)
     ends = unread.select(
         *SAMPLE,

@@ -129,7 +129,7 @@ def _flags() -> list[tuple[str, pl.Expr]]:
         "uneven": effect & uneven,
         "constant": pl.col("standard_error").is_null() & value.is_in([0.0, 1.0]),
         # More questions do not remove a bias that differs between questions, nor bring the replies
-        # that did not come; unreadable votes may turn a shift by as much as their share.
+        # that did not come; invalid votes may turn a shift by as much as their share.
         "stays": pl.col("finding").is_in(["overlooks", "rewards", "mixed", "biased"])
         | pl.col("no_reply").is_not_null()
         | (effect & is_doubtful() & (in_logits | (size - pl.col("most_lost") <= limit))),
@@ -138,7 +138,7 @@ def _flags() -> list[tuple[str, pl.Expr]]:
 
 
 def is_doubtful() -> pl.Expr:
-    """Tell whether a finding must hold in both worst cases of the unreadable votes."""
+    """Tell whether a finding must hold in both worst cases of the invalid votes."""
     lost = pl.col("lost_finding").is_not_null() | (pl.col("most_lost") > limits().most_lost)
     return lost.fill_null(value=False)
 

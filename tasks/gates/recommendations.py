@@ -39,8 +39,8 @@ def recommend(
     """Return one row per judge, unless a person, and way to make verdicts.
 
     *Do not use* if a gate of the threshold ``disqualifying`` fails (by default each gate is one);
-    else *not enough data* if position or validity is inconclusive, or no bias, detection of flaws
-    or agreement has an interval; else *use with care* if another gate fails or is inconclusive;
+    else *not enough data* if position or validity is inconclusive, or no bias, discernment or
+    agreement has an interval; else *use with care* if another gate fails or is inconclusive;
     else *use*. Drift that is inconclusive without an alert limits no judge, as before a second
     wave, but is stated. Reasons are ordered: disqualifying gates first, in the order of the
     threshold, then by margin, the worst first.

@@ -102,7 +102,7 @@ def explained(gates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
-    """Return the share of unreadable replies; a reply that never came may be one of them."""
+    """Return the share of invalid replies; a reply that never came may be one of them."""
     whole = WHOLE & (pl.col("subgroup") == "")
     rates = estimates.filter(pl.col("statistic") == "invalid_rate", whole)
     missing = estimates.filter(pl.col("statistic") == "missing_rate", whole)
@@ -110,7 +110,7 @@ def _validity(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     known = rates.join(missing, on=CELL, how="left", nulls_equal=True)
     low, high, lost = (pl.col(name) for name in ("low", "high", "missing"))
     most = high + lost.fill_null(0)
-    # Without any reply the share of ballots with an unreadable one is 0.
+    # Without any reply the share of ballots with an invalid one is 0.
     replied = lost.fill_null(0) < 1
     failed, passed = low > tolerance, most <= tolerance
     # Replies that did not come may be what is lacking, rather than questions.

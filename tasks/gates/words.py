@@ -11,14 +11,16 @@ from tasks.kit.defaults import limits
 SUBJECTS = {
     "position": "position",
     "validity": "validity",
-    "discernment": "detection of flaws",
+    "discernment": "discernment",
     "agreement": "agreement with people",
     "drift": "drift",
 }
 """Gate of the whole judge -> how a recommendation names it."""
+WITH_LABELS = "agreement with the labels"
+"""How a recommendation names the gate agreement where each item has one label."""
 FAILED = {
     "position": "prefers one slot",
-    "validity": "unreadable replies",
+    "validity": "invalid replies",
     "discernment": "does not detect flaws",
     "agreement": "agrees less with people than people with each other",
     "drift": "has changed since its baseline",
@@ -59,7 +61,7 @@ def reason() -> pl.Expr:
 
 def subject() -> pl.Expr:
     """Name what a gate is about."""
-    labels = pl.when(_is_alone()).then(pl.lit("agreement with the labels"))
+    labels = pl.when(_is_alone()).then(pl.lit(WITH_LABELS))
     named = pl.coalesce("perturbation", labels, pl.col("gate").replace(SUBJECTS))
     return named.str.replace_all("_", " ", literal=True)
 
@@ -108,9 +110,9 @@ def _inconclusive() -> pl.Expr:
     """Word what the data do not decide, with the questions that it lacks or what else it lacks."""
     # More questions do not remove a reason such as a sham that moves the judge.
     why = _why().str.replace_all("; ", ", ", literal=True)
-    # Unreadable votes may hide either finding.
+    # Invalid votes may hide either finding.
     doubtful = (pl.col("gate") == "bias") & is_doubtful()
-    unread = pl.format("{} of the votes of an arm cannot be read", written("most_lost"))
+    unread = pl.format("{} of the votes of an arm are invalid", written("most_lost"))
     lacking = pl.coalesce(_missing(), why, pl.when(doubtful).then(unread))
     numbers = pl.coalesce(pl.format(" ({})", lacking), _numbers(), pl.lit(""))
     return pl.format("{}{} is inconclusive{}", subject(), _on_criterion(), numbers)

@@ -78,9 +78,9 @@ class Thresholds(Written):
     """If each pair was seen in one order, and the test that the order is independent of the models
     and the correct verdict has a p-value below this, nothing is estimated."""
     minimum_lost: float = _limit(0.05)
-    """Smallest relevant difference between arms in the share of unreadable votes."""
+    """Smallest relevant difference between arms in the share of invalid votes."""
     most_lost: float = _limit(0.10)
-    """Above this share of unreadable votes in an arm, a finding must hold in both worst cases."""
+    """Above this share of invalid votes in an arm, a finding must hold in both worst cases."""
     minimum_spread: float = _limit(0.10)
     """Smallest standard deviation of true shifts for the finding `mixed`."""
     spread_alpha: float = _limit(0.10)

@@ -11,7 +11,7 @@ from tasks.logs.ratings import whole_number
 ABOUT = ("dataset", "criterion")
 JUDGED = (*ABOUT, "judge", "prompt", "item")
 NO_LABEL = "no label"
-UNREADABLE = "unreadable label"
+UNREADABLE = "not a label"
 
 
 def with_unreadable(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -38,7 +38,7 @@ def with_unreadable(ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _lost(rows: pl.DataFrame, judged: pl.Expr) -> Iterator[pl.DataFrame]:
-    """Yield the unreadable labels of judges, of each dataset and criterion that has any."""
+    """Yield the invalid labels of judges, of each dataset and criterion that has any."""
     valid = rows.filter(pl.col("invalid").is_null())
     given = valid.filter(judged).select(*ABOUT, "label").unique()
     grade = pl.coalesce("label", whole_number("value"))

@@ -125,7 +125,7 @@ def shift_name() -> pl.Expr:
 
 
 def worst_words(side: str) -> pl.Expr:
-    """Return how a note describes a worst case of unreadable votes."""
+    """Return how a note describes a worst case of invalid votes."""
     rated = {"anchor": "the lowest", "target": "the highest"}[side]
     pairs = {"anchor": "all for the anchor", "target": "for the target"}[side]
     return pl.when(unit() == "score").then(pl.lit(pairs)).otherwise(pl.lit(rated))

@@ -15,7 +15,7 @@ IN_ONE_REPLY = pl.col("criterion").is_not_null() & (
     pl.col("sample").is_not_null() | pl.col("weight").is_not_null()
 )
 """Marks ratings of criteria that one reply rates. Criteria of a log need not be parts of one."""
-OFF_SCALE = "no answer has a readable rating and a grade of people on the same scale"
+OFF_SCALE = "no answer has a valid rating and a grade of people on the same scale"
 """Why judge and people are not compared in grades."""
 PAIRS = "pairs"
 """Quantity of verdicts on pairs."""
@@ -26,13 +26,13 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
 
     The whole (``subgroup`` "") is the mean of the criteria by their weights; where their scales
     differ, each as a share of its scale, so that the whole is from 0 to 1. A ballot with an
-    unreadable criterion has none. Verdicts on pairs, and labels without values, are left out.
+    invalid criterion has none. Verdicts on pairs, and labels without values, are left out.
 
     Returns
     -------
     DataFrame
         ``THING, repeat, cluster, kind, simulated``; ``value`` and ``passed`` (1 or 0), null if
-        unreadable; ``graded``, false if there is only pass and fail; ``passes_at, human_value``;
+        invalid; ``graded``, false if there is only pass and fail; ``passes_at, human_value``;
         ``lowest, highest``: ends of the scale as declared, else as seen in the dataset and prompt.
     """
     single = ratings.filter(pl.col("kind") != "verdict")
@@ -180,7 +180,7 @@ def _on_one_scale(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def things(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per rated answer, arm and criterion, with means over its readable repeats.
+    """Return one row per rated answer, arm and criterion, with means over its valid repeats.
 
     ``score`` and ``passed``; ``square``, the mean square; ``readable`` of ``votes`` ratings;
     ``mode``, always ``any``.

@@ -20,7 +20,7 @@ def rating_shifts(ratings: pl.DataFrame) -> pl.DataFrame:
     -------
     DataFrame
         The cell's columns with ``kind, cluster, simulated, graded, lowest, highest, votes``, and of
-        each arm ``ARM_score`` (mean of its readable ratings on a scale from 0 to 1), ``ARM_passed``
+        each arm ``ARM_score`` (mean of its valid ratings on a scale from 0 to 1), ``ARM_passed``
         (share of passes), ``ARM_square`` (mean square, in points), ``ARM_points`` (mean in points),
         ``ARM_votes`` and ``ARM_readable``; ``has_sham``; ``quantity``, equal for prompts whose
         ratings measure the same (:func:`tasks.pointwise.rated.quantities`).

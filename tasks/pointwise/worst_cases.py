@@ -1,4 +1,4 @@
-"""Worst cases of unreadable ratings (methods, section 16: missing votes)."""
+"""Worst cases of invalid ratings (methods, section 16: missing votes)."""
 
 import polars as pl
 
@@ -10,16 +10,16 @@ from tasks.pointwise.shifts import rating_shifts
 from tasks.statistics import STATISTICS
 
 RATED_WORST = {
-    "anchor": "unreadable experimental ratings the lowest, others the highest",
-    "target": "unreadable experimental ratings the highest, others the lowest",
+    "anchor": "invalid experimental ratings the lowest, others the highest",
+    "target": "invalid experimental ratings the highest, others the lowest",
 }
-"""Side that an unreadable experimental rating counts for -> ``subgroup`` of that worst case."""
+"""Side that an invalid experimental rating counts for -> ``subgroup`` of that worst case."""
 
 NEEDED = ("rating_shift", "flaws_detected")
 
 
 def rating_worst_cases(ratings: pl.DataFrame) -> pl.DataFrame:
-    """Recompute the shifts of ratings for both worst cases of unreadable ratings.
+    """Recompute the shifts of ratings for both worst cases of invalid ratings.
 
     Only for cells in which an arm lost more than ``most_lost`` of its ratings, or the experimental
     arm differs from another by half of ``minimum_lost``; and only on a declared scale, as the ends
@@ -61,7 +61,7 @@ def _filled(ratings: pl.DataFrame, *, experimental_high: bool) -> pl.DataFrame:
 
 
 def _with_many_lost(shifts: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells whose findings might depend on unreadable ratings."""
+    """Return the cells whose findings might depend on invalid ratings."""
     arms = ("experimental", "sham", "control")
     shares = {
         arm: 1 - pl.col(f"{arm}_readable").sum() / pl.col(f"{arm}_votes").sum().replace(0, None)

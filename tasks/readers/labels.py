@@ -131,7 +131,7 @@ def _cached_json(label: Any, known: dict[tuple[type, Any], str | None]) -> str |
 
 
 def as_json(label: Any) -> str | None:
-    """Return a label as JSON, without white space around it; None if missing or unreadable."""
+    """Return a label as JSON, without white space around it; None if missing or invalid."""
     each = label if isinstance(label, list) else [label]
     if not all(map(_is_readable, each)):
         return None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.conclusions import RECOMMENDATIONS
-from schemas.results import GATES
+from schemas.results import DETECTED, GATES
 from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
 from tasks.gates.standing import CARE, CORE, STATED
@@ -66,7 +66,7 @@ LABELS = (
 )
 WAYS = {
     ABSENT["discernment"]: (
-        "Detection of flaws needs flawed targets: data of your own bring them in the column "
+        "Discernment needs flawed targets: data of your own bring them in the column "
         "factual_error or gender_bias"
     ),
     ABSENT["agreement"]: LABELS,
@@ -246,8 +246,8 @@ def policy(
     compared = (recommendations["mode"] != "any").any()
     return (
         f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
-        f"{'position or ' if compared else ''}validity is inconclusive, or none of bias, detection "
-        "of flaws and agreement has an interval. Use with care: another "
+        f"{'position or ' if compared else ''}validity is inconclusive, or none of bias, "
+        "discernment and agreement has an interval. Use with care: another "
         f"gate {other}is inconclusive, except drift. "
         f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
     )
@@ -264,9 +264,9 @@ def _limits(
     if "any" in modes:
         yield f"shift of grades {number(thresholds.minimum_rating_shift)} standard deviations"
         yield f"shift of a pass rate {number(thresholds.minimum_pass_rate_shift)}"
-    yield f"unreadable replies {number(thresholds.most_invalid)}"
+    yield f"invalid replies {number(thresholds.most_invalid)}"
     if ABSENT["discernment"] not in absent:
-        yield f"flaws detected {number(thresholds.overlooks_below)} and {number(detects_at)}"
+        yield f"{DETECTED} {number(thresholds.overlooks_below)} and {number(detects_at)}"
     if ABSENT["agreement"] not in absent:
         yield f"agreement lost {number(thresholds.most_agreement_lost)}"
         yield f"agreement beyond chance {number(thresholds.least_agreement)}"

@@ -52,7 +52,7 @@ MOST_WORDS = 12
 MOST_IN_REPORT = 50
 """Most disagreements of each judge and criterion that the report lists."""
 MOST_UNREADABLE = 3
-"""Most unreadable labels that are named."""
+"""Most invalid labels that are named."""
 AGAINST = ("the majority of people", "the mean grade of people")
 VERDICT_NOTES = {"tpr": "that people pass", "tnr": "that people fail"}
 LABEL_NOTES = {
@@ -128,7 +128,7 @@ class JudgeView(NamedTuple):
     labels: str
     """How many labels more would settle what is open."""
     unreadable: str
-    """Items with an unreadable label of the judge; empty for results that were saved."""
+    """Items with an invalid label of the judge; empty for results that were saved."""
     kappa: float | None
     """Agreement beyond chance; of grades the quadratic one."""
 
@@ -188,7 +188,7 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
 
 
 def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
-    """Name the first items with an unreadable label of the judge, and what helps if all are."""
+    """Name the first items with an invalid label of the judge, and what helps if all are."""
     rows = rows.filter(pl.col("label") != TIED)
     if rows.is_empty():
         return ""
@@ -199,7 +199,7 @@ def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
     more = [f"{rows.height - len(named)} more"] if rows.height > len(named) else []
     helps = HELPS if rows["graded"].all() else OTHER_WORDS
     todo = f". {helps}" if none_read else ""
-    return f"unreadable labels of the judge: {listing([*named, *more])}{todo}"
+    return f"invalid labels of the judge: {listing([*named, *more])}{todo}"
 
 
 def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
@@ -285,7 +285,7 @@ def _items(whole: dict[str, Row], unreadable: pl.DataFrame) -> str:
         f"{thousands(many)} {what}"
         for many, what in (
             (row["missing"], missing),
-            (row["invalid"] - tied, "with an unreadable label of the judge"),
+            (row["invalid"] - tied, "with an invalid label of the judge"),
             (tied, "on which the repeats of the judge tie"),
             (row["tied"], "on which people are tied"),
             (row["unlabelled"], "without a label of people"),

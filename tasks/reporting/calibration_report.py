@@ -256,7 +256,7 @@ def _person(row: Row) -> Judged:
         Text(p_value(row["p_value"]), ", ".join(raw)),
         Text(
             thousands(row["n"]),
-            f"{count(row['unreadable'], 'label')} unreadable" if row["unreadable"] else "",
+            count(row["unreadable"], "invalid label") if row["unreadable"] else "",
         ),
     ]
     return Judged(

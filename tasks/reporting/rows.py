@@ -277,7 +277,7 @@ def _over_control(row: Row) -> Text:
 
 
 def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) -> Text:
-    """Add the range of the ASR over all values that the unreadable votes could have had.
+    """Add the range of the ASR over all values that the invalid votes could have had.
 
     The ASR itself may lie outside: it leaves out the samples that have no verdict.
     """
@@ -295,7 +295,7 @@ def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) 
     inside = asr and asr["estimate"] and limits["low"] <= asr["estimate"] <= limits["high"]
     other = "" if inside else ", with the samples that the ASR leaves out"
     return rate.with_notes(
-        f"{thousands(lost)}\N{NO-BREAK SPACE}unreadable: complete votes would give "
+        f"{thousands(lost)}\N{NO-BREAK SPACE}invalid: complete votes would give "
         f"{' to '.join(ends)}{other}"
     )
 

@@ -205,7 +205,7 @@ def _lost(rows: Sequence[Row]) -> str:
     lost = [row for row in rows if row.get("lost_finding")]
     if not lost:
         return ""
-    return f"The share of unreadable votes on the perturbed answer differs: {_by_judge(lost)}."
+    return f"The share of invalid votes on the perturbed answer differs: {_by_judge(lost)}."
 
 
 def _detract(rows: Sequence[Row], persons: Collection[str]) -> str:

@@ -60,6 +60,26 @@ DEFINITIONS = {
     "be concentrated in a few of them.",
 }
 """Findings, with places for the limits of the study."""
+GATES = {
+    "position": "Does the judge prefer one slot? It passes if the finding on position is *no "
+    "relevant bias* (limit {minimum_shift}), and fails if it is *biased*.",
+    "validity": "Are the replies of the judge valid? It passes if the interval of the share of "
+    "invalid replies lies below {most_invalid}, also if replies that did not come were invalid, "
+    "and fails if the interval lies above.",
+    "bias": "Does a perturbation move the judge that should not, or is a flaw overlooked or "
+    "rewarded? There is a gate for each perturbation. It passes if the finding is *no relevant "
+    "bias* or *detects*, and fails if it is *biased*, *overlooks* or *rewards*.",
+    "discernment": "Can the judge tell flawed answers from sound ones? It passes if the interval "
+    "of the share of flaws detected lies above {overlooks_below} for one kind of flaw, and fails "
+    "if it lies at or below {overlooks_below} for every kind, or on average.",
+    "agreement": "Does the judge agree with people? It passes if the interval of the agreement "
+    "lost, compared with people among themselves, lies within {most_agreement_lost}. Where each "
+    "item has one label, it passes if the interval of the agreement beyond chance lies above "
+    "{least_agreement}.",
+    "drift": "Has the judge changed since its baseline? It fails if a change raised an alert, "
+    "and passes if every change lies within its limit.",
+}
+"""Gates of the scorecard, with places for the limits of the study."""
 OF_RATINGS = {
     "biased": "A promote perturbation, which should change nothing, shifts the ratings: the "
     "adjusted p-value is below .05, and the shift is at least the smallest relevant shift. The "
@@ -317,6 +337,12 @@ def glossary(thresholds: Thresholds, unit: str = "pair") -> dict[str, str]:
     limits = written_limits(thresholds)
     own = OF_RATINGS if unit == "answer" else {}
     return {finding: text.format(**limits) for finding, text in {**DEFINITIONS, **own}.items()}
+
+
+def gate_definitions(thresholds: Thresholds) -> dict[str, str]:
+    """Define the gates of the scorecard, with the limits of the study."""
+    limits = written_limits(thresholds)
+    return {gate: text.format(**limits) for gate, text in GATES.items()}
 
 
 def written_limits(thresholds: Thresholds) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Traits(Written):
     lapse: float = Field(default=0, ge=0, le=1)
     """Chance of a vote drawn from the three choices alike."""
     iota: float = Field(default=0, ge=0, le=1)
-    """Chance of a reply without a readable verdict."""
+    """Chance of a reply without a verdict."""
     seed: int = 0
     """Judges with other seeds are of other opinions on the same answers."""
     uniform: bool = False

@@ -1,11 +1,11 @@
-"""Worst-case bounds and arm comparisons for unreadable votes."""
+"""Worst-case bounds and arm comparisons for invalid votes."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
-from tasks.counting.arms import unreadable
+from tasks.counting.arms import invalid_votes
 from tasks.counting.cells import differences, portions, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
@@ -27,7 +27,7 @@ BOUNDS = "bounds by vote"
     },
 )
 def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
-    """Bound the ASR over unreadable votes, and compare their share between arms.
+    """Bound the ASR over invalid votes, and compare their share between arms.
 
     A vote is lost if it was cast and is invalid, abstained or ambiguous. ``asr_bounds`` are the
     smallest and the largest ASR over all values that the lost votes of control and experimental
@@ -66,7 +66,7 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     Examples
     --------
     One vote per order. All four controls are ``anchor``; the experimental votes are target twice,
-    anchor twice, anchor twice, and for the last sample target and unreadable: verdicts target,
+    anchor twice, anchor twice, and for the last sample target and invalid: verdicts target,
     anchor, anchor and none, so ASR = 1/3. The last could be a tie or the target: 1/4 to 2/4. It
     loses 1/2 of its votes, the others none: 1/8 more than in control.
     """
@@ -74,7 +74,7 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
         return []
     groups = grouped(shifts)
     lost = shifts.join(
-        unreadable(tallies), on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
+        invalid_votes(tallies), on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
     )
     return [
         _bounds(tallies, shifts, groups),

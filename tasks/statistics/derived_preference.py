@@ -40,7 +40,7 @@ def derived_preference(ratings: DataFrame[Ratings]) -> Rows:
     Notes
     -----
     The tie band (field ``tie_band`` of the thresholds, .1 points) is in points of the scale. A
-    sample without a readable rating of either answer is dropped. Such verdicts have no position
+    sample without a valid rating of either answer is dropped. Such verdicts have no position
     bias, but no answer is seen beside the other.
 
     References

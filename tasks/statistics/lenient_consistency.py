@@ -1,4 +1,4 @@
-"""Lenient position consistency, which does not penalise unreadable partner votes."""
+"""Lenient position consistency, which does not penalise invalid partner votes."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -34,7 +34,7 @@ def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
 
     Notes
     -----
-    Never below ``position_consistency``, and higher the more replies are unreadable. It serves for
+    Never below ``position_consistency``, and higher the more replies are invalid. It serves for
     comparison with published numbers; report ``position_consistency``.
 
     References

@@ -19,7 +19,7 @@ from tasks.statistics import Rows, statistic
 def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the mean rating and the pass rate of unperturbed answers.
 
-    ``mean_rating = mean_i y(i)``, y the mean of the readable repeats of an answer; ``pass_rate``
+    ``mean_rating = mean_i y(i)``, y the mean of the valid repeats of an answer; ``pass_rate``
     the same of passes (1) and fails (0), or of chosen labels (1) among offered ones. The whole of
     a rubric is the mean of its criteria by their weights, each criterion is a subgroup. Where the
     scales of criteria differ, each counts as a share of its scale, and the whole is from 0 to 1.
@@ -37,7 +37,7 @@ def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
 
     Notes
     -----
-    Unreadable ratings are dropped, never fails. If the scale is not declared, its ends are the
+    Invalid ratings are dropped, never fails. If the scale is not declared, its ends are the
     lowest and the highest grade of its prompt in the dataset. A whole needs all criteria of the
     ballot.
 

@@ -15,7 +15,7 @@ TENTH = 0.1
 def near_threshold(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of grades that a small change would move across the threshold.
 
-    ``near_threshold = #[t - m <= y < t + m] / n`` over readable control grades, t the grade that
+    ``near_threshold = #[t - m <= y < t + m] / n`` over valid control grades, t the grade that
     passes; the margin m is one grade if all grades are whole, else a tenth of the scale.
 
     Parameters
@@ -26,7 +26,7 @@ def near_threshold(ratings: DataFrame[Ratings]) -> Rows:
     Returns
     -------
     Estimates
-        One row per judge and criterion by cluster-adjusted Wilson; n the readable ratings.
+        One row per judge and criterion by cluster-adjusted Wilson; n the valid ratings.
 
     Notes
     -----

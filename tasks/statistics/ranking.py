@@ -41,7 +41,7 @@ from tasks.statistics.rating_shift import linearised_shift
 Floats = NDArray[np.float64]
 Judge = tuple[str, str]
 PERSON = ("dataset", "judge")
-UNMOVED = "no readable ratings in the arms that are compared, or all alike: nothing could move them"
+UNMOVED = "no valid ratings in the arms that are compared, or all alike: nothing could move them"
 ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
 
 

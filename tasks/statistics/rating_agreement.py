@@ -37,7 +37,7 @@ def rating_agreement(ratings: DataFrame[Ratings]) -> Rows:
     -------
     Estimates
         One row per criterion, the same numbers as those of ``voirdire calibrate``: linearised by
-        cluster on Fisher's scale. ``dropped`` counts answers of people without a readable rating.
+        cluster on Fisher's scale. ``dropped`` counts answers of people without a valid rating.
 
     Notes
     -----

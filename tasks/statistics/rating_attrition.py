@@ -1,4 +1,4 @@
-"""Unreadable ratings by arm."""
+"""Invalid ratings by arm."""
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -17,7 +17,7 @@ from tasks.statistics import Rows, statistic
     rows={"rating_lost_over_control": {"null": 0.0}, "rating_lost_over_sham": {"null": 0.0}},
 )
 def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
-    """Compare the share of unreadable ratings between the arms.
+    """Compare the share of invalid ratings between the arms.
 
     ``rating_lost_over_control`` and ``rating_lost_over_sham`` are the mean over samples of the lost
     share of experimental ratings minus that of the other arm; ``rating_lost_rate`` is the share in
@@ -26,7 +26,7 @@ def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
     Parameters
     ----------
     ratings
-        One row per rating; of a rubric the whole counts, which one unreadable criterion loses.
+        One row per rating; of a rubric the whole counts, which one invalid criterion loses.
 
     Returns
     -------

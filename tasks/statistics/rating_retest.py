@@ -12,7 +12,7 @@ from tasks.pointwise.rated import control_things
 from tasks.statistics import Rows, statistic
 
 SUMS = ("k", "kk", "ky", "kyy", "within")
-ONCE = "no answer has two readable ratings"
+ONCE = "no answer has two valid ratings"
 ALIKE = "all ratings are equal: no variance to divide"
 STEP = 1e-6
 
@@ -44,7 +44,7 @@ def rating_retest(ratings: DataFrame[Ratings]) -> Rows:
     Estimates
         ``within_item_variance`` in squared points and ``rating_icc`` by the delta method, within
         their ranges; ``retest_flips`` by cluster-adjusted Wilson. n counts answers with two
-        readable ratings or more; without any there are no rows.
+        valid ratings or more; without any there are no rows.
 
     Notes
     -----

@@ -53,7 +53,7 @@ def rating_rewording(ratings: DataFrame[Ratings]) -> Rows:
 
     Notes
     -----
-    An answer without a readable rating in one of the arms is dropped. A noisy judge also changes
+    An answer without a valid rating in one of the arms is dropped. A noisy judge also changes
     its ratings when it is asked the same again, so only the excess, and the shift, speak of the
     wording. The shift tells whether a wording is more lenient than the prompt itself.
 

@@ -76,7 +76,7 @@ def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
 
     Notes
     -----
-    A sample without a readable rating in either arm is dropped. If every question shifts by the
+    A sample without a valid rating in either arm is dropped. If every question shifts by the
     same amount the interval is Newcombe's, on the scale; in standard deviations it is that one
     divided by the standard deviation, which is null if all control ratings are equal. Intervals and
     standard errors of pass-rate shifts count one flip more each way, which matters where passes or
@@ -189,7 +189,7 @@ BOTH = ("low", "high")
 def deviations(shifts: pl.DataFrame, arm: str, base: str) -> pl.DataFrame:
     """Return the terms of a standardised shift: ``d``, and mean ``y`` and square ``q`` in control.
 
-    ``counted`` are the samples with a readable rating in all of these arms.
+    ``counted`` are the samples with a valid rating in all of these arms.
     """
     shift = pl.col(f"{arm}_points") - pl.col(f"{base}_points")
     known = shift.is_not_null() & pl.col("control_points").is_not_null()
@@ -228,7 +228,7 @@ def linearised_shift(d: pl.Expr, y: pl.Expr, q: pl.Expr, by: Sequence[str]) -> p
     return effect + (d - mean) / variance.sqrt() - effect / (2 * variance) * of_deviation
 
 
-NOBODY = "no sample has readable ratings in the arms that are compared and in control"
+NOBODY = "no sample has valid ratings in the arms that are compared and in control"
 
 
 def _flips(name: str, passed: pl.DataFrame, arm: str) -> pl.DataFrame:

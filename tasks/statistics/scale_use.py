@@ -19,7 +19,7 @@ from tasks.statistics import Rows, statistic
 def scale_use(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the shares of grades that are the most frequent one, the highest and the lowest.
 
-    ``modal_share = max_v #[y = v] / n`` over all readable control ratings; ``ceiling_share`` and
+    ``modal_share = max_v #[y = v] / n`` over all valid control ratings; ``ceiling_share`` and
     ``floor_share`` are those at the highest and the lowest grade of the declared scale.
 
     Parameters
@@ -30,7 +30,7 @@ def scale_use(ratings: DataFrame[Ratings]) -> Rows:
     Returns
     -------
     Estimates
-        Three rows per judge and criterion by cluster-adjusted Wilson; n the readable ratings.
+        Three rows per judge and criterion by cluster-adjusted Wilson; n the valid ratings.
         Without a declared scale the ends are unknown, and only ``modal_share`` is returned.
 
     Notes

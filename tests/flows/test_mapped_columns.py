@@ -48,7 +48,7 @@ def test_a_table_with_odd_names_becomes_a_finding(
     assert planned.returncode == 0, planned.stderr
     said = " ".join(planned.stdout.split())
     assert said.startswith(LACKING)
-    assert "The detection of flaws needs the column factual_error or gender_bias." in said
+    assert "Discernment needs the column factual_error or gender_bias." in said
     # A study file says the same by its field `columns`.
     study = tmp_path / "voirdire" / "studies" / "faq.toml"
     study.parent.mkdir(parents=True)

@@ -168,7 +168,7 @@ def test_reference_flips(reference: Reach, variant: str | None, fastest: float) 
         elif name == "asr_bounds":
             assert row["estimate"] == pytest.approx(cell["ASR"], abs=1e-12)
             assert row["low"] <= cell["ASR"] <= row["high"]
-            # Those of V, and samples whose unreadable votes could make them so.
+            # Those of V, and samples whose invalid votes could make them so.
             assert cell[cell["formula"]] <= row["n"] <= cell["n"] + cell["n_excluded"]
 
 

@@ -198,7 +198,7 @@ def test_simulated_judges_reply_in_the_words_of_a_map(
         *("--perturbation", "fake_reference"),
     )
     assert done.returncode == 0, done.stderr
-    assert "Unreadable replies" not in done.stdout
+    assert "Invalid replies" not in done.stdout
     assert warehouse.query("select distinct choice from votes").rows() == [("rated",)]
     grades = warehouse.query("select distinct rating from votes")["rating"].to_list()
     assert {*grades} == {'{"": 1.0}', '{"": 3.0}', '{"": 5.0}'}

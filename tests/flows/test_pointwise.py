@@ -255,7 +255,7 @@ def test_people_who_grade_on_another_scale(voirdire: Voirdire, tmp_path: Path) -
     assert voirdire("audit", *asked, *judge).returncode == 0
     done = voirdire("calibrate", "mine", COLUMNS="200")
     assert done.returncode == 0, done.stderr
-    reason = "no answer has a readable rating and a grade of people on the same scale"
+    reason = "no answer has a valid rating and a grade of people on the same scale"
     assert re.search(rf"^bias +not known +{reason}$", done.stdout, re.MULTILINE)
     assert re.search(r"^Spearman +-?\.\d+ ", done.stdout, re.MULTILINE)
     assert "offline/random against people: 10 items compared" in done.stdout

@@ -102,7 +102,7 @@ def test_the_study_of_the_docs_can_be_used(tmp_path: Path) -> None:
     study.check()
     assert (study.name, study.timezone, study.budget_usd) == ("mine", "Europe/Berlin", 2)
     assert own["mine"].cron
-    # Its questions suffice for a judge whose replies are readable to pass the gate validity.
+    # Its questions suffice for a judge whose replies are valid to pass the gate validity.
     pairs = make_pairs(study).shown
     assert pairs["cluster"].n_unique() == 40
     assert not validity_line(pairs, study.thresholds.most_invalid)

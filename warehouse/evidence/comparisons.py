@@ -90,7 +90,7 @@ CONDITIONS = {
         )
     )""",
     "flipped": "flipped",
-    # An unreadable reply on the control pair concerns every perturbation.
+    # An invalid reply on the control pair concerns every perturbation.
     "invalid": """(
         said in (select said from unread where perturbation is null)
         or (said, perturbation) in (

@@ -1,4 +1,4 @@
--- One row per study, judge, prompt, wave, mode and perturbation: bounds of the ASR given unreadable votes.
+-- One row per study, judge, prompt, wave, mode and perturbation: bounds of the ASR given invalid votes.
 with bounds as (
     select
         study, dataset, judge, prompt, wave, mode, perturbation, kind, simulated,

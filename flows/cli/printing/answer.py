@@ -58,12 +58,12 @@ def next_step(
 ) -> str:
     """Return the command that shows what a user should look at next.
 
-    ``at_hand`` is the row of :data:`flows.publishing.evidence.AT_HAND`. Unreadable replies come
+    ``at_hand`` is the row of :data:`flows.publishing.evidence.AT_HAND`. Invalid replies come
     first where a judge has too many of them, because its other results rest on the few that can be
     read; then the most surprising finding.
     """
-    if at_hand["unreadable"]:
-        return show_command(study, warehouse, {"judge": at_hand["unreadable"]}, "invalid")
+    if at_hand["invalid"]:
+        return show_command(study, warehouse, {"judge": at_hand["invalid"]}, "invalid")
     found = sorted(
         (row for row in rows if row["kind"] != POSITION and row["finding"] in SURPRISING),
         key=lambda row: SURPRISING.index(row["finding"]),

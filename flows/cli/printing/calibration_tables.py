@@ -359,7 +359,7 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
 
 
 def _notes(judges: pl.DataFrame, annotators: pl.DataFrame) -> list[str]:
-    """List doubts about verdicts, unreadable labels, and annotators who were not tested."""
+    """List doubts about verdicts, invalid labels, and annotators who were not tested."""
     doubted = judges.filter(pl.col("reason").is_not_null())
     notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
     people = annotators.unique("annotator", keep="first", maintain_order=True)
@@ -368,7 +368,7 @@ def _notes(judges: pl.DataFrame, annotators: pl.DataFrame) -> list[str]:
         *people.select("annotator", "unreadable").rows(),
     ]
     for name, many in lost:
-        notes += [f"{name}: {many} missing or unreadable labels were left out."] if many else []
+        notes += [f"{name}: {many} missing or invalid labels were left out."] if many else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):

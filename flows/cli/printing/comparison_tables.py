@@ -98,7 +98,7 @@ def show_comparison(
         print_line(
             console,
             f"Scale not declared: grades from {listing(seen)}. With `--scale LOW "
-            "HIGH`, grades outside it are unreadable.",
+            "HIGH`, grades outside it are invalid.",
         )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
     for line in (

@@ -133,7 +133,7 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Say in which rows of ``mart.bias`` the perturbation changes the share of unreadable votes."""
+    """Say in which rows of ``mart.bias`` the perturbation changes the share of invalid votes."""
     for row in rows:
         if row["lost_finding"] is None:
             continue
@@ -142,11 +142,9 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         bounds = ""
         if row["asr_at_least"] is not None:
             ends = (number(row[end]) for end in ("asr_at_least", "asr_at_most"))
-            bounds = (
-                f"; had all votes been readable, the ASR would lie between {' and '.join(ends)}"
-            )
+            bounds = f"; had all votes been valid, the ASR would lie between {' and '.join(ends)}"
         yield (
-            f"Verdicts lost: {' / '.join(names)}: the share of unreadable votes is "
+            f"Verdicts lost: {' / '.join(names)}: the share of invalid votes is "
             f"{number(abs(difference))} {'higher' if difference > 0 else 'lower'} on the perturbed "
             f"answer than on the {row['lost_over']} (p {p_value(row['lost_p'])}){bounds}."
         )
@@ -245,7 +243,7 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     of_votes = " (position: of votes)" if any(row["kind"] == POSITION for row in rows) else ""
     sentences = [
         "Brackets: 95 % confidence intervals.",
-        f"n: number of samples readable in both arms that the shift compares{of_votes}.",
+        f"n: number of samples valid in both arms that the shift compares{of_votes}.",
         f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:

@@ -20,7 +20,7 @@ MT_BENCH = r"^single(-math)?(-v1)?(-multi-turn)?$"
     source="https://github.com/lm-sys/FastChat",
 )
 def fastchat_single(source: Source) -> Parts:
-    """Grades that a judge gave to single answers; the score -1 marks an unreadable reply.
+    """Grades that a judge gave to single answers; the score -1 marks an invalid reply.
 
     Grades under a prompt of MT-Bench, or of no prompt, are from 1 to 10; others are invalid.
     A row that repeats an earlier one, with its time and its reply, is a copy and left out.

@@ -48,7 +48,7 @@ def inspect_ai(source: Source) -> Parts:
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
     The first entry of a score's history is the scorer's, later edits are those of people. A value
-    that is null or NaN, as after a grader's unreadable reply, is invalid, and so is each rating of
+    that is null or NaN, as where a grader's reply gave none, is invalid, and so is each rating of
     a scorer in a sample that ended with an error. Letters are labels with
     the values C 1, P .5, I and N 0; an object has a criterion for each key.
     """

@@ -1,4 +1,4 @@
-"""A study to browse: two flipped pairs, an unreadable reply, a disagreement, hostile texts."""
+"""A study to browse: two flipped pairs, an invalid reply, a disagreement, hostile texts."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

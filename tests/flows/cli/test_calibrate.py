@@ -86,7 +86,7 @@ def test_json(files: dict[str, str]) -> None:
     assert (poor["winning_rate"], poor["passed"]) == (0, False)
     assert poor["advantage_probability"] == pytest.approx(0.8)
     assert (mute["winning_rate"], mute["passed"], mute["advantage_probability"]) == (None,) * 3
-    assert mute["reason"] == "the judge gave no readable label"
+    assert mute["reason"] == "the judge gave no valid label"
     assert "curve" not in good
     # people agree in four items of five
     assert good["agreement"]["noise_ceiling"]["estimate"] == pytest.approx(0.8)
@@ -136,8 +136,8 @@ def test_table(files: dict[str, str]) -> None:
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
     at = [line.rstrip() for line in lines].index("Agreement with single people, mean over them")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
-    assert "mute: the judge gave no readable label." in lines
-    assert "Ann: 2 missing or unreadable labels were left out." in lines
+    assert "mute: the judge gave no valid label." in lines
+    assert "Ann: 2 missing or invalid labels were left out." in lines
     assert any("additive epsilon .10, test auto." in line for line in lines)
 
 

@@ -68,8 +68,8 @@ def test_the_shortest_command(call: Call, write: Callable[..., str], place: Ware
     lines = [" ".join(line.split()) for line in done.output.splitlines()]
     text = " ".join(lines)
     assert "38 items compared" in text
-    assert "1 without a label of the judge and 1 with an unreadable label of the judge" in text
-    assert 'unreadable labels of the judge: t38 ("ERROR: no reply").' in text
+    assert "1 without a label of the judge and 1 with an invalid label of the judge" in text
+    assert 'invalid labels of the judge: t38 ("ERROR: no reply").' in text
     assert "judge minus people: pass rate .68 and .63; inconclusive (p ." in text
     assert "Agreement with people is saved under the name 'labels' in" in text
     # 28 of 38; by chance (26 * 24 + 12 * 14) / 38^2
@@ -441,6 +441,6 @@ def test_unreadable_labels_are_few_and_harmless(call: Call, write: Callable[...,
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.output
     text = " ".join(done.output.split())
-    assert 'unreadable labels of the judge: t15 ("[bold]' in text
+    assert 'invalid labels of the judge: t15 ("[bold]' in text
     assert 't16 ("[/]"), t17 ("no way") and 2 more.' in text
     assert "x" * 100 not in text

@@ -10,9 +10,12 @@ from flows.cli.listing import HEADINGS
 from flows.cli.main import main
 from flows.cli.printing.measure_tables import OF_JUDGES
 from flows.cli.printing.terminal import RATES
+from flows.publishing.gate import MEASURES
 from flows.studies import STUDIES
+from schemas.results import BEST_DETECTED, BEYOND_CHANCE, GATES, MEAN_DETECTED
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
+from tasks.gates.words import SUBJECTS, WITH_LABELS
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -222,11 +225,20 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
         ("more_questions", "(column of judge_recommendations): further questions that would"),
         ("detects some", "(finding): A detract perturbation made the answer worse: the judge"),
         ("calls", "(in the tables of `voirdire plan`): votes still to be asked for."),
+        ("discernment", "(gate of the scorecard): Can the judge tell flawed answers from sound"),
+        ("agreement with people", "(gate agreement of the scorecard): Does the judge agree with"),
+        ("share detected", "(in the tables of `voirdire gate`): share of flaws detected: DP or"),
         ("up_low", "(column of mart.flips): `low` of `flips_up`; see `voirdire list flips_up`."),
     ],
 )
 def test_words_of_tables_are_explained(name: str, told: str) -> None:
     assert f"{name} {told}" in flat(explained(name))
+
+
+def test_every_name_of_a_gate_is_explained() -> None:
+    measures = {*MEASURES.values(), BEST_DETECTED, MEAN_DETECTED, BEYOND_CHANCE}
+    names = {*GATES, *SUBJECTS.values(), WITH_LABELS, *measures}
+    assert [name for name in sorted(names) if not explained(name)] == []
 
 
 def flat(text: str) -> str:

@@ -313,7 +313,7 @@ def test_what_is_no_row_of_an_estimate_is_told(
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_lost_verdicts_are_reported_below_the_table(measure: Any, width: int) -> None:
-    # Of the votes on forty samples those on eight, with the boast, are unreadable: .20, t = 3.12,
+    # Of the votes on forty samples those on eight, with the boast, are invalid: .20, t = 3.12,
     # p = .003. Sixteen others are won over: ASR .5, within 16/40 and 24/40 whatever the eight are.
     rows = attack("ada", FAIR, FAIR, questions=40)
 
@@ -326,8 +326,8 @@ def test_lost_verdicts_are_reported_below_the_table(measure: Any, width: int) ->
 
     said = " ".join(measure([after(row) for row in rows], width=width).stdout.split())
     assert (
-        "Verdicts lost: ada / boast: the share of unreadable votes is .20 higher on the perturbed "
-        "answer than on the control (p .003); had all votes been readable, the ASR would lie "
+        "Verdicts lost: ada / boast: the share of invalid votes is .20 higher on the perturbed "
+        "answer than on the control (p .003); had all votes been valid, the ASR would lie "
         "between .40 and .60."
     ) in said
     assert "Verdicts lost" not in measure(rows, width=width).stdout

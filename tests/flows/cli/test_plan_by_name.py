@@ -64,7 +64,7 @@ def test_with_other_options_the_plan_is_that_of_the_same_audit(run: Run) -> None
 
 @pytest.mark.parametrize("limit", [40, 30])
 def test_the_canary_has_questions_enough_to_pass_the_gate_validity(run: Run, limit: int) -> None:
-    """Of no unreadable reply in 30 questions the interval reaches to .114, in 40 to .088."""
+    """Of no invalid reply in 30 questions the interval reaches to .114, in 40 to .088."""
     planned = run("canary", *(["--limit", str(limit)] if limit == 30 else []))
     assert re.search(rf"^factual_error +{limit} ", planned.stdout, re.MULTILINE)
     assert ("The gate validity cannot pass" in planned.stdout) == (limit == 30)

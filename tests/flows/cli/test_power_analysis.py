@@ -294,7 +294,7 @@ def test_questions_are_those_of_the_sham_where_there_is_one() -> None:
             [9] * 10,
             0.1,
             (
-                "10 questions the interval of the share of unreadable replies reaches to .278, and "
+                "10 questions the interval of the share of invalid replies reaches to .278, and "
                 "its limit is .10. That takes 35 questions."
             ),
         ),

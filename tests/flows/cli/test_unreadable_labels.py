@@ -90,7 +90,7 @@ def test_what_agreement_cannot_read_is_invalid(
     tmp_path: Path, write: Callable[[Path], list[object]]
 ) -> None:
     log = write(tmp_path)
-    examples = 'unreadable label (2), such as "ERROR: timeout" and "N/A"'
+    examples = 'not a label (2), such as "ERROR: timeout" and "N/A"'
     described, measured = run("doctor", *log), run("measure", *log)
     for said in (described, measured):
         assert examples in said
@@ -100,7 +100,7 @@ def test_what_agreement_cannot_read_is_invalid(
         assert "good 4, bad 2" in said
     assert ".60 [.30, .84]" in measured  # valid, of 10
     for said in (measured, run("calibrate", *log, "--no-save")):
-        assert "6 items compared; left out: 4 with an unreadable label of the judge" in said
+        assert "6 items compared; left out: 4 with an invalid label of the judge" in said
         assert '("ERROR: timeout")' in said
         assert ".83 [.40, .97]" in said  # 5 of 6 agree
 
@@ -117,10 +117,10 @@ def test_a_text_among_grades_is_invalid(tmp_path: Path) -> None:
     log = langsmith(tmp_path, [7, 8, "no grade", 9], [7, 9, 9, 8], field="score")
     for command in ("doctor", "measure"):
         said = run(command, *log)
-        assert 'unreadable label (1), such as "no grade"' in said
+        assert 'not a label (1), such as "no grade"' in said
         assert "4 1 8.00" in said  # (7 + 8 + 9) / 3
     said = run("measure", *log)
-    assert "3 items compared; left out: 1 with an unreadable label of the judge" in said
+    assert "3 items compared; left out: 1 with an invalid label of the judge" in said
 
 
 def test_a_name_that_people_give_is_no_failure(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_name_that_people_give_is_no_failure(tmp_path: Path) -> None:
     log = langsmith(tmp_path, ["warm", "warm", "N/A", "ERROR"], people)
     assert "4 1 - warm 2, N/A 1" in run("doctor", *log)
     said = run("measure", *log)
-    assert "3 items compared; left out: 1 with an unreadable label of the judge" in said
+    assert "3 items compared; left out: 1 with an invalid label of the judge" in said
     assert "agreement .67" in said  # 2 of 3
 
 
@@ -163,8 +163,8 @@ def test_repeats_that_tie_are_no_missing_labels(tmp_path: Path) -> None:
     path.write_text(json.dumps({**head, "samples": samples}), encoding="utf-8")
     said = run("calibrate", path, "--no-save")
     assert (
-        "2 items compared; left out: 1 with an unreadable label of the judge and 2 on which the "
-        "repeats of the judge tie unreadable labels of the judge: e (no score)."
+        "2 items compared; left out: 1 with an invalid label of the judge and 2 on which the "
+        "repeats of the judge tie invalid labels of the judge: e (no score)."
     ) in said
 
 

@@ -186,7 +186,7 @@ def test_what_the_study_cannot_measure_blocks_nothing(gated: Any) -> None:
         0,
         "Study mine: passed. 2 gates: 1 passed, 1 not measured.",
     )
-    # A judge that gave no readable reply has no estimate either, and does not pass.
+    # A judge that gave no valid reply has no estimate either, and does not pass.
     lost = gated(gate("validity"), gate("bias", "inconclusive", **empty, perturbation="boast"))
     assert lost.exit_code == 3
     nothing = gated(gate("drift", "inconclusive", **empty))

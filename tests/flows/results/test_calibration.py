@@ -245,12 +245,12 @@ def test_unreadable_replies_are_told_apart_from_those_that_are_missing(
         shown = " ".join(each.stdout.split())
         assert (
             "mumbling against people: 5 items compared; left out: 2 without a reply of the judge "
-            "and 5 with an unreadable label of the judge unreadable labels of the judge: s05 (no "
+            "and 5 with an invalid label of the judge invalid labels of the judge: s05 (no "
             "verdict), s06 (no verdict), s07 (no verdict) and 2 more. "
         ) in shown
         assert (
             "mute against people: 0 items compared; left out: 1 without a reply of the judge and "
-            "11 with an unreadable label of the judge"
+            "11 with an invalid label of the judge"
         ) in shown
 
 
@@ -427,7 +427,7 @@ HOSTILE: dict[str, tuple[Labels, Labels, str]] = {
     "a judge that labels nothing": (
         PEOPLE,
         {"mute": {}, "void": {"i00": None}, **JUDGES},
-        "mute: the judge gave no readable label.",
+        "mute: the judge gave no valid label.",
     ),
     "a judge of other items": (
         PEOPLE,

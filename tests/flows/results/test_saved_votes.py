@@ -38,6 +38,22 @@ EARLIER = """
         study, study as run, now() as saved_at
     from (values ('quick'), ('own')) as t (study);
 """
+EARLIER_WORDS = """
+    insert into gates by name select
+        'discernment' as gate, 'inconclusive' as verdict, 'd' as dataset, 'ada' as judge,
+        'p' as prompt, '' as wave, 'any' as mode, study, study as run, now() as saved_at
+    from (values ('quick')) as t (study);
+    insert into recommendations by name select
+        'd' as dataset, 'ada' as judge, 'p' as prompt, '' as wave, 'any' as mode,
+        'do not use' as recommendation, 'unreadable replies (.40 [.30, .50], limit .10)' as reasons,
+        'detection of flaws, drift' as not_measured, 1 as passed, 1 as failed, 0 as inconclusive,
+        study, study as run, now() as saved_at
+    from (values ('quick')) as t (study);
+    update estimates
+    set subgroup = 'unreadable experimental votes for the anchor, others for the target'
+    where study = 'own';
+"""
+"""Results whose texts name the gate discernment, and invalid votes, by other words."""
 JSON = ("--format", "json")
 MARTS = ("bias", "asr", "exclusions", "scorecard", "contrasts", "drift", "ranking", "validity")
 
@@ -238,3 +254,19 @@ def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_
     with duckdb.connect(str(place)) as connection:
         connection.execute("delete from estimates where study = 'quick'")
     assert "earlier version" not in voirdire(*query).stderr
+
+
+def test_texts_of_earlier_results_have_the_words_of_today(tmp_path: Path) -> None:
+    place = tmp_path / "w.duckdb"
+    with duckdb.connect(str(place)) as connection:
+        connection.execute((WAREHOUSE_TESTS / "schema_032.sql").read_text(encoding="utf-8"))
+        connection.execute(EARLIER + EARLIER_WORDS)
+    told = "select reasons, not_measured from mart.recommendations"
+    [row] = json.loads(voirdire("sql", told, "--warehouse", place, *JSON).stdout)
+    assert row == {
+        "reasons": "invalid replies (.40 [.30, .50], limit .10)",
+        "not_measured": "discernment, drift",
+    }
+    worst = "select subgroup from estimates where subgroup <> ''"
+    [row] = json.loads(voirdire("sql", worst, "--warehouse", place, *JSON).stdout)
+    assert row == {"subgroup": "invalid experimental votes for the anchor, others for the target"}

@@ -405,7 +405,7 @@ def test_grades_of_people_off_the_scale_are_correlated_alone() -> None:
     # Ranks 1, 2, 3.5, 5, 6, 3.5 and 1, 2, 3, 5, 6, 4: r = 17 / sqrt(17 * 17.5).
     assert measures["spearman"]["estimate"] == pytest.approx(17 / (17 * 17.5) ** 0.5)
     reasons = {row["reason"] for name, row in measures.items() if name not in known}
-    assert reasons == {"no answer has a readable rating and a grade of people on the same scale"}
+    assert reasons == {"no answer has a valid rating and a grade of people on the same scale"}
     assert measures["bias"]["finding"] is None
     assert found.disagreements.is_empty()
     assert found.confusion.is_empty()

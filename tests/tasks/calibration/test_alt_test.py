@@ -191,7 +191,7 @@ def test_a_judge_that_labels_nothing() -> None:
         row = run(HUMANS, {"ada": nothing}).judges.row(0, named=True)
         assert row["winning_rate"] is None
         assert row["passed"] is None
-        assert row["reason"] == "the judge gave no readable label"
+        assert row["reason"] == "the judge gave no valid label"
         assert row["unreadable"] == len(nothing)
 
 

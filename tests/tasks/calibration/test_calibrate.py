@@ -79,7 +79,7 @@ def test_a_judge_without_labels_is_told_of() -> None:
     (row,) = try_judges(labelled, Terms()).judges.filter("asked").to_dicts()
     assert (row["winning_rate"], row["low"], row["level"]) == (None, None, None)
     assert row["method"] == "none"
-    assert row["reason"] == "the judge gave no readable label"
+    assert row["reason"] == "the judge gave no valid label"
 
 
 def test_annotations_are_what_can_be_read() -> None:

@@ -79,7 +79,7 @@ def test_what_cannot_be_planned() -> None:
         describe_people(alone, "labels.csv")
     with pytest.raises(ValueError, match=r"labels\.csv has one person \(Ann\)\."):
         describe_people(alone.head(1), "labels.csv")
-    with pytest.raises(ValueError, match="has no readable label"):
+    with pytest.raises(ValueError, match="has no valid label"):
         describe_people(alone.clear())
     same = pl.DataFrame({"annotator": ["Ann", "Bob"], "item": ["1"] * 2, "label": ['"a"'] * 2})
     with pytest.raises(ValueError, match="all labels of people in the file are equal"):

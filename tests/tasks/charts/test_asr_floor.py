@@ -35,7 +35,7 @@ def test_a_judge_stands_once_beside_its_own_floor(make_estimates: Make) -> None:
         {"judge": "a", "estimate": 0.48},
         {**floor, "estimate": 0.24},
         # of a worst case
-        {**floor, "estimate": 0.31, "subgroup": "unreadable votes for the anchor"},
+        {**floor, "estimate": 0.31, "subgroup": "invalid votes for the anchor"},
     ]
     (panel,) = asr_floor(estimates=make_estimates(rows))
     assert (texts(panel).count("a"), texts(panel).count("floor .24")) == (1, 1)

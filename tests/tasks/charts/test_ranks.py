@@ -130,7 +130,7 @@ def test_the_axis_holds_all_ranks_shown(make_estimates: Make) -> None:
 
 
 def test_a_judge_without_rank_has_the_reason_beside_it(make_estimates: Make) -> None:
-    why = "no readable ratings in the arms that are compared, or all alike: nothing could move them"
+    why = "no valid ratings in the arms that are compared, or all alike: nothing could move them"
     twin = {"reason": "equal to another judge in every draw: no interval"}
     rows = [
         *ranked("a", 1.5, None, None, "a", **twin),
@@ -140,7 +140,7 @@ def test_a_judge_without_rank_has_the_reason_beside_it(make_estimates: Make) -> 
     (panel,) = ranks(make_estimates(rows))
     shown = texts(panel)
     assert "equal to another judge in every draw" in shown
-    assert any(t.startswith("no readable ratings in the arms") for t in shown)
+    assert any(t.startswith("no valid ratings in the arms") for t in shown)
     tips = [row["tip"] for row in panel["data"]["values"]]
     assert sum(f"rank not estimable: {why}" in tip for tip in tips) == 1
 

@@ -112,7 +112,7 @@ def test_a_word_must_hold_in_both_worst_cases(
     if told is None:
         assert row["reason"] is None
     else:
-        assert row["reason"].startswith(".11 of the experimental votes cannot be read")
+        assert row["reason"].startswith(".11 of the experimental votes are invalid")
         assert told in row["reason"]
 
 

@@ -75,4 +75,4 @@ def test_a_bias_that_unreadable_votes_could_undo_is_no_finding(
     (row,) = conclude(estimates).filter(kind="promote").to_dicts()
     assert row["finding"] == "inconclusive"
     assert row["lost_finding"] == "verdicts lost: differential"
-    assert row["reason"].startswith(".40 of the experimental votes cannot be read")
+    assert row["reason"].startswith(".40 of the experimental votes are invalid")

@@ -116,7 +116,7 @@ def test_a_judge_that_passes_all_gates_is_recommended(recommended: Any) -> None:
     [
         ("position", "prefers one slot"),
         ("drift", "has changed since its baseline"),
-        ("validity", "unreadable replies"),
+        ("validity", "invalid replies"),
         ("discernment", "does not detect flaws"),
         ("agreement", "agrees less with people than people with each other"),
     ],
@@ -282,7 +282,7 @@ def test_the_gravest_reason_comes_first(recommended: Any) -> None:
     assert row["recommendation"] == "do not use"
     assert [reason.split(" (")[0] for reason in row["reasons"].split("; ")] == [
         "agrees less with people than people with each other",
-        "unreadable replies",
+        "invalid replies",
         "biased by padding words",
         "biased by boast",
         "prefers one slot",
@@ -536,7 +536,7 @@ def test_a_flaw_lacks_questions_unless_its_share_lies_between_both_limits(
 def test_questions_that_a_share_lacks_follow_from_the_end_beyond_its_limit(
     recommended: Any,
 ) -> None:
-    # Of 0 unreadable replies the upper end is z^2 / (n + z^2), .14, and must fall to .10:
+    # Of 0 invalid replies the upper end is z^2 / (n + z^2), .14, and must fall to .10:
     # 40 * (.14 / .86) / (.10 / .90) = 58.6
     unread = gate("validity", "inconclusive", value=0.0, low=0.0, high=0.14, tolerance=0.1)
     wide = gate("bias", "inconclusive", value=0.0, low=-0.5, high=0.5)
@@ -619,14 +619,14 @@ def test_nothing_is_recommended_of_what_was_not_measured(recommended: Any) -> No
         gate("validity"), gate("discernment", "inconclusive", **empty), findings=[finding(None)]
     )
     assert row["recommendation"] == "not enough data"
-    assert row["not_measured"] == "detection of flaws, biases, agreement with people, drift"
+    assert row["not_measured"] == "discernment, biases, agreement with people, drift"
     assert row["inconclusive"] == 0
     assert row["undecided"] is None
     [enough] = recommended(
         gate("validity"), gate("bias"), gate("discernment", "inconclusive", **empty)
     )
     assert enough["recommendation"] == "use"
-    assert enough["not_measured"] == "detection of flaws, agreement with people, drift"
+    assert enough["not_measured"] == "discernment, agreement with people, drift"
 
 
 def test_estimates_without_an_interval_recommend_nothing(recommended: Any) -> None:
@@ -797,6 +797,4 @@ def test_a_bias_that_unreadable_votes_may_turn_lacks_no_questions(
     )
     assert (row["more_questions"] is not None) == more
     if not more:
-        assert row["reasons"] == (
-            "boast is inconclusive (.21 of the votes of an arm cannot be read)"
-        )
+        assert row["reasons"] == ("boast is inconclusive (.21 of the votes of an arm are invalid)")

@@ -229,7 +229,7 @@ def test_validity(make_estimates: Make, low: float, high: float, expected: str) 
 @pytest.mark.parametrize(
     ("low", "high", "missing", "expected"),
     [
-        # .03 + .05 and .03 + .08 of the ballots may have an unreadable reply.
+        # .03 + .05 and .03 + .08 of the ballots may have an invalid reply.
         (0.0, 0.03, 0.05, ("pass", None)),
         (0.0, 0.03, 0.08, ("inconclusive", ".08 of the ballots have no reply")),
         (0.0, 0.0, 1.0, ("inconclusive", "1.00 of the ballots have no reply")),

@@ -193,7 +193,7 @@ def test_unreadable_ratings_can_undo_a_finding(make_ratings: Make) -> None:
     row = finding(make_ratings(lost))
     assert row["finding"] == "inconclusive"
     assert row["lost_finding"] == "verdicts lost: differential"
-    assert row["reason"].startswith(".50 of the experimental ratings cannot be read: biased")
+    assert row["reason"].startswith(".50 of the experimental ratings are invalid: biased")
     assert "if they were the lowest" in row["reason"]
 
 

@@ -163,7 +163,7 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
 
 
 def test_a_judge_of_whom_nothing_essential_was_measured_has_a_reason() -> None:
-    missing = "agreement with people, biases, detection of flaws, drift"
+    missing = "agreement with people, biases, discernment, drift"
     row = {"recommendation": "not enough data", "not_measured": missing}
     none = "? ada: not enough data. None of the gates bias, discernment and agreement could be "
     [line] = advice(advised(row))
@@ -186,9 +186,9 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     head = "Policy (`disqualifying` of the study)."
     assert policy(DEFAULTS, rows) == (
         f"{head} Do not use: any gate fails. Not enough data: position or validity is "
-        "inconclusive, or none of bias, detection of flaws and agreement has an interval. Use with "
+        "inconclusive, or none of bias, discernment and agreement has an interval. Use with "
         "care: another gate is inconclusive, except drift. Limits (`thresholds`): shift and "
-        "position .05, unreadable replies .10, flaws detected .20 and .50, agreement lost .10, "
+        "position .05, invalid replies .10, share detected .20 and .50, agreement lost .10, "
         "agreement beyond chance .20, drift of the shift .05, of the ASR above its floor .10, of "
         "the position gap .05, of right verdicts .05."
     )
@@ -203,7 +203,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     # Single answers have no position.
     rated = policy(DEFAULTS, rows.with_columns(mode=pl.lit("any")))
     assert "Not enough data: validity is inconclusive, or none of" in rated
-    assert "shift of grades .25 standard deviations, shift of a pass rate .05, unread" in rated
+    assert "shift of grades .25 standard deviations, shift of a pass rate .05, invalid replies" in rated
 
 
 def test_markdown_is_escaped() -> None:

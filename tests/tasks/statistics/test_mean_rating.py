@@ -16,7 +16,7 @@ def rows(ratings: Any) -> Rows:
 
 
 def test_repeats_are_averaged_and_unreadable_ratings_are_no_fails(make_ratings: Make) -> None:
-    # The docstring's example, and an answer without any readable rating.
+    # The docstring's example, and an answer without any valid rating.
     given = [
         {"sample": "a", "value": 4.0},
         {"sample": "a", "value": 6.0, "repeat": 1},

@@ -19,7 +19,7 @@ LETTERS = {"a": ("first", "second"), "t": ("second", "first"), "-": ("tie", "tie
 
 
 def tallies(make_vote_log: Make, **arms: str) -> Any:
-    """Count the votes of arms, each given by a letter per sample; ``.`` is an unreadable vote."""
+    """Count the votes of arms, each given by a letter per sample; ``.`` is an invalid vote."""
     rows = [
         {
             "sample": f"s{n}",

@@ -21,4 +21,4 @@ def test_a_row_per_judge_with_reasons(
     assert (row["study"], row["recommendation"]) == ("quick", "do not use")
     assert row["reasons"].endswith("prefers one slot (.20 [.10, .30], limit .05)")
     assert (row["passed"], row["failed"]) == (1, 2)
-    assert row["not_measured"] == "detection of flaws, agreement with people, drift"
+    assert row["not_measured"] == "discernment, agreement with people, drift"

@@ -139,7 +139,7 @@ def test_the_share_of_flaws_detected_does_not_hide_what_a_finding_rests_on() -> 
 def test_the_number_of_votes_of_the_position_has_its_unit() -> None:
     position = {"perturbation": None, "kind": "position", "n": 76, "statistic": "position_gap"}
     assert "position, n 76 votes: biased (toward the first slot)" in shown(60, position)
-    counted = "n: number of samples readable in both arms that the shift compares"
+    counted = "n: number of samples valid in both arms that the shift compares"
     assert f"{counted} (position: of votes)." in legend([ROW, ROW | position])
     # All three arms need not be readable: the sham arm is compared with the perturbed one.
     assert f"{counted}." in legend([ROW])
