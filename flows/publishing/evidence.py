@@ -65,7 +65,7 @@ AT_HAND = f"""
         (
             select arg_max(judge, value) from gates
             where study = $study and wave = $wave and gate = 'validity' and verdict = 'fail'
-        ) as invalid,
+        ) as fails_validity,
         exists(from {COMPARED} and {FLIPPED} and study = $study) as flipped,
         exists(from ({UNREAD}) where not human) as invalid,
 """

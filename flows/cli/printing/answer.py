@@ -62,8 +62,8 @@ def next_step(
     first where a judge has too many of them, because its other results rest on the few that can be
     read; then the most surprising finding.
     """
-    if at_hand["invalid"]:
-        return show_command(study, warehouse, {"judge": at_hand["invalid"]}, "invalid")
+    if at_hand["fails_validity"]:
+        return show_command(study, warehouse, {"judge": at_hand["fails_validity"]}, "invalid")
     found = sorted(
         (row for row in rows if row["kind"] != POSITION and row["finding"] in SURPRISING),
         key=lambda row: SURPRISING.index(row["finding"]),

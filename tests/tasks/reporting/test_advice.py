@@ -203,7 +203,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     # Single answers have no position.
     rated = policy(DEFAULTS, rows.with_columns(mode=pl.lit("any")))
     assert "Not enough data: validity is inconclusive, or none of" in rated
-    assert "shift of grades .25 standard deviations, shift of a pass rate .05, invalid replies" in rated
+    assert "shift of grades .25 standard deviations, shift of a pass rate .05, invalid" in rated
 
 
 def test_markdown_is_escaped() -> None:
