@@ -14,6 +14,7 @@ from tasks.conclusions.position_bias import STATISTICS, position_findings
 from tasks.conclusions.rules import (
     BIASED,
     BY_EFFECT,
+    BY_LOGITS,
     CLEAR,
     INCONCLUSIVE,
     SUPPORTING,
@@ -388,7 +389,7 @@ RULES = (
         pl.when("by_odds")
         .then(
             pl.format(
-                f"{TOO_EASY}, so the effect in logits (LOS) decides: {{}}, limit {{}}",
+                f"{TOO_EASY}, {BY_LOGITS}: {{}}, limit {{}}",
                 shown("odds"),
                 written("odds_minimum"),
             )

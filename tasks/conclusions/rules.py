@@ -29,6 +29,8 @@ WORST = {
 """Answer that gets the invalid experimental votes -> ``subgroup`` of that worst case."""
 
 
+BY_LOGITS = "so the effect in logits (LOS) decides"
+"""Begins, in the reason of a finding about easy pairs, what follows with the numbers."""
 BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit {}"
 """Reason of a bias whose shift, or gap, has the p-value, but does not reach its minimum."""
 

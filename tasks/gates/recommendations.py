@@ -28,6 +28,14 @@ ABSENT = {
 """Gate that a judge may lack -> how a recommendation says so."""
 POOR = 0.5
 """A test-retest reliability below this is poor (Koo & Li 2016, J. Chiropr. Med. 15, 155-163)."""
+BY_COIN = 0.5
+"""How often a toss of a coin between two answers gives a pair the same verdict twice."""
+REPEATED = {
+    "within_order_agreement": "a pair shown twice in one order gets the same verdict with "
+    "probability {}",
+    "position_consistency": "a pair shown in both orders gets the same verdict with probability {}",
+}
+"""Statistic of how far verdicts on the same pair agree -> its words; the first that is known."""
 WHO = [*JUDGE, "mode"]
 MORE = ("more_questions", "more_decide")
 """What a judge that is not to be used lacks no more."""
@@ -118,10 +126,11 @@ def _joined(name: str, which: pl.Expr, separator: str = ", ") -> pl.Expr:
 
 
 def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
-    """Return what is stated of judges of single answers, as texts.
+    """Return what is stated of judges, as texts.
 
     ``level``: how far the mean grade or pass rate lies from people's, if by more than the smallest
-    relevant shift. ``repeats``: how far ratings of the same answer agree, if hardly.
+    relevant shift. ``repeats``: how far ratings of the same answer agree, if hardly; how often
+    verdicts on the same pair agree, if perhaps no more often than those of a coin.
     """
     low, high, name = pl.col("low"), pl.col("high"), pl.col("statistic")
     numbers = pl.format("{} [{}, {}]", written("estimate"), written(low), written(high))
@@ -134,16 +143,18 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
     known = estimates.filter(
         pl.col("perturbation").is_null(), pl.col("subgroup") == "", why_not_enough().is_null()
     )
+    hardly = pl.format(
+        "ratings of the same answer hardly agree: intraclass correlation {}", numbers
+    ).filter((name == "rating_icc") & (high < POOR))
+    said = [pl.format(text, numbers).filter(name == each) for each, text in REPEATED.items()]
+    least = pl.coalesce(low.filter(name == each).first() for each in REPEATED)
+    verdicts = pl.when(least <= BY_COIN).then(pl.coalesce(each.first() for each in said))
     return known.group_by(JUDGE).agg(
         level=pl.coalesce(
             pl.format("mean grade minus people's: {} points, {}", in_points, in_deviations.first()),
             pl.format("pass rate minus people's: {}", numbers).filter(far).first(),
         ),
-        repeats=pl.format(
-            "ratings of the same answer hardly agree: intraclass correlation {}", numbers
-        )
-        .filter((name == "rating_icc") & (high < POOR))
-        .first(),
+        repeats=pl.coalesce(hardly.first(), verdicts),
     )
 
 

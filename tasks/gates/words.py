@@ -1,10 +1,12 @@
 """What people read about a gate: its reason, and its words in a recommendation."""
 
+import re
+
 import polars as pl
 
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
-from tasks.conclusions.rules import shown, written, written_p
+from tasks.conclusions.rules import BY_LOGITS, shown, written, written_p
 from tasks.gates.more_questions import is_doubtful
 from tasks.kit.defaults import limits
 
@@ -39,6 +41,8 @@ ONE_LABEL = (
     "one label per item does not tell how well people agree with each other, so this is the "
     f"{BEYOND_CHANCE}"
 )
+LOGITS = rf"({re.escape(BY_LOGITS)}): [^;]*"
+"""The effect in logits in the reason of a finding about easy pairs."""
 BY_MEAN = "mean over the kinds of flaws"
 NO_MARGIN = (
     "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
@@ -55,7 +59,11 @@ def reason() -> pl.Expr:
     )
     worst = pl.format("the worst of {} criteria: {}", "criteria", "criterion")
     margin = pl.when("contradicted").then(pl.lit(NO_MARGIN))
-    parts = pl.concat_str(about, _why(), worst, margin, separator="; ", ignore_nulls=True)
+    # The value of the gate is this effect already.
+    why = pl.when(pl.col("measure") == IN_LOGITS).then(_why().str.replace(LOGITS, "$1"))
+    parts = pl.concat_str(
+        about, why.otherwise(_why()), worst, margin, separator="; ", ignore_nulls=True
+    )
     return pl.when(parts != "").then(parts)
 
 

@@ -129,6 +129,53 @@ def test_table_tells_the_finding(votes: Path) -> None:
     assert "shift 1.00 [.77, 1.00]" in said
 
 
+def test_the_gate_of_easy_pairs_shows_the_effect_that_decides_once(
+    votes: Path, tmp_path: Path
+) -> None:
+    place = ("--warehouse", str(tmp_path / "w.duckdb"))
+    assert run(votes, *place).exit_code == 0
+    gate = ["gate", "own", *place, "--only", "bias"]
+    said = " ".join(CliRunner().invoke(main, gate, env={"COLUMNS": "300"}).stdout.split())
+    assert (
+        "effect in logits 4.39 [2.27, 6.52], limit .25; pairs too easy: MPS cannot move much, so "
+        "the effect in logits (LOS) decides" in said
+    )
+    assert said.count("4.39") == 1
+
+
+@pytest.mark.parametrize(
+    ("repeats", "said"),
+    [
+        # Half of the 20 pairs get the same verdict again; Wilson, one vote fewer in effect.
+        (
+            2,
+            "a pair shown twice in one order gets the same verdict with probability .50 [.28, .72]",
+        ),
+        # So do half of them if the second vote is in the other order.
+        (1, "a pair shown in both orders gets the same verdict with probability .50 [.29, .71]"),
+    ],
+)
+def test_how_often_verdicts_on_a_pair_repeat_is_stated(
+    tmp_path: Path, repeats: int, said: str
+) -> None:
+    """Bob repeats each verdict; Ada's agree as often as the tosses of a coin."""
+    names = ("judge", "arm", "sample", "cluster", "shown_first", "repeat", "choice")
+    rows = []
+    for question in range(20):
+        for side in SIDES:
+            for repeat in range(repeats):
+                other = repeat == 1 if repeats == 2 else side == SIDES[1]
+                turned = (question % 2 == 1) and other
+                for judge in ("ada", "bob"):
+                    anchor = (question % 4 < 2) != (turned and judge == "ada")
+                    choice = "first" if anchor == (side == "anchor") else "second"
+                    row = (judge, "control", f"q{question}/a", f"q{question}", side, repeat, choice)
+                    rows.append(dict(zip(names, row, strict=True)))
+    shown = " ".join(run(write(tmp_path / "own.jsonl", rows)).output.split())
+    assert said in shown
+    assert shown.count("gets the same verdict") == 1
+
+
 def test_json_and_csv_hold_the_same_estimates(votes: Path) -> None:
     own = Estimates.dtypes()
     rows = json.loads(run(votes, "--format", "json").stdout)

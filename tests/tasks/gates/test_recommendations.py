@@ -747,6 +747,45 @@ def test_level_and_repeats_of_a_judge_of_single_answers_are_stated(
     assert row["undecided"] is None
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("within_order_agreement", 0.6, 0.51, 0.69)], None),
+        (
+            [
+                ("within_order_agreement", 0.55, 0.46, 0.64),
+                ("position_consistency", 0.9, 0.8, 0.95),
+            ],
+            "a pair shown twice in one order gets the same verdict with probability .55 [.46, .64]",
+        ),
+        (
+            # Nothing was asked twice in the same order.
+            [
+                ("within_order_agreement", None, None, None),
+                ("position_consistency", 0.34, 0.28, 0.41),
+            ],
+            "a pair shown in both orders gets the same verdict with probability .34 [.28, .41]",
+        ),
+        (
+            [
+                ("within_order_agreement", 0.8, 0.7, 0.9),
+                ("position_consistency", 0.34, 0.28, 0.41),
+            ],
+            None,
+        ),
+    ],
+)
+def test_how_often_a_judge_of_pairs_repeats_its_verdict_is_stated(
+    recommended: Any, rows: list[tuple[str, float | None, Any, Any]], said: str | None
+) -> None:
+    names = ("statistic", "estimate", "low", "high")
+    beside = [WHOLE | dict(zip(names, row, strict=True)) for row in rows]
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside)
+    assert (row["recommendation"], row["reasons"], row["undecided"]) == ("use", None, said)
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside, clusters=9)
+    assert row["undecided"] is None
+
+
 def test_a_pass_rate_apart_from_people_s_is_stated(recommended: Any) -> None:
     numbers = {"estimate": 0.12, "low": 0.08, "high": 0.16, "unit": "share"}
     [row] = recommended(
