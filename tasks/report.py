@@ -153,7 +153,7 @@ def report(
     found: pl.DataFrame = concluded.gates
     people = [judge for judge in found["judge"].unique() if is_person(judge, facts.persons)]
     found = found.filter(~pl.col("judge").is_in(people))
-    gates, judged = scorecard_rows(found)
+    gates, judged, footnotes = scorecard_rows(found)
     advised = concluded.recommendations
     groups = result_groups(Findings.of(cells.filter(~rated)), estimates, left_out, facts.persons)
     ratings = rated_groups(Findings.of(cells.filter(rated)), estimates, left_out, facts.persons)
@@ -184,6 +184,7 @@ def report(
         "command": f"voirdire show {quote(facts.study)}",
         "gates": gates,
         "scorecard": judged,
+        "footnotes": footnotes,
         "validity": validity_rows(estimates),
         "dropped": dropped_rows(perturbed),
         "provenance": _provenance(facts, estimates, rested, primary, unit),

@@ -25,6 +25,8 @@ from tasks.statistics.judge_mean import ALL, KEPT
 
 UNKNOWN = "not estimable"
 NOT_MEASURED = "not measured"
+LONGEST_REPEATED = 30
+"""A reason with more characters that several cells of the scorecard have is a footnote."""
 BY_DESIGN = ("discernment", "drift")
 """Gates that a study without flaws, or without an earlier wave, cannot decide."""
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
@@ -320,39 +322,40 @@ def _questions(row: Row | None) -> Text:
     return Text(thousands(row["clusters"]), ", ".join(filter(None, notes)))
 
 
-def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged]]:
-    """Return the gates, and each judge's verdicts on them."""
+def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged], list[str]]:
+    """Return the gates, each judge's verdicts on them, and the footnotes.
+
+    A long reason that several cells have is a footnote: they have its number.
+    """
     if gates.is_empty():
-        return [], []
+        return [], [], []
     named = with_who(gates).with_columns(gate=pl.coalesce("perturbation", "gate"))
     order = named.sort(pl.col("perturbation").is_not_null(), "gate")["gate"]
     columns = order.unique(maintain_order=True).to_list()
+    parts = gates.select(pl.col("reason").str.split("; ").explode()).drop_nulls()
+    repeated = parts.filter(
+        pl.len().over("reason") > 1, pl.col("reason").str.len_chars() > LONGEST_REPEATED
+    )
+    notes = sorted(repeated["reason"].unique())
     judged = []
     for (who,), rows in (
         named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()
     ):
         found = {row["gate"]: row for row in rows.to_dicts()}
-        texts = _once([_gate(found.get(column)) for column in columns])
+        texts = [_gate(found.get(column), notes) for column in columns]
         judged.append(Judged(str(who), bool(rows["simulated"].any()), texts))
-    return columns, judged
+    return columns, judged, notes
 
 
-def _once(texts: Sequence[Text]) -> list[Text]:
-    """Shorten a reason that is already in the row."""
-    seen: set[str] = set()
-    found = []
-    for text in texts:
-        known = text.note in seen
-        seen.add(text.note)
-        found.append(Text(text.text, text.note.partition(": ")[0]) if known else text)
-    return found
-
-
-def _gate(row: Row | None) -> Text:
+def _gate(row: Row | None, footnotes: Sequence[str]) -> Text:
     if row is None:
         return Text(NOT_MEASURED)
     known = row["value"] is not None and row["low"] is not None
-    notes = [interval(row["low"], row["high"]) if known else "", row["reason"]]
+    reasons = [
+        f"note {footnotes.index(part) + 1}" if part in footnotes else part
+        for part in (row["reason"] or "").split("; ")
+    ]
+    notes = [interval(row["low"], row["high"]) if known else "", "; ".join(reasons)]
     return Text(gate_verdict(row), " ".join(filter(None, notes)))
 
 

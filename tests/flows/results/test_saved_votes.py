@@ -1,6 +1,7 @@
 """Votes from a file, and all that an audit would say of them, in a warehouse."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,19 @@ def test_a_report_shows_the_saved_conclusions(place: Path, tmp_path: Path) -> No
     result = voirdire("report", "own", "--warehouse", place, "--out", page)
     assert result.exit_code == 0, result.output
     assert "as it was concluded" in page.read_text(encoding="utf-8")
+
+
+def test_a_long_reason_of_several_judges_is_a_footnote(place: Path, tmp_path: Path) -> None:
+    page = tmp_path / "own.html"
+    long = "one label per item does not tell how well people agree with each other"
+    with duckdb.connect(str(place)) as connection:
+        connection.execute(f"update gates set reason = '{long}' where gate = 'bias'")
+    result = voirdire("report", "own", "--warehouse", place, "--out", page)
+    assert result.exit_code == 0, result.output
+    html = page.read_text(encoding="utf-8")
+    assert f"Note 1: {long}." in html
+    assert html.count(long) == 1
+    assert len(re.findall("<small>[^<]*note 1</small>", html)) == 6
 
 
 @pytest.mark.slow

@@ -131,7 +131,7 @@ def test_people_have_no_part_in_means_nor_formulas_beside_real_judges(make_estim
     assert group.means == []
 
 
-def test_a_reason_stands_once_in_a_row_of_the_scorecard() -> None:
+def test_a_long_reason_of_several_cells_of_the_scorecard_is_a_footnote() -> None:
     why = "nothing qualifies: no sample has a score"
     gates = pl.DataFrame(
         {
@@ -149,6 +149,7 @@ def test_a_reason_stands_once_in_a_row_of_the_scorecard() -> None:
             "simulated": False,
         }
     )
-    columns, (row,) = scorecard_rows(gates)
+    columns, (row,), footnotes = scorecard_rows(gates)
     assert columns == ["position", "boast", "calm"]
-    assert [text.note for text in row.texts] == ["few", why, "nothing qualifies"]
+    assert [text.note for text in row.texts] == ["few", "note 1", "note 1"]
+    assert footnotes == [why]
