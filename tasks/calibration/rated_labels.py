@@ -138,7 +138,7 @@ def _with_grades(given: pl.DataFrame) -> pl.DataFrame:
 def _labels(rows: pl.DataFrame, annotator: pl.Expr, value: str) -> pl.DataFrame:
     """Return one label (JSON) per annotator, item and criterion.
 
-    A label none of whose ratings was read is unreadable for the reason of the first of them.
+    A label none of whose ratings was read is invalid for the reason of the first of them.
     """
     names = rows["about"].drop_nulls().unique().to_list()
     quoted = {name: json.dumps(name) for name in names}

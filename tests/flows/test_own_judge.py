@@ -289,5 +289,5 @@ def test_a_grade_off_the_scale_has_one_reason_everywhere(
     assert warehouse.query(reasons).rows() == [("facts", None), ("tone", "off the scale")]
     compared = voirdire("calibrate", "mine", COLUMNS="200")
     assert compared.returncode == 0, compared.stderr
-    assert re.search(r"unreadable labels of the judge: [^ ]+ \(off the scale\)", compared.stdout)
+    assert re.search(r"invalid labels of the judge: [^ ]+ \(off the scale\)", compared.stdout)
     assert "no rating" not in compared.stdout
