@@ -17,7 +17,7 @@ VEGA_LITE = "6.4"
 """Version that draws the pictures; the runtime of the page has the same."""
 PNG_SCALE = 3
 MARGIN = 16
-"""Pixels beside panels, as letters of a browser may be a tenth wider than those measured."""
+"""Pixels around panels, as letters of a browser may be a tenth wider than those measured."""
 TAG = re.compile(r"<[^<>]+>")
 UNSEEN = re.compile(
     r'<path[^<>]*(?: d="(?:M0,0h0v0h0Z)?"| (?:fill-)?opacity="0")[^<>]*/>|<g[^<>]*></g>'
@@ -98,7 +98,7 @@ def picture(spec: Spec) -> Picture:
 
 def stacked_svg(specs: Sequence[Spec]) -> str:
     """Draw panels one below another as one picture on a white ground."""
-    placed, below, widest = [], 0, 0
+    placed, below, widest = [], MARGIN, 0
     for number, spec in enumerate(specs):
         drawn = _svg(spec | {"config": LOOK | {"background": "white"}})
         size = _size(drawn)
@@ -108,7 +108,7 @@ def stacked_svg(specs: Sequence[Spec]) -> str:
         placed.append(drawn.replace("<svg", place, 1))
         below += math.ceil(size[1])
         widest = max(widest, math.ceil(size[0]))
-    width = widest + 2 * MARGIN
+    width, below = widest + 2 * MARGIN, below + MARGIN
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{below}">'
     ground = f'<rect width="{width}" height="{below}" fill="white"/>'
     return f"{head}{ground}{''.join(placed)}</svg>"

@@ -279,7 +279,7 @@ def test_a_bias_by_its_finding() -> None:
         None,
         pytest.approx(-1.0),
     ]
-    columns, (row,) = scorecard_rows(found)
+    columns, (row,), _ = scorecard_rows(found)
     assert columns == ["boast", "calm", "error", "few", "open"]
     assert [text.text for text in row.texts] == found["verdict"].to_list()
     assert row.texts[3].note == "too few"
@@ -716,7 +716,7 @@ def test_nine_questions_have_no_least_margin(
 def test_nothing_gives_nothing() -> None:
     found = scorecard(Estimates.empty(), Findings.empty())
     assert found.is_empty()
-    assert scorecard_rows(found) == ([], [])
+    assert scorecard_rows(found) == ([], [], [])
 
 
 def shifts(make_shifts: Make, judges: dict[str, tuple[float | None, float | None]]) -> pl.DataFrame:
