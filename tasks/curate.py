@@ -36,6 +36,7 @@ def import_dataset(
     columns: Mapping[str, str] | None = None,
     *,
     turn: int = 1,
+    pass_label: str | None = None,
 ) -> Imported:
     """Import a dataset of the catalogue, or the user's file if ``dataset`` is a path.
 
@@ -53,6 +54,8 @@ def import_dataset(
         Columns of voirdire, each with the column of the user's file that it is called there.
     turn
         Turn of the conversations in a folder in FastChat's format.
+    pass_label
+        Label of people in the user's file that is a pass; the others are fails.
 
     Raises
     ------
@@ -64,13 +67,16 @@ def import_dataset(
     if limit is not None and limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1. Leave it out to keep all.")
     if is_data_file(dataset):
-        found = load_own(_path(dataset), category_column, columns, turn)
-    elif category_column is None and not columns:
+        found = load_own(_path(dataset), category_column, columns, turn, pass_label)
+    elif category_column is None and not columns and pass_label is None:
         found = _load(dataset, folder)
     else:
         named = category_column is not None
         given = f"category_column is {category_column!r:.80}" if named else "--map is set"
-        found = load_own(_own_file(dataset, given), category_column, columns, turn)
+        if not named and not columns:
+            given = f"pass_label is {pass_label!r:.80}"
+        file = _own_file(dataset, given)
+        found = load_own(file, category_column, columns, turn, pass_label)
     _check(dataset, found)
     return found if limit is None else _keep_first(found, limit)
 

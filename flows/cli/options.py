@@ -157,12 +157,17 @@ OPTIONS = (
         metavar="COLUMN",
         help="Split results by the values of this column of your own data file. Default: category.",
     ),
+    click.option(
+        "--pass",
+        "pass_label",
+        metavar="LABEL",
+        help="Count this label in your own data file as a pass. Default: yes, true, 1 and others.",
+    ),
     map_option(
         "columns",
         "COLUMN=NAME",
         "Read a column of voirdire from one of your own data file, such as question=prompt,anchor="
-        "answer_a (repeatable). Then columns that voirdire does not know are left out. Default: "
-        "columns have the names of voirdire.",
+        "answer_a (repeatable). Other columns are then left out. Default: names of voirdire.",
     ),
     name_option(
         "--perturbation",

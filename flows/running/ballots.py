@@ -51,6 +51,7 @@ def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
         study.category_column,
         study.columns,
         turn=study.turn(),
+        pass_label=study.pass_label,
     )
     return found
 

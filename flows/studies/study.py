@@ -137,6 +137,9 @@ class Study(Parameters):
     """Folder with the files of a dataset that is not bundled, such as bias_study."""
     category_column: str | None = Field(title="Data: category column", default=None)
     """Column of your own file that splits results, such as difficulty. Empty: category."""
+    pass_label: str | None = Field(title="Data: label of a pass", default=None, min_length=1)
+    """Label of people in your own file that counts as a pass, as in ja; their other labels are
+    fails. Empty: the usual words, such as pass, yes, true, 1."""
     columns: dict[str, str] = Field(title="Data: columns", default={})
     """Column of voirdire and its name in your own file, as in {"question": "prompt", "anchor":
     "answer_a"}. Then columns that voirdire does not know are left out."""

@@ -1,6 +1,5 @@
 """Read the user's own questions: JSON Lines, CSV or Parquet."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from schemas.curation import VERDICTS
 from schemas.keys import content_key
-from tasks.agreement.pass_words import grade_of, number_of
+from tasks.agreement.pass_words import number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.turns import TURN, as_context
 from tasks.kit.catalogue import nearest
@@ -35,6 +34,15 @@ from tasks.readers.bounded import (
 )
 from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
+from tasks.readers.people_labels import (
+    HUMAN,
+    PEOPLE,
+    SHARES,
+    PassLabel,
+    fault_of_label,
+    human_values,
+    is_of_people,
+)
 from tasks.readers.samples import Sample, Version, imported, side_named, two_answers
 
 REQUIRED = ["question", "anchor", "target"]
@@ -42,7 +50,6 @@ ANSWER = "answer"
 ALONE = ["question", "target"]
 """Required if each question has one answer, which may be called ``answer`` instead."""
 AUTHORS = ["author", "anchor_author", "target_author"]
-SHARES = ["human_score", "label_chance"]
 EARLIER = ["question_1", "anchor_1", "target_1"]
 """Columns of the turn before; with one of them, all are required."""
 BEFORE = [*EARLIER, "reference_1"]
@@ -51,9 +58,6 @@ OPTIONAL = ["question_id", "category", "turn", "reference", "context"]
 OPTIONAL += [*BEFORE, *AUTHORS, "label", *SHARES]
 OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SHARES}
 """Columns that mean nothing if a question has one answer."""
-HUMAN = "human_"
-"""Begins columns with people's grades: those of ``PEOPLE``, or ``human_CRITERION``."""
-PEOPLE = ["human_label", "human_grade"]
 GROUP = "\0group"
 """Where the values of the column are put that the categories are taken from."""
 LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
@@ -80,6 +84,7 @@ def load_own(
     category_column: str | None = None,
     columns: Mapping[str, str] | None = None,
     turn: int = 1,
+    pass_label: str | None = None,
 ) -> Imported:
     """Import the questions of a file, or of a folder in FastChat's format, under its name.
 
@@ -88,8 +93,8 @@ def load_own(
     empty CSV cell or no field at all. ``author`` is that of both answers. Without ``anchor``, each
     question has one answer, ``answer`` or ``target``. A row without ``question_id`` gets an id made
     of its texts. ``human_label``, ``human_grade`` and ``human_CRITERION`` hold what people say of
-    the target: a grade, pass or fail. Categories are the values of ``category_column`` or, without
-    it, of ``category``, else of ``turn``.
+    the target: a grade, pass or fail, or ``pass_label`` and others, which fail. Categories are the
+    values of ``category_column`` or, without it, of ``category``, else of ``turn``.
 
     ``columns`` maps columns to the names that they have in the file, in JSON also to dotted paths;
     then other columns of the file are left out.
@@ -116,13 +121,17 @@ def load_own(
     # Categories stand apart, where they do not collide with a column of that name.
     column = category_column
     kept = table.columns and [name for name in table.columns if name != column or _is_known(name)]
-    table = Table(kept, (_with_group(row, column) for row in table.rows))
+    labels = PassLabel(pass_label) if pass_label else None
+    rows = labels.read(table.rows) if labels else table.rows
+    table = Table(kept, (_with_group(row, column) for row in rows))
     dataset = _dataset_name(path.stem)
     form, table = _form_of(table, problems)
     if table.columns is not None:
         _check_columns(table.columns, problems, form)
         problems.check()
     samples = list(_samples(table, problems, form))
+    if labels:
+        labels.check(problems)
     problems.check()
     if not samples:
         problems.add("", "has no questions", "Write at least one.")
@@ -353,7 +362,7 @@ def _faults(
     fields: dict[str, Any], seen: dict[str, str], form: _Form
 ) -> Iterator[tuple[str, Fault]]:
     faulty = False
-    grades = [field for field in fields if field.startswith(HUMAN) and field not in SHARES]
+    grades = [field for field in fields if is_of_people(field)]
     for field in [*form.allowed, *grades, GROUP]:
         fault = _fault(field, fields.get(field), required=field in form.required)
         if fault:
@@ -401,9 +410,7 @@ def _fault(field: str, value: object, *, required: bool) -> Fault | None:
     if field in SHARES:
         return _share_fault(field, value)
     if field.startswith(HUMAN):
-        what = f"is {clip(value)}; it must be a grade, or a word such as pass or fail"
-        todo = "Write a number, pass or fail, or leave it out."
-        return Fault(what, todo) if grade_of(value) is None else None
+        return fault_of_label(value)
     if field not in LABELS:
         return text_fault(value)
     return text_fault(value, MAX_LABEL) or line_fault(str(value))
@@ -416,15 +423,6 @@ def _share_fault(field: str, value: object) -> Fault | None:
     least = "above 0" if field == "label_chance" else "0"
     what = f"is {clip(value)}; it must be a number from {least} to 1"
     return Fault(what, "Correct it, or leave it out.")
-
-
-def _human_values(fields: dict[str, Any]) -> str | None:
-    grades = {
-        field.removeprefix(HUMAN): grade_of(value)
-        for field, value in fields.items()
-        if field.startswith(HUMAN) and field not in SHARES and value is not None
-    }
-    return json.dumps(grades) if grades else None
 
 
 def _sample(fields: dict[str, Any]) -> Sample:
@@ -445,6 +443,6 @@ def _sample(fields: dict[str, Any]) -> Sample:
         human_score=number_of(fields.get("human_score")),
         label_chance=number_of(fields.get("label_chance")),
         context=_context_of(fields),
-        human_values=_human_values(fields),
+        human_values=human_values(fields),
         turn=fields.get("turn"),
     )

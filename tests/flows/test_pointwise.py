@@ -197,6 +197,34 @@ def test_grades_beside_comparisons_and_with_references(
     ]
 
 
+@pytest.mark.slow
+def test_labels_of_people_may_be_words_of_their_own(
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    own = CSV.replace(",pass", ",Ja").replace(",fail", ",nein")
+    (tmp_path / "mine.csv").write_text(own, encoding="utf-8")
+    asked = ("audit", *SMALL, "--dataset", "mine.csv", "--prompt", "binary_v1", "--name", "own")
+    refused = voirdire(*asked)
+    assert refused.returncode == 2
+    told = " ".join(refused.stderr.split())
+    assert "field 'human_label' is 'Ja'; it must be a grade, or a word such as pass or fail" in told
+    assert "--pass LABEL (`pass_label` of the study) names a word of your own that passes" in told
+    wrong = " ".join(voirdire(*asked, "--pass", "oui").stderr.split())
+    assert "no label of people is 'oui'; the labels are: Ja, nein. Name the one" in wrong
+    done = voirdire(*asked, "--pass", "ja")
+    assert done.returncode == 0, done.stderr
+    said = """
+        select human_value, count(distinct item)::int from ratings where arm = 'control' group by 1
+    """
+    assert {*warehouse.query(said).rows()} == {(1.0, 2), (0.0, 2)}
+    study = tmp_path / "voirdire" / "studies" / "words.toml"
+    study.parent.mkdir(parents=True)
+    data = 'dataset = "mine.csv"\nprompts = ["binary_v1"]\njudges = ["offline/gullible"]\n'
+    study.write_text(f'about = "Mine."\n[study]\n{data}pass_label = "ja"\n')
+    planned = voirdire("plan", "words")
+    assert planned.returncode == 0, planned.stderr
+
+
 RUBRIC_TOML = """
 kind = "rubric"
 source = "mine"

@@ -407,3 +407,17 @@ def test_broken_bytes_are_refused_or_read(
     else:
         assert isinstance(found, Imported)
         assert found.answers.height == 2 * found.questions.height > 0
+
+
+def test_a_label_of_the_users_own_passes_and_the_others_fail(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    rows = ["a,x,no,no,4", "b,y,yes,yes,2", "c,z,,3,"]
+    head = "question,answer,human_label,human_rude,human_grade"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+    found = load_own(path, pass_label=" NO ")
+    said = {json.dumps(json.loads(text), sort_keys=True) for text in found.known["human_values"]}
+    assert said == {
+        '{"grade": 4.0, "label": 1.0, "rude": 1.0}',
+        '{"grade": 2.0, "label": 0.0, "rude": 0.0}',
+        '{"rude": 3.0}',
+    }
