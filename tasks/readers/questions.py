@@ -34,16 +34,21 @@ from tasks.readers.bounded import (
 )
 from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
-from tasks.readers.people_labels import (
+from tasks.readers.samples import (
     HUMAN,
     PEOPLE,
     SHARES,
     PassLabel,
+    Sample,
+    Version,
     fault_of_label,
+    fault_of_share,
     human_values,
+    imported,
     is_of_people,
+    side_named,
+    two_answers,
 )
-from tasks.readers.samples import Sample, Version, imported, side_named, two_answers
 
 REQUIRED = ["question", "anchor", "target"]
 ANSWER = "answer"
@@ -408,21 +413,12 @@ def _fault(field: str, value: object, *, required: bool) -> Fault | None:
         what = f"is {clip(value)}; it must be one of {', '.join(VERDICTS)}"
         return Fault(what, "Write the right answer, or leave it out; --map takes A for answer_a.")
     if field in SHARES:
-        return _share_fault(field, value)
+        return fault_of_share(field, value)
     if field.startswith(HUMAN):
         return fault_of_label(value)
     if field not in LABELS:
         return text_fault(value)
     return text_fault(value, MAX_LABEL) or line_fault(str(value))
-
-
-def _share_fault(field: str, value: object) -> Fault | None:
-    number = number_of(value)
-    if number is not None and 0 <= number <= 1 and (number or field != "label_chance"):
-        return None
-    least = "above 0" if field == "label_chance" else "0"
-    what = f"is {clip(value)}; it must be a number from {least} to 1"
-    return Fault(what, "Correct it, or leave it out.")
 
 
 def _sample(fields: dict[str, Any]) -> Sample:
