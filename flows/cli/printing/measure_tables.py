@@ -35,6 +35,7 @@ OF_JUDGES = {
     "PC": ("position_consistency", ""),
     "ties": ("tie_rate", ""),
     "accuracy": ("accuracy", ""),
+    "beyond chance": ("accuracy_beyond_chance", ""),
     "with people": ("s1_macro", "humans"),
 }
 """Name in the table of judges -> statistic and subgroup."""
@@ -50,9 +51,13 @@ JUDGES_LEGEND = {
     "ties": "ties: share of ties among valid votes.",
     "accuracy": "accuracy: share of the ballots that name the right verdict; one that cannot be "
     "read does not.",
+    "beyond chance": "beyond chance: how far the verdicts of the items that have a readable one "
+    "are right beyond chance (a tie is half right). of N: on how many ballots, or items, it rests.",
     "with people": "with people: chance of agreeing with a person on a question (S1).",
 }
 """Column of the table of judges -> its explanation."""
+WITH_LABELS = ("accuracy", "beyond chance")
+"""Columns of the table of judges that may rest on different items."""
 GATES_LEGEND = (
     "margin: share of the tolerance left at the worse end of the 95 % interval (90 % for a promote "
     "bias); 1: all of it, 0: none, below 0: tolerance exceeded. agreement: the agreement lost "
@@ -173,6 +178,9 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
     known = {place[:2] for place, row in found.items() if row["estimate"] is not None}
     if OF_JUDGES["PC"] in known:
         known.discard(OF_JUDGES["logits"])
+    if OF_JUDGES["first slot"] in known:
+        # With the columns of position, the table would be wider than 80 columns.
+        known.discard(OF_JUDGES["beyond chance"])
     shown = {head: place for head, place in OF_JUDGES.items() if place in known}
     words = {}
     for row in effects:
@@ -184,12 +192,22 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
             "judge": _who(row, between),
             **{name: row[name] for name in cell[1:]},
             "n": row["n"],
-            **{head: _bounded(found.get((*at, *of(row))), between) for head, at in shown.items()},
+            **_measured({head: found.get((*at, *of(row))) for head, at in shown.items()}, between),
             "position": words.get(of(row), ""),
         }
         for row in judges.to_dicts()
     ]
     return _filled_columns(table, always=("judge", "n"))
+
+
+def _measured(found: Mapping[str, dict[str, Any] | None], between: str) -> dict[str, str]:
+    """Write the numbers of a judge, with the items behind those that rest on different ones."""
+    sizes = {head: row["n"] for head in WITH_LABELS if (row := found.get(head))}
+    told = sizes if len({*sizes.values()}) > 1 else {}
+    return {
+        head: _bounded(row, between) + (f"{between}of {told[head]}" if head in told else "")
+        for head, row in found.items()
+    }
 
 
 def _cells(

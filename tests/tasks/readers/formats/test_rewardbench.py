@@ -1,6 +1,7 @@
 """Scores of chosen and rejected answers as RewardBench writes them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,30 @@ def test_one_object_of_columns_has_a_row_per_value(
     ]
     done = CliRunner().invoke(main, ["doctor", str(file)])
     assert "RewardBench results, 3 rows" in " ".join(done.stdout.split())
+
+
+def test_accuracy_and_agreement_beyond_chance_say_on_how_many_items_they_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    file = tmp_path / "rm.jsonl"
+    # Of 60 items 10 are unreadable, 40 right and 10 wrong: 40 of 60, and 2 x 40 / 50 - 1.
+    chosen = [None] * 10 + [2] * 40 + [0] * 10
+    lines = [
+        json.dumps({"id": at, "scores_chosen": score, "scores_rejected": 1})
+        for at, score in enumerate(chosen)
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    done = CliRunner().invoke(main, ["measure", str(file)])
+    assert done.exit_code == 0, done.output
+    assert re.search(
+        r"^rm .* \.67 \[\S+ \S+ of 60 +\.60 \[\S+ \S+ of 50$", done.stdout, re.MULTILINE
+    )
+    said = " ".join(done.stdout.split())
+    assert "one that cannot be read does not. beyond chance: how far the verdicts" in said
+    file.write_text("\n".join(lines[10:]), encoding="utf-8")
+    whole = CliRunner().invoke(main, ["measure", str(file)]).stdout
+    assert re.search(r"^rm .* \.80 \[\S+ \S+ +\.60 \[\S+ \S+$", whole, re.MULTILINE)
 
 
 def test_an_object_of_one_row_is_that_row(tmp_path: Path, rated: Any) -> None:
