@@ -44,6 +44,8 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
         single.with_columns(
             graded=~binary.all().over(criterion),
             named=pl.col("value").is_not_null().any().over(criterion),
+            # Also those that nobody could read, without which there is no whole.
+            all_parts=pl.col("criterion").n_unique().over(JUDGE),
         )
         .filter("named")
         .select(
@@ -66,6 +68,7 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
             subgroup=pl.col("criterion").fill_null(""),
             weight=pl.col("weight").fill_null(1.0),
             parts=IN_ONE_REPLY,
+            all_parts="all_parts",
         )
     )
     rows = _with_ends(rows)
@@ -142,24 +145,19 @@ def _wholes(parts: pl.DataFrame) -> pl.DataFrame:
         return pl.when(pl.col(name).is_not_null().all()).then(whole).alias(name)
 
     parts = _on_one_scale(parts)
-    number = parts.group_by(JUDGE).agg(all_parts=pl.col("subgroup").n_unique())
     found = parts.group_by(BALLOT, maintain_order=True).agg(
-        pl.col("cluster", "kind", "simulated").first(),
+        pl.col("cluster", "kind", "simulated", "all_parts").first(),
         *(mean(name) for name in ("value", "lowest", "highest", "human_value")),
         graded=pl.col("graded").any(),
         passed=pl.when(~pl.col("graded").any()).then(mean("passed")),
         rows=pl.len(),
     )
     complete = pl.col("rows") == pl.col("all_parts")
-    return (
-        found.join(number, on=JUDGE, how="left", maintain_order="left")
-        .with_columns(
-            pl.when(complete).then(pl.col("value", "passed")),
-            subgroup=pl.lit(""),
-            passes_at=NOTHING,
-        )
-        .drop("rows", "all_parts")
-    )
+    return found.with_columns(
+        pl.when(complete).then(pl.col("value", "passed")),
+        subgroup=pl.lit(""),
+        passes_at=NOTHING,
+    ).drop("rows")
 
 
 def _on_one_scale(parts: pl.DataFrame) -> pl.DataFrame:

@@ -74,6 +74,17 @@ def test_the_whole_of_criteria_on_different_scales_is_a_share(make_ratings: Make
     assert (whole["estimate"], whole["n"]) == (pytest.approx(0.375), 2)
 
 
+def test_a_rubric_of_which_one_criterion_is_never_read_has_no_whole(make_ratings: Make) -> None:
+    given = [
+        {"sample": f"s{i}", "criterion": name, "weight": 1.0, "value": value}
+        for name, values in {"style": [None, None], "truth": [6, 8]}.items()
+        for i, value in enumerate(values)
+    ]
+    found = rows(make_ratings(given))
+    assert found["mean_rating", "truth"]["estimate"] == pytest.approx(7.0)
+    assert found.get(("mean_rating", ""), {"estimate": None})["estimate"] is None
+
+
 def test_criteria_of_a_log_are_not_mixed(make_ratings: Make) -> None:
     given = [
         {"sample": "a", "item": "a", "criterion": c, "value": v} for c, v in (("x", 2), ("y", 9))
