@@ -29,7 +29,8 @@ from booth._seats import (
 from booth._viewing_time import Page, packed, shown, unpacked
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
-from warehouse.evidence.people import pairs_of, parameters_of
+from tasks.kit.unknown_names import unknown
+from warehouse.evidence.people import audited_studies, pairs_of, parameters_of
 from warehouse.store import Warehouse
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -273,8 +274,12 @@ def _digest(text: str) -> str:
 def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Iterator[Booth]:
     """Open a study's booth with an exclusive lock; save ``changes`` of its options.
 
-    Raise ValueError if voters would see no ballot, or less than one sample: then nothing is saved.
+    Raise LookupError if the study was never audited, ValueError if voters would see no ballot, or
+    less than one sample: then nothing is saved.
     """
+    if study not in (known := audited_studies(warehouse)):
+        first = f"Run `voirdire audit {study}` first, because people vote on its pairs."
+        raise unknown("audit of study", study, known, where=f"in {warehouse.path}", step=first)
     parameters = parameters_of(warehouse, study)
     with open_ledger(warehouse.path, study) as ledger:
         earlier = _stored_options(ledger)

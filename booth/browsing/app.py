@@ -11,8 +11,8 @@ from fastapi.responses import RedirectResponse, Response
 from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_line, vote_of
 from booth.web.pages import add_guard, add_static, page
 from tasks.evidence.browse_address import view_of
-from tasks.kit.catalogue import unknown
 from tasks.kit.printable import message
+from tasks.kit.unknown_names import unknown
 from warehouse.evidence.comparisons import (
     NAMED,
     ROWS_PER_PAGE,
@@ -73,26 +73,24 @@ def make_app(warehouse: Warehouse, token: str, port: int) -> FastAPI:
 def check_view(warehouse: Warehouse, view: str) -> None:
     """Reject a view of a study that is not there, or of names that it does not have.
 
-    A ValueError names what there is.
+    A LookupError names what there is.
     """
     path = urlsplit(view)
     if not path.path.startswith("/study/"):
         return
     filters = filters_of(unquote(path.path.removeprefix("/study/")), dict(parse_qsl(path.query)))
     _require_study(warehouse, filters.study)
-    found = list_comparisons(warehouse, filters, 0)
+    found, where = list_comparisons(warehouse, filters, 0), f"in study {filters.study!r}"
     for what in NAMED:
         name = getattr(filters, what)
         if name is not None and name not in found.names[what]:
             known = found.names[what]
-            raise unknown(
-                f"{what} in study {filters.study!r}:", name, known, "`voirdire browse` lists all"
-            )
+            raise unknown(what, name, known, "`voirdire browse` lists all", where=where)
     if filters.sample and not found.total:
         alike = samples_like(warehouse, filters.sample, filters.study)
         if alike is not None:
-            what = f"sample or pair_id in study {filters.study!r}:"
-            raise unknown(what, filters.sample, alike, "`voirdire browse` without --pair lists all")
+            everything = "`voirdire browse` without --pair lists all"
+            raise unknown("sample or pair_id", filters.sample, alike, everything, where=where)
         raise ValueError(
             f"no comparison in study {filters.study!r} has the sample {filters.sample!r:.200} and "
             "these filters. `voirdire browse` without --pair lists all."

@@ -16,8 +16,9 @@ from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, M
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
-from tasks.kit.catalogue import Catalogue, UnknownNameError, unknown
+from tasks.kit.catalogue import Catalogue
 from tasks.kit.defaults import DEFAULTS
+from tasks.kit.unknown_names import UnknownNameError, unknown
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -214,11 +215,8 @@ def explain(name: str) -> None:
         for listing in listings.values():
             if listing.catalogue and (problem := listing.catalogue.unusable.get(name)):
                 raise UnknownNameError(problem)
-        no_such = str(unknown("name", name, sorted(known_names()))).partition(" Known: ")[0]
-        raise UnknownNameError(
-            f"{no_such} `voirdire list` shows all names; the page of each mart is in "
-            "docs/reference/marts.md."
-        )
+        everything = "`voirdire list` shows all names, docs/reference/marts.md the marts"
+        raise unknown("name", name, sorted(known_names()), everything)
     say(wrapped("\n\n".join(meanings), Printer().width))
 
 

@@ -26,8 +26,8 @@ from schemas.results import Estimates
 from tasks.agreement.compare import Comparison, Options, compare, scale_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
-from tasks.kit.catalogue import unknown
 from tasks.kit.printable import several
+from tasks.kit.unknown_names import unknown
 from tasks.logs.items import CATEGORY, categories_of, items_in_log
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log

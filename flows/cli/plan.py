@@ -54,8 +54,8 @@ from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import of_wave
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
-from tasks.kit.catalogue import unknown
 from tasks.kit.command_line import given_options
+from tasks.kit.unknown_names import unknown
 from tasks.pair import background_of
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
@@ -115,10 +115,9 @@ def study_to_plan(study: str | None, changes: dict[str, Any], warehouse: Path | 
         if changes.keys() == {"name"}:
             if not is_known:
                 known = sorted({*STUDIES, *studies_in(place)})
-                raise ValueError(
-                    f"{unknown('study', name, known)} To plan a new study of this name, say which "
-                    f"one it is like: `voirdire plan {DEFAULT_STUDY} --name {quote(name)}`."
-                )
+                like = f"`voirdire plan {DEFAULT_STUDY} --name {quote(name)}`"
+                step = f"To plan a new study of this name, say which one it is like: {like}."
+                raise unknown("study", name, known, step=step)
             study = name
         elif is_known:
             say(

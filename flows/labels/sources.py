@@ -23,6 +23,7 @@ from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
+from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from tasks.logs.labels import labels_in_log
 from tasks.prompts import AT, is_known, label_of
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
@@ -293,11 +294,8 @@ def votes_of(study: str, warehouse: Warehouse) -> pl.DataFrame:
     if saved.is_empty():
         known = warehouse.query(
             "select study from vote_log union select study from annotations order by study"
-        )["study"]
-        raise ValueError(
-            f"{warehouse.path} has no votes of study {study!r}. It has votes of: "
-            f"{', '.join(known) or 'no study'}."
-        )
+        )["study"].to_list()
+        raise unknown("votes of study", study, known, ALL_STUDIES, where=f"in {warehouse.path}")
     return saved
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from flows.studies.calibration import SUFFIX
 from schemas.keys import JUDGE
-from tasks.kit.catalogue import unknown
+from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from warehouse.evidence.comparisons import FLIPPED, NO_VERDICT, samples_like, studies_of
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
@@ -166,13 +166,13 @@ def find_evidence(
     an item; ``wanted`` are the judge, the judge prompt (one of the user's own also without its
     digest, in all its wordings), the perturbation and the wave.
 
-    Raise ValueError if there is no such file, or no such study or other thing in it.
+    Raise ValueError if there is no such file, LookupError if it has no such study or other thing.
     """
     place = existing_path(path, study)
     warehouse = Warehouse(place)
     known = studies_of(warehouse)
     if study not in known:
-        raise unknown("study", study, known, f'`voirdire sql --warehouse {place} "..."` finds all')
+        raise unknown("study", study, known, ALL_STUDIES, where=f"in {place}")
     if what == "disagree" and f"{study}{SUFFIX}" in known:
         # People's labels are compared with a study's votes under this name.
         study += SUFFIX
@@ -244,7 +244,7 @@ def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> N
                 f"`voirdire audit {quote(study)} --wave {quote(name)}`, which asks no judge again: "
                 f"it measures these votes, and replaces the results of {', '.join(known)}."
             )
-        raise unknown(f"{what} in study {study!r}:", name, known, "`voirdire sql` lists all")
+        raise unknown(what, name, known, "`voirdire sql` lists all", where=f"in study {study!r}")
 
 
 def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> None:
@@ -255,7 +255,7 @@ def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> N
             "sample or item with differing labels" if what == "disagree" else "sample or pair_id"
         )
         everything = f"`voirdire browse {quote(own)}` lists all"
-        raise unknown(f"{named} in study {own!r}:", name, alike, everything)
+        raise unknown(named, name, alike, everything, where=f"in study {own!r}")
 
 
 def _without_results(warehouse: Warehouse, study: str) -> list[str]:

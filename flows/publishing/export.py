@@ -7,6 +7,7 @@ import click
 
 from schemas.frame import Result
 from schemas.runs import Runs
+from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from warehouse.descriptions import FRAMES, marts
 from warehouse.file_export import Copy
 from warehouse.peek import existing_path
@@ -43,7 +44,7 @@ TRANSIENT = "claims"
 def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -> None:
     """Write all tables and marts, or those of one study, into a new folder.
 
-    Raise ValueError if the folder is not empty, or the warehouse has nothing of the study.
+    Raise ValueError if the folder is not empty, LookupError if the warehouse has no such study.
     """
     path = existing_path(warehouse)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -52,10 +53,7 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
     if study is not None:
         known = store.query("select distinct study from runs order by study")["study"].to_list()
         if study not in known:
-            raise ValueError(
-                f"the warehouse has nothing of study {study!r:.80}. "
-                f"It has: {', '.join(known) or 'none'}."
-            )
+            raise unknown("study", study, known, ALL_STUDIES, where=f"in {path}")
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".export.") as place:
         draft = Path(place) / "files"

@@ -11,6 +11,7 @@ from flows.publishing.pages import run_of_results, study_of
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
+from tasks.kit.unknown_names import unknown
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
@@ -153,8 +154,8 @@ def gate_of(
 ) -> Gated:
     """Return the gates of a study, of one wave: the one named, or the last that was measured.
 
-    Raise ValueError if the study has no results, or none of this wave or of one of these judges; or
-    if no wave is named and the last run failed, because its judges may have changed.
+    Raise LookupError if the study has no results, or none of this wave or of one of these judges;
+    ValueError if no wave is named and the last run failed, because its judges may have changed.
     """
     run = study_of(run_of_results(warehouse, study))
     found, recommended, last, waves, people = warehouse.query_all(
@@ -257,8 +258,7 @@ def _require(
     what: str, given: Collection[str], known: Collection[str], study: str, help_: str = ""
 ) -> None:
     if missing := sorted({*given} - {*known}):
-        listed = ", ".join(filter(None, sorted(known))) or f"one {what} without a name"
-        raise ValueError(
-            f"--{what} {missing[0]!r}: study {study!r} has no results of this {what}. It has: "
-            f"{listed}. {help_}".rstrip()
-        )
+        listed = sorted(filter(None, known)) or [f"one {what} without a name"]
+        everything = "`voirdire sql` lists all in mart.scorecard"
+        where = f"in study {study!r}"
+        raise unknown(f"results of {what}", missing[0], listed, everything, where=where, step=help_)

@@ -23,6 +23,7 @@ from tasks.curate import is_data_file
 from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import CONCLUDED, Conclusions
@@ -177,17 +178,15 @@ def require_data(study: Study, saved: Study | None, warehouse: Path, command: st
 def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:
     """Return the row of the run that made a study's results.
 
-    Raise ValueError if no run of the study has left results.
+    Raise LookupError if no run of the study has left results.
     """
     made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
     every = warehouse.read(Runs, among=pl.DataFrame({"study": [study]}))
     runs = every.filter(pl.col("run").is_in(made_by))
     if runs.is_empty():
         known = warehouse.query("select distinct study from estimates order by study")["study"]
-        raise ValueError(
-            f"the warehouse has no results of study {study!r}. "
-            f"It has: {', '.join(known) or 'none'}. `voirdire list` shows the studies to run."
-        )
+        step = "`voirdire list studies` shows the studies to run."
+        raise unknown("results of study", study, known.to_list(), ALL_STUDIES, step=step)
     return runs.sort("started_at").row(-1, named=True)
 
 
@@ -201,7 +200,7 @@ class Stored(NamedTuple):
 def stored_page(warehouse: Warehouse, study: str) -> Stored:
     """Write the report of a study from the run that made its results.
 
-    Raise ValueError if no run of the study has left results.
+    Raise LookupError if no run of the study has left results.
     """
     run = run_of_results(warehouse, study)
     frames: list[Any] = warehouse.read_all(

@@ -20,6 +20,7 @@ from schemas.results import Annotations
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.printable import several
+from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from tasks.progress import step
 from tasks.results import Conclusions, Steps, counted_votes
 from warehouse.evidence.people import pairs_of
@@ -66,12 +67,9 @@ def remeasure_study(
     place = existing_path(path, study)
     warehouse = Warehouse(place, patience_seconds=PATIENCE_SECONDS)
     mark_dead_runs(warehouse)
-    known = warehouse.query(KNOWN)["study"]
+    known = warehouse.query(KNOWN)["study"].to_list()
     if study not in known:
-        raise ValueError(
-            f"{place} has no votes of a study {study!r}. It has votes of: "
-            f"{', '.join(known) or 'no study'}."
-        )
+        raise unknown("votes of study", study, known, ALL_STUDIES, where=f"in {place}")
     row = _run_row(warehouse, study, run, too_fast_seconds)
     with failure_recorded(lambda: row, warehouse):
         steps = wrap(stored_steps(warehouse))

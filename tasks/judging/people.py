@@ -17,6 +17,7 @@ from schemas.results import Findings
 from tasks.aggregate import text_sizes
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.random_numbers import shuffle, uniform
+from tasks.kit.unknown_names import unknown
 from tasks.prompts import wording_digest
 
 ASKED_ARMS = ("control", "experimental", "sham")
@@ -146,12 +147,12 @@ def draw_for(
 def require_shown(pairs: DataFrame[Pairs], programme: Programme) -> None:
     """Refuse to show nothing, or less than a sample.
 
-    A ValueError names the option, and what it may be.
+    A LookupError names what there is, a ValueError the options that leave nothing.
     """
     known = pairs["perturbation"].drop_nulls().unique().sort().to_list()
     for name in programme.perturbations:
         if name not in known:
-            raise ValueError(f"the study has no perturbation {name!r}. It has: {', '.join(known)}.")
+            raise unknown("perturbation", name, known, where="in the study")
     if not _chosen(pairs, 0, programme):
         raise ValueError("no pair is left to show. Choose other --arms or --perturbation.")
 

@@ -1,6 +1,5 @@
 """Catalogues: folders of entries (Python modules or TOML files), loaded on first use."""
 
-import difflib
 import importlib
 import importlib.util
 import sys
@@ -11,6 +10,8 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple, TypeVar
+
+from tasks.kit.unknown_names import UnknownNameError, unknown
 
 Entry = TypeVar("Entry")
 Accept = Callable[[Entry, "Catalogue[Entry]"], None]
@@ -29,38 +30,8 @@ def _no_folder() -> None:
     """Return no folder, for catalogues to which a user adds nothing."""
 
 
-class UnknownNameError(LookupError):
-    """The catalogue has no entry of that name."""
-
-
 MOST_PROBLEMS = 20
 """Most problems of a file that an error lists."""
-MOST_NAMES = 8
-"""Most known names in an error."""
-
-
-def unknown(
-    what: str, wanted: str, known: list[str], everything: str = "`voirdire list` shows all"
-) -> UnknownNameError:
-    """Return the error for an unknown name: a suggestion, and the names most like it.
-
-    ``everything`` says where all names are, if there are more.
-    """
-    near = nearest(wanted, known)
-    hint = f" Did you mean {near!r}?" if near else ""
-    names = ", ".join(known) or "none"
-    if len(known) > MOST_NAMES:
-        alike = difflib.get_close_matches(wanted, known, n=MOST_NAMES, cutoff=0)
-        names = f"{', '.join(sorted(alike))}, …; {everything}"
-    return UnknownNameError(f"no {what} {wanted!r}.{hint} Known: {names}.")
-
-
-def nearest(wanted: str, known: Sequence[str]) -> str | None:
-    """Return the known name probably meant: closest in spelling, or the only one with that part."""
-    if near := difflib.get_close_matches(wanted, known, n=1):
-        return near[0]
-    whole = [name for name in known if wanted.lower() in name.split("_")]
-    return whole[0] if len(whole) == 1 else None
 
 
 class Ignored(NamedTuple):

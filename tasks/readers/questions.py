@@ -12,7 +12,7 @@ from schemas.keys import content_key
 from tasks.agreement.pass_words import number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.turns import TURN, as_context
-from tasks.kit.catalogue import nearest
+from tasks.kit.unknown_names import nearest
 from tasks.perturbations import PERTURBATIONS
 from tasks.readers.bounded import (
     SHOWN,

@@ -51,7 +51,10 @@ def run(warehouse: Path, *words: str) -> Result:
         ((), "the booth has no voters yet"),
         (("--voter", "a b"), "Use 1 to 64 letters"),
         (("--voter", "ann", "--limit", "2"), "The smallest is --limit 3; with --once, which"),
-        (("--voter", "ann", "--perturbation", "x"), "no perturbation 'x'. It has: padding."),
+        (
+            ("--voter", "ann", "--perturbation", "x"),
+            "no perturbation 'x' in the study. Known: padding.",
+        ),
         (("--renew", "ann"), "'ann' is not a voter of quick. Voters: nobody."),
         (("--export", "b.csv"), "need exactly one voter"),
         (("--export", "b.csv", "--import", "b.csv"), "cannot be used together"),

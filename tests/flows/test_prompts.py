@@ -48,7 +48,7 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     assert {row["prompt"] for row in json.loads(shown.stdout)} == {"pair_v1"}
     assert "offline/dazzled (simulated), prompt pair_" in voirdire("show", "quick").stdout
     missing = voirdire("show", "quick", "--prompt", "pair_v9").stderr
-    assert "no prompt in study 'quick': 'pair_v9'" in missing
+    assert "no prompt 'pair_v9' in study 'quick'" in missing
     done = voirdire("remeasure", "quick")
     assert done.returncode == 0, done.stderr
     # What audit says of the prompts, remeasure says too.

@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, PerturbedAnswers, Questions, Versions
 from tasks.datasets import DATASETS
-from tasks.kit.catalogue import UnknownNameError
+from tasks.kit.unknown_names import UnknownNameError
 from tasks.perturb import perturb, perturbation_table
 from tasks.perturbations import PERTURBATIONS, SECOND, asked_under
 

@@ -28,28 +28,22 @@ class People(NamedTuple):
     votes: DataFrame[Votes]
 
 
-def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
-    """Return the parameters of a study's last audit.
+def audited_studies(warehouse: Warehouse) -> list[str]:
+    """Return the names of the studies that were audited here."""
+    return warehouse.query(STUDIES)["study"].to_list()
 
-    Raise WarehouseError if it was never audited here: there are no texts to show.
-    """
-    found = warehouse.query(LAST, [study])["parameters"]
-    if found.is_empty():
-        known = ", ".join(warehouse.query(STUDIES)["study"]) or "none"
-        raise WarehouseError(
-            f"{warehouse.path} has no audit of a study {study!r} (it has: {known}). Run "
-            f"`voirdire audit {study}` first, because people vote on its pairs."
-        )
-    parameters: dict[str, Any] = json.loads(found.item())
+
+def parameters_of(warehouse: Warehouse, study: str) -> dict[str, Any]:
+    """Return the parameters of the last audit of a study that was audited here."""
+    parameters: dict[str, Any] = json.loads(warehouse.query(LAST, [study])["parameters"].item())
     return parameters
 
 
 def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
     """Return the pairs of a study's results.
 
-    Raise WarehouseError if the study was never audited here, or has no results.
+    Raise WarehouseError if the study has no results.
     """
-    parameters_of(warehouse, study)
     found = Pairs.of(warehouse.query(PAIRS, [study]))
     if found.is_empty():
         raise WarehouseError(

@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from tasks.kit.catalogue import unknown
 from tasks.kit.printable import printable
+from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from warehouse.store import Warehouse
 
 PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
@@ -75,7 +75,7 @@ def require_study(warehouse: Warehouse, study: str | None) -> None:
         return
     known = warehouse.query("select distinct study from runs order by study")["study"].to_list()
     if study not in known:
-        raise unknown("study", study, known, '`voirdire sql "from runs"` lists all')
+        raise unknown("study", study, known, ALL_STUDIES)
 
 
 def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:

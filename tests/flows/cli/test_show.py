@@ -110,18 +110,18 @@ def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["mien"], "no study 'mien'. Did you mean 'mine'?"),
+        (["mien"], "w.duckdb. Did you mean 'mine'? Known: mine."),
         (["mine", "--judge", "adda"], "Did you mean 'ada'?"),
         (["mine", "--all", "--invalid"], "--invalid and --all cannot be given together"),
         (["mine", "--perturbation", "bost"], "Did you mean 'boast'?"),
         (
             ["mine", "--pair", "s11"],
-            "no sample or pair_id in study 'mine': 's11'. Did you mean 's1'? Known: s1, ",
+            "no sample or pair_id 's11' in study 'mine'. Did you mean 's1'? Known: s1, ",
         ),
         (["mine", "--pair", "s11", "--format", "json"], "Did you mean 's1'?"),
         (
             ["mine", "--disagree", "--pair", "i11"],
-            "no sample or item with differing labels in study 'mine':",
+            "no sample or item with differing labels 'i11' in study 'mine'.",
         ),
     ],
 )

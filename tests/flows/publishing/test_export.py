@@ -87,7 +87,7 @@ def test_all_studies_are_exported(shelf: Warehouse, tmp_path: Path) -> None:
     [
         (("quick", "--output", "{full}"), "is not empty"),
         (("quick", "--output", "{full}/v.duckdb"), "is not empty"),
-        (("none", "--output", "{full}/new"), "nothing of study 'none'. It has: other, quick."),
+        (("none", "--output", "{full}/new"), "Known: other, quick."),
         (("quick",), "Missing option '--output'"),
     ],
 )

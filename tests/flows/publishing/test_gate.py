@@ -266,9 +266,12 @@ def test_the_wave_of_the_last_run_counts_unless_another_is_named(gated: Any) -> 
     [
         (
             ("--judge", "eve"),
-            "--judge 'eve': study 'mine' has no results of this judge. It has: ada.",
+            "no results of judge 'eve' in study 'mine'. Known: ada.",
         ),
-        (("--wave", "9"), "this wave. It has: one wave without a name."),
+        (
+            ("--wave", "9"),
+            "no results of wave '9' in study 'mine'. Known: one wave without a name.",
+        ),
     ],
 )
 def test_what_has_no_results_is_one_clear_error(

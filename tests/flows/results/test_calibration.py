@@ -405,7 +405,7 @@ def test_an_audits_name_is_taken(call: Callable[..., Result], votes: Path) -> No
 def test_an_unknown_study_is_named_with_those_there_are(call: Callable[..., Result]) -> None:
     done = call("calibrate", "voted")
     assert "no votes of study 'voted'" in done.stderr
-    assert "It has votes of: votes." in done.stderr
+    assert "Known: votes." in done.stderr
 
 
 HOSTILE: dict[str, tuple[Labels, Labels, str]] = {

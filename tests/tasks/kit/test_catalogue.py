@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks import perturbations, prompts, providers, statistics
 from tasks.datasets import DATASETS
-from tasks.kit.catalogue import Catalogue, UnknownNameError, modules, read_toml, tables, unknown
+from tasks.kit.catalogue import Catalogue, modules, read_toml, tables
+from tasks.kit.unknown_names import UnknownNameError, unknown
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
@@ -79,6 +80,11 @@ def test_an_unknown_name_is_answered_with_the_known_ones(
 
 def test_an_empty_catalogue_knows_none() -> None:
     assert str(unknown("tool", "saw", [])) == "no tool 'saw'. Known: none."
+
+
+def test_an_error_says_where_the_name_was_sought_and_what_to_do() -> None:
+    error = unknown("votes of study", "mine", ["yours"], where="in w.duckdb", step="Ask first.")
+    assert str(error) == "no votes of study 'mine' in w.duckdb. Known: yours. Ask first."
 
 
 def test_of_many_names_the_most_alike_are_given() -> None:

@@ -1,0 +1,46 @@
+"""Errors for a name that is not known: what is missing where, the names that are, what to do."""
+
+import difflib
+from collections.abc import Sequence
+
+
+class UnknownNameError(LookupError):
+    """There is nothing of that name."""
+
+
+MOST_NAMES = 8
+"""Most known names in an error."""
+ALL_STUDIES = '`voirdire sql "from runs"` lists all'
+"""Where all studies of a warehouse are."""
+
+
+def unknown(
+    what: str,
+    wanted: str,
+    known: Sequence[str],
+    everything: str = "`voirdire list` shows all",
+    *,
+    where: str = "",
+    step: str = "",
+) -> UnknownNameError:
+    """Return the error for an unknown name: a suggestion, and the names most like it.
+
+    ``everything`` says where all names are, if there are more; ``where``, as in *in study 'mine'*,
+    what the name was sought in; ``step``, a sentence, what to do.
+    """
+    near = nearest(wanted, known)
+    hint = f" Did you mean {near!r}?" if near else ""
+    names = ", ".join(known) or "none"
+    if len(known) > MOST_NAMES:
+        alike = difflib.get_close_matches(wanted, known, n=MOST_NAMES, cutoff=0)
+        names = f"{', '.join(sorted(alike))}, …; {everything}"
+    missing = " ".join(filter(None, (f"no {what} {wanted!r:.200}", where)))
+    return UnknownNameError(f"{missing}.{hint} Known: {names}. {step}".rstrip())
+
+
+def nearest(wanted: str, known: Sequence[str]) -> str | None:
+    """Return the known name probably meant: closest in spelling, or the only one with that part."""
+    if near := difflib.get_close_matches(wanted, known, n=1):
+        return near[0]
+    whole = [name for name in known if wanted.lower() in name.split("_")]
+    return whole[0] if len(whole) == 1 else None
