@@ -300,7 +300,8 @@ def _show(
 ) -> None:
     """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
     from flows.cli.printing.answer import next_step, show_advice, show_places
-    from flows.cli.printing.terminal import legend, lost_lines, print_line, result_table
+    from flows.cli.printing.tables import print_line
+    from flows.cli.printing.terminal import legend, lost_lines, result_table
     from flows.publishing.pages import report_path
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
@@ -351,7 +352,7 @@ def _show_changes(study: Study, path: Path) -> None:
     """Say what changed since the first named wave, in the word of the gate drift."""
     import polars as pl
 
-    from flows.cli.printing.terminal import print_line
+    from flows.cli.printing.tables import print_line
     from schemas.results import Drifts, Gates
     from warehouse.store import Warehouse
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from flows.cli.printing.answer import near
 from flows.cli.printing.documented import documented, without_markup, wrapped
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import plain_table, say
+from flows.cli.printing.tables import plain_table
+from flows.cli.printing.terminal import say
 from flows.studies import STUDIES
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.derived_columns import DERIVED

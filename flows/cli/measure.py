@@ -15,7 +15,8 @@ from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer, View
 from flows.cli.printing.measure_tables import missing, show_gates, show_rows, show_summary
 from flows.cli.printing.ranking_table import BIAS, show_categories
-from flows.cli.printing.terminal import echo_data, interval, number, print_line, print_rows, say
+from flows.cli.printing.tables import print_line, print_rows
+from flows.cli.printing.terminal import echo_data, interval, number, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_of_votes

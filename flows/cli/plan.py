@@ -29,7 +29,8 @@ from flows.cli.power_analysis import (
     validity_line,
 )
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import echo_data, number, plain_table, print_line, say
+from flows.cli.printing.tables import plain_table, print_line
+from flows.cli.printing.terminal import echo_data, number, say
 from flows.publishing.pages import require_data, saved_study
 from flows.running.ballots import ballots_of, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds

@@ -13,7 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
-from flows.cli.printing.terminal import number, plain_table
+from flows.cli.printing.tables import plain_table
+from flows.cli.printing.terminal import number
 from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs

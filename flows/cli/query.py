@@ -15,15 +15,8 @@ from rich.console import Console
 
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
-from flows.cli.printing.terminal import (
-    echo_data,
-    fits_folded,
-    leading,
-    number,
-    print_line,
-    print_rows,
-    say,
-)
+from flows.cli.printing.tables import fits_folded, leading, print_line, print_rows
+from flows.cli.printing.terminal import echo_data, number, say
 from flows.cli.questions import ALL, asked, next_steps, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (

@@ -13,7 +13,8 @@ from prefect.runner import Runner
 from flows.audit import audit
 from flows.calibrate import calibrate
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import plain_table, say
+from flows.cli.printing.tables import plain_table
+from flows.cli.printing.terminal import say
 from flows.remeasure import remeasure
 from flows.running.recovery import mark_dead_runs
 from flows.serving.deployments import (

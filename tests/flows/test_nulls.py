@@ -14,7 +14,8 @@ from rich.console import Console
 
 from benchmarks.simulated_studies import simulate
 from flows.cli.printing.measure_tables import show_gates, show_rows, show_summary
-from flows.cli.printing.terminal import legend, lost_lines, print_rows, result_table
+from flows.cli.printing.tables import print_rows
+from flows.cli.printing.terminal import legend, lost_lines, result_table
 from flows.publishing.answers import findings_table
 from flows.publishing.csv_escaping import csv_text
 from schemas.curation import PerturbedAnswers

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.cli.printing.terminal import print_line
+from flows.cli.printing.tables import print_line
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable

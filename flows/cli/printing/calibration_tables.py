@@ -11,7 +11,8 @@ from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import interval, number, plain, plain_table, print_rows
+from flows.cli.printing.tables import plain_table, print_rows
+from flows.cli.printing.terminal import interval, number, plain
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import Calibrated
 from flows.studies.calibration import Calibration

@@ -6,7 +6,8 @@ import polars as pl
 from rich.console import Console
 from rich.markup import escape
 
-from flows.cli.printing.terminal import plain, plain_table, print_line, print_rows
+from flows.cli.printing.tables import plain_table, print_line, print_rows
+from flows.cli.printing.terminal import plain
 from tasks.agreement.compare import Comparison
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.counting.annotations import HUMANS

@@ -1,14 +1,12 @@
 """The gates of a study, as `voirdire gate` prints them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from rich.cells import cell_len
-from rich.console import Console
 from rich.markup import escape
 
-from flows.cli.printing.live import Printer, block_lines
-from flows.cli.printing.terminal import fits, print_line, print_rows
+from flows.cli.printing.live import Printer
+from flows.cli.printing.tables import RowLines, print_line, table_or_lines
 from flows.publishing.gate import EXIT_CODES, Check, gate_of, junit, markdown
 from tasks.reporting.wording import clean
 from warehouse.peek import existing_path
@@ -40,7 +38,8 @@ def show_gate(
     open_ = [check for check in gated.checks if check.verdict != "pass"]
     console = Printer(highlight=False)
     if open_:
-        _print_gates(console, [Check(*map(clean, check)) for check in open_])
+        shown = [Check(*map(clean, check)) for check in open_]
+        console.print(table_or_lines(console, COLUMNS, shown, _lines(shown)))
         print_line(console, "")
     if said := gated.recommended():
         for line in gated.advised:
@@ -52,16 +51,8 @@ def show_gate(
     return EXIT_CODES[gated.outcome]
 
 
-def _print_gates(console: Console, checks: Sequence[Check]) -> None:
-    """Print gates as a table, or as lines below their judge if the table does not fit."""
-    if fits(COLUMNS, checks, console.width):
-        print_rows(console, COLUMNS, checks)
-        return
-    last = ""
+def _lines(checks: Sequence[Check]) -> Iterator[RowLines]:
     for check in checks:
-        who = f"[bold]{escape(check.judge)}[/bold]" if check.judge != last else ""
-        head, last = f"{check.name}: {check.verdict}", check.judge
-        whole = f"{head}, {check.said}" if check.said else head
-        is_short = cell_len(whole) <= console.width - 2
-        below = [] if is_short else [escape(check.said)]
-        console.print(*block_lines(who, escape(whole if is_short else head), below), sep="\n")
+        said = [escape(check.said)] if check.said else []
+        head = escape(f"{check.name}: {check.verdict}")
+        yield RowLines(f"[bold]{escape(check.judge)}[/bold]", head, said)

@@ -11,7 +11,6 @@ import click
 from rich.console import Console, Group, RenderableType
 from rich.control import Control
 from rich.live import Live
-from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.segment import ControlType, Segment, SegmentLines
 from rich.table import Table
@@ -190,11 +189,3 @@ def filled(parts: Iterable[str], width: int, size: Callable[[str], int] = len) -
         else:
             lines.append(part)
     return lines
-
-
-def block_lines(who: str, head: str, below: Iterable[str]) -> Iterator[RenderableType]:
-    """Lay out a row of a table as lines, in markup: the judge, if it is new, and what is below."""
-    if who:
-        yield Text.from_markup(who)
-    for indent, line in ((2, head), *((4, line) for line in below)):
-        yield Padding(Text.from_markup(line), (0, 0, 0, indent), expand=False)

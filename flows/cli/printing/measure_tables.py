@@ -8,16 +8,8 @@ import polars as pl
 from rich.console import Console
 
 from flows.cli.printing.answer import show_advice
-from flows.cli.printing.terminal import (
-    fits,
-    interval,
-    legend,
-    lost_lines,
-    number,
-    print_line,
-    print_rows,
-    result_table,
-)
+from flows.cli.printing.tables import fits, print_line, print_rows
+from flows.cli.printing.terminal import interval, legend, lost_lines, number, result_table
 from schemas.judging import VoteLog
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.kit.defaults import DEFAULTS

@@ -6,21 +6,12 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import (
-    OF_PAIRS,
-    OF_RATINGS,
-    compares,
-    fits,
-    interval,
-    number,
-    plain_table,
-    print_line,
-    print_rows,
-    say,
-)
+from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
+from flows.cli.printing.terminal import OF_PAIRS, OF_RATINGS, compares, interval, number, say
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from flows.studies import Study
@@ -106,7 +97,9 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
             for line in lines
             if _cell({**line, "quantity": cell[-1]}) == cell and compares(here)
         ]
-        _print(console, title, shown, body)
+        cells = [[row[name] for name in shown] for row in body]
+        narrow = (_row_lines(row, shown) for row in body)
+        console.print(table_or_lines(console, shown, cells, narrow, title))
         for line in _notes(here):
             console.print(line, markup=False)
         console.print()
@@ -122,31 +115,16 @@ def say_outdated(warehouse: Warehouse) -> None:
         say(line, err=True)
 
 
-def _print(
-    console: Console, title: str, columns: Sequence[str], rows: Sequence[dict[str, str]]
-) -> None:
-    """Print a table, or two lines per judge if the terminal is too narrow."""
-    body = [[row[name] for name in columns] for row in rows]
-    if fits(columns, body, console.width):
-        console.print(plain_table(columns, body, title))
-        return
-    console.print(title, style="bold", markup=False)
-    for row in rows:
-        for line in _lines(row, [name for name in OF_PAIRS if name in columns]):
-            console.print(line, markup=False)
-
-
-def _lines(row: dict[str, str], rates: Sequence[str]) -> tuple[str, str]:
+def _row_lines(row: dict[str, str], columns: Sequence[str]) -> RowLines:
     if not row["n"]:
-        return row["judge"], f"    ASR {row['ASR']}"
+        return RowLines("", escape(row["judge"]), [f"ASR {row['ASR']}"])
     judge = f"{row['judge']} ({row['is a']}, n {row['n']}): {row['finding']}"
     rank = "-" if row["rank"] == "-" else f"{row['rank']} {row['95 %']}"
+    head = "  ".join(filter(None, (rank, row["tier"], judge)))
     shift = f"shift {row['shift']} {row['95 % ']}"
-    others = [f"{name} {row[name]}" for name in ("over control", "sham", *rates)]
-    return (
-        "  ".join(filter(None, (rank, row["tier"], judge))),
-        f"    {', '.join([shift, *others])}",
-    )
+    others = ("over control", "sham", *(name for name in OF_PAIRS if name in columns))
+    rates = [shift, *(f"{name} {row[name]}" for name in others)]
+    return RowLines("", escape(head), [escape(rate) for rate in rates])
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
@@ -250,14 +228,16 @@ def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
         )
         for row in pairs
     ]
+    lines = (
+        RowLines(
+            "",
+            escape(f"{judge}, {perturbation}, {prompt} - {other}: {finding}"),
+            [f"difference {escape(difference)}", f"p (Holm) {p}", f"questions {questions}"],
+        )
+        for judge, perturbation, prompt, other, questions, difference, p, finding in rows
+    )
     console.print()
-    if fits(COMPARED, rows, console.width):
-        console.print(plain_table(COMPARED, rows, "Prompts compared"))
-    else:
-        print_line(console, "Prompts compared")
-        for judge, perturbation, prompt, other, questions, difference, p, finding in rows:
-            print_line(console, f"{judge}, {perturbation}, {prompt} - {other}: {finding}")
-            print_line(console, f"    difference {difference}, p (Holm) {p}, questions {questions}")
+    console.print(table_or_lines(console, COMPARED, rows, lines, "Prompts compared"))
     print_line(console, COMPARISON)
 
 

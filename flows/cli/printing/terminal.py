@@ -1,18 +1,15 @@
 """Terminal output: tables and lines."""
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
-from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from flows.cli.printing.live import block_lines, filled
+from flows.cli.printing.tables import RowLines, as_lines, clipped, shown
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.printable import printable
@@ -73,7 +70,7 @@ def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -
         table = _result_table(rows, title, between)
         if console.measure(table, options=wide).maximum <= console.width:
             return table
-    return Group(*_result_lines(rows, title, console.width))
+    return as_lines(_lines(rows), console.width, title)
 
 
 def _rates(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -106,30 +103,25 @@ def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> T
             table.add_row(who)
         table.add_row(
             f"  {escape(_name(row))}",
-            _shown(row["n"]) or "-",
+            shown(row["n"]) or "-",
             *(_bounded(row, name, between, units) for name in rates),
             _finding(row, "\n"),
         )
     return table
 
 
-def _result_lines(
-    rows: Sequence[dict[str, Any]], title: str, width: int
-) -> Iterator[RenderableType]:
-    yield Text(title, style="italic")
+def _lines(rows: Sequence[dict[str, Any]]) -> Iterator[RowLines]:
     units = _units(rows)
     for row, who in _with_names(rows, " "):
         known = [name for name in _rates(rows) if row[RATES[name][0]] is not None]
         rates = [f"{name} {_bounded(row, name, ' ', units)}" for name in known or _rates(rows)]
-        size = f"{_shown(row['n']) or '-'}{' votes' if row['kind'] == POSITION else ''}"
-        head = f"{escape(_name(row))}, n {size}: {_finding(row, ' ')}"
-        below = filled(rates, width - 4, lambda text: Text.from_markup(text).cell_len)
-        yield from block_lines(who, head, below)
+        size = f"{shown(row['n']) or '-'}{' votes' if row['kind'] == POSITION else ''}"
+        yield RowLines(who, f"{escape(_name(row))}, n {size}: {_finding(row, ' ')}", rates)
 
 
 def _name(row: dict[str, Any]) -> str:
     """Return what a row is about: a perturbation, or the position of answers."""
-    return _clip(POSITION if row["perturbation"] is None else row["perturbation"])
+    return clipped(POSITION if row["perturbation"] is None else row["perturbation"])
 
 
 def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -137,7 +129,7 @@ def lost_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["lost_finding"] is None:
             continue
-        names = [*(_clip(row[column]) for column in _cell_columns(rows)), _name(row)]
+        names = [*(clipped(row[column]) for column in _cell_columns(rows)), _name(row)]
         difference = row["lost_difference"]
         bounds = ""
         if row["asr_at_least"] is not None:
@@ -162,7 +154,7 @@ def _with_names(
     columns = _cell_columns(rows)
     last = ""
     for row in rows:
-        who = " / ".join(_clip(row[column]) for column in columns)
+        who = " / ".join(clipped(row[column]) for column in columns)
         simulated = f"{between}[dim](simulated)[/dim]" if row["simulated"] else ""
         yield row, f"[bold]{escape(who)}[/bold]{simulated}" if who != last else ""
         last = who
@@ -195,28 +187,9 @@ def _finding(row: dict[str, Any], between: str) -> str:
     """Return the finding with a note: its direction, the share detected, or the reason."""
     colour = COLOURS.get(row["finding"], "yellow")
     below = "; ".join(filter(None, (favoured(row), plain(detected(row)), row["reason"])))
-    note = f"{between}[dim]({escape(_clip(below))})[/dim]" if below else ""
+    note = f"{between}[dim]({escape(clipped(below))})[/dim]" if below else ""
     return f"[{colour}]{row['finding'] or '-'}[/{colour}]{note}"
 
-
-WHOLE = ("judge", "perturbation", "wave", "subgroup")
-"""Columns of names, which are folded only if folding other columns does not suffice."""
-
-FIGURES = ("estimate", "p", "p adj.")
-"""Columns of numbers that are already formatted as text."""
-
-NARROWEST = {"name": 12, "text": 10}
-WIDEST = 14
-MOST_LINES = 6
-"""Minimum width of a column (at most WIDEST for its longest word) and maximum height of a cell.
-
-Beyond them rows become lists."""
-
-PARTS = re.compile(r"(?<=[^\W_][_/-])(?=[^\W_])")
-"""Where a word may be broken: not after the minus of a number."""
-
-GAPS = (2, 1)
-FEWER = 2
 
 SHAM = "a meaning-free edit of the same size (sham)"
 COMPARED_WITH = {
@@ -257,7 +230,7 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
             f"{floor}."
         )
         sentences.append("PC: position consistency.")
-    flaws = sorted({_clip(row["perturbation"]) for row in rows if row["kind"] == "detract"})
+    flaws = sorted({clipped(row["perturbation"]) for row in rows if row["kind"] == "detract"})
     if flaws and not compared:
         sentences.append(
             f"A flaw ({listing(flaws)}) should lower the rating: D is the share of flaws that do, "
@@ -282,164 +255,10 @@ def _position_legend(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"position (unperturbed pairs): the shift column shows {''.join(parts)}."
 
 
-def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
-    """Lay out rows as a table, without interpreting markup in them."""
-    table = Table(
-        title=escape(title) or None,
-        title_justify="left",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-    )
-    for index, column in enumerate(columns):
-        numeric = all(isinstance(row[index], int | float | None) for row in rows)
-        table.add_column(
-            escape(column),
-            justify="right" if (numeric and rows) or column in FIGURES else "left",
-            overflow="fold",
-            no_wrap=column in WHOLE,
-        )
-    for row in rows:
-        table.add_row(*(escape(_shown(value)) for value in row))
-    return table
-
-
-def _shown(value: Any) -> str:
-    return "" if value is None else _clip(value)
-
-
-def print_rows(
-    console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = ""
-) -> None:
-    """Print rows as a table, folding texts to fit the terminal; if too wide, one list per row."""
-    for gap in GAPS:
-        widths = _widths(columns, rows, console.width - gap * (len(columns) - 1))
-        # Rather a smaller gap than a name in two lines.
-        if widths and (gap == GAPS[-1] or not _cut(columns, rows, widths)):
-            folded = [list(map(_folded, row, widths)) for row in rows]
-            table = plain_table(columns, folded, title)
-            table.padding = (0, gap, 0, 0)
-            for column, width in zip(table.columns, widths, strict=True):
-                column.width, column.no_wrap, column.overflow = width, False, "fold"
-                column.header = _folded(str(column.header), width)
-            console.print(table)
-            return
-    for number_of, row in enumerate(rows):
-        heading = title if number_of == 0 else ""
-        console.print(plain_table(("", ""), list(zip(columns, row, strict=True)), heading), "")
-
-
-def leading(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> int:
-    """Return how many of the first columns fit side by side, folded where needed.
-
-    Rather two columns fewer than a name in two lines.
-    """
-    most = whole = 0
-    for number_of in range(1, len(columns) + 1):
-        widths = _widths(columns[:number_of], rows, width - GAPS[-1] * (number_of - 1))
-        if not widths:
-            break
-        most = number_of
-        if not _cut(columns[:number_of], rows, widths):
-            whole = number_of
-    return whole if most - whole <= FEWER else most
-
-
-def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
-    """Tell whether rows fit without folding."""
-    full = [
-        max(map(cell_len, [column, *(part for row in rows for part in _lines(row[index]))]))
-        for index, column in enumerate(columns)
-    ]
-    return sum(full) + GAPS[0] * (len(full) - 1) <= width
-
-
-def fits_folded(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> bool:
-    """Tell whether rows fit side by side, folded where needed."""
-    return _widths(columns, rows, width - GAPS[-1] * (len(columns) - 1)) is not None
-
-
-def _lines(value: Any) -> list[str]:
-    return _shown(value).split("\n")
-
-
-def _folded(value: Any, width: int) -> Any:
-    """Break each word of a text that is too wide after an underline, slash or hyphen."""
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"\S+", lambda word: _broken(word[0], width), value)
-
-
-def _broken(word: str, width: int) -> str:
-    if cell_len(word) <= width:
-        return word
-    lines = [""]
-    for part in PARTS.split(word):
-        if lines[-1] and cell_len(lines[-1] + part) > width:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
-
-
-def _longest(text: str) -> int:
-    """Return the width of the longest part of a text that is not broken."""
-    return max(map(cell_len, _folded(text, 0).split()), default=0)
-
-
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], room: int) -> list[int] | None:
-    """Divide the width among columns; None if they do not fit even when folded."""
-    inside, full, least = [], [], []
-    for index, column in enumerate(columns):
-        content = max((cell_len(part) for row in rows for part in _lines(row[index])), default=0)
-        numeric = all(isinstance(row[index], int | float | None) for row in rows)
-        floor = NARROWEST["name" if column in WHOLE or column.endswith("finding") else "text"]
-        words = min(max((_longest(_shown(row[index])) for row in rows), default=0), WIDEST)
-        needed = content if numeric else max(min(content, floor), -(-content // MOST_LINES), words)
-        least.append(max(needed, min(_longest(column), WIDEST)))
-        inside.append(max(content, least[-1]))
-        full.append(max(content, cell_len(column)))
-    if sum(least) > room:
-        return None
-    names = [index for index, column in enumerate(columns) if column in WHOLE]
-    for some, most in (
-        (names, inside),
-        (range(len(columns)), inside),
-        (names, full),
-        (range(len(columns)), full),
-    ):
-        while sum(least) < room and any(least[index] < most[index] for index in some):
-            for index in some:
-                least[index] += least[index] < most[index] and sum(least) < room
-    return least
-
-
-def _cut(columns: Sequence[str], rows: Sequence[Sequence[Any]], widths: Sequence[int]) -> bool:
-    """Tell whether a name is folded in columns of these widths."""
-    return any(
-        cell_len(part) > width
-        for index, (column, width) in enumerate(zip(columns, widths, strict=True))
-        if column in WHOLE
-        for row in rows
-        for part in _lines(row[index])
-    )
-
-
-def _clip(value: Any, width: int = 800) -> str:
-    # Adding 0 drops the minus of a zero.
-    text = f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)
-    shown = printable(text)
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
-
-
 def echo_data(text: str) -> None:
     """Print data; on a terminal, replace control characters, which could control it."""
     # Click strips colour codes when writing to a file, which would change the data.
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
-
-
-def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print a text, wrapped to the terminal, without interpreting markup in it."""
-    console.print(text, style=style, markup=False, highlight=False)
 
 
 def say(text: str, *, err: bool = False) -> None:

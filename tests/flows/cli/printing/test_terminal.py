@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows.cli.printing.terminal import fits, legend, print_rows, result_table
+from flows.cli.printing.tables import fits, print_rows
+from flows.cli.printing.terminal import legend, result_table
 
 ROW = {
     "judge": "ada",

@@ -1,0 +1,43 @@
+"""Tables, and their rows as lines where the terminal is too narrow."""
+
+from io import StringIO
+
+import pytest
+
+from flows.cli.printing.live import Printer
+from flows.cli.printing.tables import RowLines, table_or_lines
+
+COLUMNS = ("judge", "gate", "verdict", "value")
+ROWS = [
+    ("ada", "position", "fail", "gap .13 [.07, .18], limit .05"),
+    ("ada", "validity", "pass", ""),
+    ("bob", "position", "pass", "gap .01 [.00, .02], limit .05"),
+]
+LINES = [
+    RowLines(
+        f"[bold]{judge}[/bold]", f"{gate}: {verdict}", value.split(", limit ") if value else []
+    )
+    for judge, gate, verdict, value in ROWS
+]
+
+
+@pytest.mark.parametrize(
+    ("width", "first"),
+    [
+        (60, ["title", "judge  gate      verdict  value"]),
+        # A row in one line if everything fits there, else its parts below.
+        (50, ["title", "ada", "  position: fail, gap .13 [.07, .18], .05", "  validity: pass"]),
+        (
+            40,
+            ["title", "ada", "  position: fail", "    gap .13 [.07, .18], .05", "  validity: pass"],
+        ),
+        (24, ["title", "ada", "  position: fail", "    gap .13 [.07, .18]", "    .05"]),
+    ],
+)
+def test_a_table_that_does_not_fit_becomes_lines(width: int, first: list[str]) -> None:
+    page = StringIO()
+    console = Printer(file=page, width=width, highlight=False)
+    console.print(table_or_lines(console, COLUMNS, ROWS, LINES, "title"))
+    lines = page.getvalue().splitlines()
+    assert lines[: len(first)] == first
+    assert lines.count("ada") == (1 if width < 60 else 0)
