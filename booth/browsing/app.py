@@ -12,17 +12,18 @@ from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_lin
 from booth.web.pages import add_guard, add_static, page
 from tasks.evidence.browse_address import view_of
 from tasks.kit.printable import message
-from tasks.kit.unknown_names import unknown
+from tasks.kit.unknown_names import require_known, unknown
 from warehouse.evidence.comparisons import (
-    NAMED,
     ROWS_PER_PAGE,
     Filters,
     describe_studies,
     find_comparison,
     list_comparisons,
+    names_of,
     samples_like,
     studies_of,
 )
+from warehouse.evidence.selection import NAMED, with_wordings
 from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
 
 TEXTS = (*NAMED, "category", "sample", "search")
@@ -80,13 +81,10 @@ def check_view(warehouse: Warehouse, view: str) -> None:
         return
     filters = filters_of(unquote(path.path.removeprefix("/study/")), dict(parse_qsl(path.query)))
     _require_study(warehouse, filters.study)
-    found, where = list_comparisons(warehouse, filters, 0), f"in study {filters.study!r}"
-    for what in NAMED:
-        name = getattr(filters, what)
-        if name is not None and name not in found.names[what]:
-            known = found.names[what]
-            raise unknown(what, name, known, "`voirdire browse` lists all", where=where)
-    if filters.sample and not found.total:
+    where, names = f"in study {filters.study!r}", names_of(warehouse, filters.study)
+    known = {**names, "prompt": with_wordings(names["prompt"])}
+    require_known(filters.given, known, "`voirdire browse` lists all", where)
+    if filters.sample and not list_comparisons(warehouse, filters, 0).total:
         alike = samples_like(warehouse, filters.sample, filters.study)
         if alike is not None:
             everything = "`voirdire browse` without --pair lists all"

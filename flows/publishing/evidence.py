@@ -8,17 +8,14 @@ import polars as pl
 
 from flows.studies.calibration import SUFFIX
 from schemas.keys import JUDGE
-from tasks.kit.unknown_names import ALL_STUDIES, unknown
-from warehouse.evidence.comparisons import FLIPPED, NO_VERDICT, samples_like, studies_of
+from tasks.kit.unknown_names import ALL_STUDIES, require_known, unknown
+from warehouse.evidence.comparisons import names_of, samples_like, studies_of
+from warehouse.evidence.selection import FLIPPED, OF_LABELS, UNREAD, conditions, with_wordings
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
 KEY = (*JUDGE, "mode", "perturbation", "sample", "criterion", "repeat")
 """Columns that tell the rows of ``mart.comparisons`` apart, within a study."""
-
-
-ASKED = "$prompt in (prompt, split_part(prompt, '@', 1))"
-"""A prompt of the user's own is named with or without the digest of its wording."""
 
 
 class View(NamedTuple):
@@ -29,6 +26,7 @@ class View(NamedTuple):
     key: tuple[str, ...]
     sample: str = "sample"
     """The column of what was judged."""
+    of_study: str = "study = $study"
 
 
 COMPARED = "mart.comparisons where perturbation is not null"
@@ -39,27 +37,15 @@ VIEWS = {
         "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
     ),
     "disagree": View(
-        "disagreements", "mart.disagreements where true", (*JUDGE, "criterion", "item"), "item"
+        "disagreements",
+        "mart.disagreements where true",
+        ("study", *JUDGE, "criterion", "item"),
+        "item",
+        OF_LABELS,
     ),
 }
 SEEN_TOGETHER = ("flipped", "invalid")
 """Views that are about the votes of judges, so that one leads to the other."""
-NAMES = """
-    select judge, prompt, perturbation, wave from shifts where study = $study
-    union select judge, prompt, perturbation, wave from ratings where study = $study
-    union select judge, prompt, null, wave from differing_labels where study = $study
-"""
-UNREAD = f"""
-    select study, judge, prompt, wave, perturbation, sample, coalesce(human, false) as human
-    from vote_log where study = $study and choice in {NO_VERDICT}
-    union all
-    select * exclude (dataset, side, arm, repeat) from (
-        select distinct study, judge, prompt, wave, perturbation, coalesce(sample, item), human,
-            dataset, side, arm, repeat
-        from ratings where study = $study and invalid is not null
-    )
-"""
-"""Votes without a verdict, also those that were collected elsewhere, without their replies."""
 AT_HAND = f"""
     select
         (
@@ -173,23 +159,17 @@ def find_evidence(
     known = studies_of(warehouse)
     if study not in known:
         raise unknown("study", study, known, ALL_STUDIES, where=f"in {place}")
-    if what == "disagree" and f"{study}{SUFFIX}" in known:
-        # People's labels are compared with a study's votes under this name.
-        study += SUFFIX
     # A label of an item is of no perturbation.
     without = "perturbation" if what == "disagree" else ""
     given = {n: value for n, value in wanted.items() if value is not None and n != without}
-    equal = (ASKED if name == "prompt" else f"{name} = ${name}" for name in given)
-    conditions, values = ["study = $study", *equal], {**given, "study": study}
-    view = VIEWS[what]
     if sample is not None:
-        of_pair = " or sample in (select sample from pairs where pair_id = $id)"
-        conditions.append(f"({view.sample} = $id{'' if what == 'disagree' else of_pair})")
-        values["id"] = sample
+        given["sample"] = sample
+    view, values = VIEWS[what], {**given, "study": study}
+    condition = " and ".join([view.of_study, *conditions(given, view.sample)])
     order = f"{ORDER.get(what, DRAWN)} limit {most:d}"
     chosen = warehouse.query(
         f"select {', '.join(view.key)}, count(*) over () as total from {view.chosen_from} and "
-        f"{' and '.join(conditions)} order by {order}",
+        f"{condition} order by {order}",
         values,
     )
     rows = _with_texts(warehouse, study, what, chosen)
@@ -200,7 +180,7 @@ def find_evidence(
     total = rows["total"][0] if rows.height else 0
     replies = _replies(warehouse, study, rows, what)
     elsewhere = _without_results(warehouse, study)
-    others = _others(warehouse, " and ".join(conditions), values) if what in SEEN_TOGETHER else {}
+    others = _others(warehouse, condition, values) if what in SEEN_TOGETHER else {}
     return Evidence(rows.drop("total"), total, replies, elsewhere, others)
 
 
@@ -210,7 +190,7 @@ def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dic
         f"(select count(*) from {VIEWS[name].chosen_from} and {condition}) as {name}"
         for name in SEEN_TOGETHER
     )
-    unread = f"(select count(*) from ({UNREAD}) where {condition}) as unread"
+    unread = f"(select count(distinct vote) from ({UNREAD}) where {condition}) as unread"
     grades = f"({GRADES} where {condition})"
     return warehouse.query(f"select {counted}, {unread}, * from {grades}", values).row(
         0, named=True
@@ -223,7 +203,7 @@ def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFram
     judges, ids = (chosen[name].unique().to_list() for name in ("judge", view.sample))
     rows = warehouse.query(
         f"from mart.{view.mart} "
-        f"where study = $study and judge in $judges and {view.sample} in $ids",
+        f"where {view.of_study} and judge in $judges and {view.sample} in $ids",
         {"study": study, "judges": judges, "ids": ids},
     )
     found = chosen.join(rows, on=view.key, how="left", nulls_equal=True, maintain_order="left")
@@ -231,25 +211,20 @@ def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFram
 
 
 def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> None:
-    there = warehouse.query(NAMES, {"study": study})
-    for what in there.columns:
-        known = there[what].drop_nulls().unique().sort().to_list()
-        wordings = [label.partition("@")[0] for label in known] if what == "prompt" else []
-        name = given.get(what)
-        if name is None or not known or name in known or name in wordings:
-            continue
-        if what == "wave" and name in _without_results(warehouse, study):
-            raise ValueError(
-                f"study {study!r} has no results of wave {name!r}, only its votes. Run "
-                f"`voirdire audit {quote(study)} --wave {quote(name)}`, which asks no judge again: "
-                f"it measures these votes, and replaces the results of {', '.join(known)}."
-            )
-        raise unknown(what, name, known, "`voirdire sql` lists all", where=f"in study {study!r}")
+    names, wave = names_of(warehouse, study), given.get("wave")
+    if wave is not None and wave in _without_results(warehouse, study):
+        raise ValueError(
+            f"study {study!r} has no results of wave {wave!r}, only its votes. Run "
+            f"`voirdire audit {quote(study)} --wave {quote(wave)}`, which asks no judge again: "
+            f"it measures these votes, and replaces the results of {', '.join(names['wave'])}."
+        )
+    known = {**names, "prompt": with_wordings(names["prompt"])}
+    require_known(given, known, "`voirdire sql` lists all", f"in study {study!r}")
 
 
 def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> None:
     own = study.removesuffix(SUFFIX)
-    alike = samples_like(warehouse, name, study, own)
+    alike = samples_like(warehouse, name, own, f"{own}{SUFFIX}")
     if alike is not None:
         named = (
             "sample or item with differing labels" if what == "disagree" else "sample or pair_id"

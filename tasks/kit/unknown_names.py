@@ -1,7 +1,7 @@
 """Errors for a name that is not known: what is missing where, the names that are, what to do."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class UnknownNameError(LookupError):
@@ -36,6 +36,16 @@ def unknown(
         names = f"{', '.join(sorted(alike))}, …; {everything}"
     missing = " ".join(filter(None, (f"no {what} {wanted!r:.200}", where)))
     return UnknownNameError(f"{missing}.{hint} Known: {names}. {step}".rstrip())
+
+
+def require_known(
+    given: Mapping[str, str | None], known: Mapping[str, Sequence[str]], everything: str, where: str
+) -> None:
+    """Raise the error of :func:`unknown` for the first of the given names that is not known."""
+    for what, names in known.items():
+        name = given.get(what)
+        if name is not None and name not in names:
+            raise unknown(what, name, names, everything, where=where)
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str | None:

@@ -2,7 +2,10 @@
 
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from schemas.judging import ARMS
+from warehouse.evidence.selection import FLIPPED, NAMES, OF_LABELS, UNREAD, conditions
 from warehouse.store import Warehouse
 
 STUDIES = """
@@ -31,52 +34,33 @@ STUDIES = """
     from results left join ran using (study) group by study order by study
 """
 ROWS_PER_PAGE = 50
-NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
-FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
-"""As in `mart.flipped_pairs`: a changed grade is no changed verdict."""
-
-NAMED = ("judge", "prompt", "wave", "perturbation")
-
-SAID = "concat_ws(chr(31), {sample}, judge, prompt, wave, {criterion}, {repeat})"
-WITHIN = {
-    "criterion": "coalesce(criterion, '')",
-    "repeat": "coalesce(lpad(repeat::varchar, 6, '0'), '')",
-}
+SAID = """
+    concat_ws(chr(31), sample, judge, prompt, wave, coalesce(criterion, ''),
+        coalesce(lpad(repeat::varchar, 6, '0'), ''))
+"""
 # Comparisons have no position of their own: rows are put in order by their key, and found by it.
 ROWS = f"""
     with labelled as (
         select judge, prompt, wave, criterion, item, any_value(human_label) as people,
             any_value(judge_label) as labelled, any_value(texts) as texts
-        from differing_labels
-        where study = $study or study in (
-            select study from runs
-            where flow = 'calibrate' and json_extract_string(parameters, 'study') = $study
-        )
+        from differing_labels where {OF_LABELS}
         group by all
     ),
     unread as (
-        select distinct
-            {SAID.format(sample="sample", criterion="''", repeat="''")} as said, perturbation,
-        from vote_log
-        where study = $study and choice in {NO_VERDICT} and arm in ('control', 'experimental')
-        union all
-        select {SAID.format(sample="coalesce(sample, item)", **WITHIN)}, perturbation
-        from ratings
-        where study = $study and invalid is not null and arm in ('control', 'experimental')
+        select distinct {SAID} as said, perturbation
+        from ({UNREAD}) where arm in ('control', 'experimental')
     ),
     studied as (from pairs semi join (from study_pairs where study = $study) using (pair_id)),
     found as (
         select
-            *, {FLIPPED} as flipped, {SAID.format(sample="sample", **WITHIN)} as said,
+            *, {FLIPPED} as flipped, {SAID} as said,
             concat_ws(chr(31), dataset, sample, coalesce(perturbation, ''), said) as place,
             left(md5(place), 16) as id,
         from mart.comparisons as c
         where study = $study
     )
 """
-CONDITIONS = {
-    **{name: f"{name} = ${name}" for name in NAMED},
-    "sample": "(sample = $sample or sample in (select sample from pairs where pair_id = $sample))",
+FURTHER = {
     "category": """sample in (
         select sample from vote_log where study = $study and category = $category
         union select coalesce(sample, item) from ratings
@@ -107,7 +91,7 @@ IS_LABELLED = """
 LIST = f"""
     select
         (select count(*) from chosen) as total, c.*, q.question, l.people, l.labelled, l.texts,
-        coalesce({CONDITIONS["invalid"]}, false) as invalid,
+        coalesce({FURTHER["invalid"]}, false) as invalid,
     from (from chosen order by place limit {ROWS_PER_PAGE:d} offset $skipped) as c
     left join (
         select sample, any_value(left(question, 300)) as question from studied group by sample
@@ -121,13 +105,6 @@ ITEMS = """
 """
 """What a calibration counts: a judge's label of an item, however many comparisons it is part of."""
 
-NAMES = """
-    select list(distinct judge order by judge) as judge,
-        list(distinct prompt order by prompt) as prompt,
-        list(distinct wave order by wave) as wave,
-        list(distinct perturbation order by perturbation) as perturbation
-    from mart.comparisons where study = $study
-"""
 MOST_ALIKE = 100
 SAMPLES = f"""
     with known as (
@@ -230,7 +207,8 @@ class Filters(NamedTuple):
         """Return a query on the rows that the filters leave, ``chosen``, with its parameters."""
         given = self.given
         labelled = f"semi join labelled as l on {IS_LABELLED}" if self.disagree else ""
-        where = " and ".join(["true", *(CONDITIONS[name] for name in given if name in CONDITIONS)])
+        further = (FURTHER[name] for name in given if name in FURTHER)
+        where = " and ".join(["true", *conditions(given), *further])
         values = {k: v for k, v in given.items() if v is not True}
         chosen = f"chosen as (from found as c {labelled} where {where})"
         return f"{ROWS}, {chosen} {selected}", {"study": self.study, **values, **more}
@@ -278,6 +256,16 @@ def samples_like(warehouse: Warehouse, name: str, *studies: str) -> list[str] | 
     return None if samples["found"].any() else samples["sample"].to_list()
 
 
+def names_of(warehouse: Warehouse, study: str) -> dict[str, list[str]]:
+    """Return the judges, prompts, waves and perturbations of a study."""
+    return _lists(warehouse.query(NAMES, {"study": study}))
+
+
+def _lists(names: pl.DataFrame) -> dict[str, list[str]]:
+    known = names.to_dicts()[0].items()
+    return {name: [each for each in values or () if each is not None] for name, values in known}
+
+
 def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listing:
     """Return a page of the comparisons that the filters leave, the first page being 0."""
     study = {"study": filters.study}
@@ -288,12 +276,11 @@ def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listi
         (CATEGORIES, study),
         (RUNNING, study),
     )
-    known = {name: values or [] for name, values in names.to_dicts()[0].items()}
     return Listing(
         rows.to_dicts(),
         rows["total"][0] if rows.height else 0,
         items["items"][0],
-        {**known, "category": categories["category"].to_list()},
+        {**_lists(names), "category": categories["category"].to_list()},
         next(iter(running.to_dicts()), None),
     )
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.calibration import Disagreements, Ratings
 from schemas.judging import Shifts, VoteLog
+from warehouse.evidence.comparisons import Filters, list_comparisons
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., pl.DataFrame]
@@ -73,6 +75,37 @@ def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     assert sorted(row["sample"] for row in whole) == ["s1", "s2", "s3"]
     only = json.loads(run("mine", "--pair", "s2", "--format", "json").stdout)
     assert [row["sample"] for row in only] == ["s2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "filters"),
+    [
+        ([], {"flipped": True}),
+        (["--all"], {}),
+        (["--judge", "ada", "--perturbation", "boast"], {"judge": "ada", "flipped": True}),
+        (["--prompt", "plain"], {"prompt": "plain", "flipped": True}),
+        (["--prompt", "own"], {"prompt": "own", "flipped": True}),
+        (["--prompt", "own@1a2b3c4d"], {"prompt": "own@1a2b3c4d", "flipped": True}),
+        (["--pair", "s2"], {"sample": "s2", "flipped": True}),
+    ],
+)
+def test_filters_select_what_they_select_in_the_browser(
+    run: Run, tmp_path: Path, make_shifts: Make, words: list[str], filters: dict[str, Any]
+) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    flip = {"control": "anchor", "experimental": "target", "perturbation": "boast"}
+    flips = make_shifts([{**flip, "sample": "s2"}, {**flip, "sample": "s7"}], prompt="own@1a2b3c4d")
+    one = {"sample": "s0", "control": "anchor", "experimental": "anchor", "perturbation": "boast"}
+    kept = [make_shifts([{**flip, "sample": f"s{n}"} for n in (1, 2, 3)]), make_shifts([one])]
+    rows = Shifts.of(pl.concat([*kept, flips]))
+    warehouse.save([Saving(Shifts, rows)], run="r2", study="both")
+    listed = list_comparisons(warehouse, Filters("both", **filters), 0).rows
+    shown = json.loads(run("both", *words, "--format", "json").stdout)
+    key = ("judge", "prompt", "perturbation", "sample")
+    assert {tuple(row[name] for name in key) for row in shown} == {
+        tuple(row[name] for name in key) for row in listed
+    }
+    assert len(shown) == len(listed) > 0
 
 
 def test_each_flip_names_its_wave_and_another_wave_can_be_chosen(

@@ -1,0 +1,58 @@
+"""Which rows of a study filters select: of comparisons, of replies and of differing labels."""
+
+from collections.abc import Iterable, Sequence
+
+NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
+FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
+"""As in `mart.flipped_pairs`: a changed grade is no changed verdict."""
+OF_LABELS = """(
+    study = $study or study in (
+        select study from runs
+        where flow = 'calibrate' and json_extract_string(parameters, 'study') = $study
+    )
+)"""
+"""Labels that differ are those of the study, and of calibrations that compare its votes."""
+NAMED = ("judge", "prompt", "wave", "perturbation")
+CONDITIONS = {
+    **{name: f"{name} = ${name}" for name in NAMED},
+    # A prompt of the user's own is named with or without the digest of its wording.
+    "prompt": "$prompt in (prompt, split_part(prompt, '@', 1))",
+    "sample": "({0} = $sample or {0} in (select sample from pairs where pair_id = $sample))",
+}
+"""Filter -> condition; {0} is the column of what was judged."""
+NAMES = f"""
+    select list(distinct judge order by judge) as judge,
+        list(distinct prompt order by prompt) as prompt,
+        list(distinct wave order by wave) as wave,
+        list(distinct perturbation order by perturbation) as perturbation
+    from (
+        select judge, prompt, wave, perturbation from mart.comparisons where study = $study
+        union all select judge, prompt, wave, null from differing_labels where {OF_LABELS}
+    )
+"""
+UNREAD = f"""
+    select study, judge, prompt, wave, perturbation, sample, null as criterion, null as repeat, arm,
+        coalesce(human, false) as human,
+        concat_ws(chr(31), dataset, judge, prompt, wave, sample, arm, perturbation, shown_first,
+            repeat) as vote,
+    from vote_log where study = $study and choice in {NO_VERDICT}
+    union all
+    select study, judge, prompt, wave, perturbation, coalesce(sample, item), criterion, repeat, arm,
+        human,
+        concat_ws(chr(31), dataset, judge, prompt, wave, coalesce(sample, item), arm, perturbation,
+            side, repeat),
+    from ratings where study = $study and invalid is not null
+"""
+"""Votes without a verdict, also those that were collected elsewhere, without their replies.
+
+A vote with several criteria has a row for each."""
+
+
+def conditions(given: Iterable[str], sample: str = "sample") -> list[str]:
+    """Return the conditions of the filters that are given; ``sample`` is its column."""
+    return [CONDITIONS[name].format(sample) for name in given if name in CONDITIONS]
+
+
+def with_wordings(prompts: Sequence[str]) -> list[str]:
+    """Return the names of prompts, and those of the user's own also without their digests."""
+    return list(dict.fromkeys([*prompts, *(name.partition("@")[0] for name in prompts)]))
