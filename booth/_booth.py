@@ -29,7 +29,7 @@ from booth._seats import (
 from booth._viewing_time import Page, packed, shown, unpacked
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
-from tasks.kit.unknown_names import unknown
+from tasks.validation.unknown_names import unknown
 from warehouse.evidence.people import audited_studies, pairs_of, parameters_of
 from warehouse.store import Warehouse
 

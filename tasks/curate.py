@@ -10,10 +10,10 @@ from schemas.curation import Answers, Known, Questions, Versions
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.turns import PAIR_TURN_PLACES, SINGLE_TURN_PLACES, TURN
 from tasks.kit.printable import several
-from tasks.kit.unknown_names import UnknownNameError
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import prompt_of
 from tasks.readers.questions import READERS, load_own
+from tasks.validation.unknown_names import UnknownNameError
 
 FOLDER_VARIABLES = {"humans_or_llms": "VOIRDIRE_HUMANS_OR_LLMS"}
 """Dataset -> environment variable with its folder, if none is given."""

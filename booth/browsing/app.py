@@ -12,7 +12,7 @@ from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_lin
 from booth.web.pages import add_guard, add_static, page
 from tasks.evidence.browse_address import view_of
 from tasks.kit.printable import message
-from tasks.kit.unknown_names import require_known, unknown
+from tasks.validation.unknown_names import require_known, unknown
 from warehouse.evidence.comparisons import (
     ROWS_PER_PAGE,
     Filters,

@@ -28,7 +28,6 @@ from tasks.agreement.compare import Comparison, Options, compare, scale_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.printable import several
-from tasks.kit.unknown_names import unknown
 from tasks.logs.items import CATEGORY, categories_of, items_in_log
 from tasks.logs.labels import labels_of_both
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
@@ -46,6 +45,7 @@ from tasks.reporting.agreement_rows import odd_lines
 from tasks.reporting.summary import marks_of
 from tasks.results import Conclusions
 from tasks.statistics import STATISTICS, filled_columns, lacking_line
+from tasks.validation.unknown_names import unknown
 from warehouse.store import Saving, Warehouse
 
 KEY = list(Estimates.place().key)

@@ -56,12 +56,12 @@ from tasks.gates.recommendations import of_wave
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
 from tasks.kit.command_line import given_options
-from tasks.kit.unknown_names import unknown
 from tasks.pair import background_of
 from tasks.progress import current_status
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import CHANCE, open_questions
+from tasks.validation.unknown_names import unknown
 from warehouse.peek import default_path, studies_in
 from warehouse.store import Warehouse
 

@@ -23,11 +23,11 @@ from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
-from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from tasks.logs.labels import labels_in_log
 from tasks.prompts import AT, is_known, label_of
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
+from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.peek import require_file
 from warehouse.store import Warehouse
 

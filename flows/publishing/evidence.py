@@ -8,7 +8,7 @@ import polars as pl
 
 from flows.studies.calibration import SUFFIX
 from schemas.keys import JUDGE
-from tasks.kit.unknown_names import ALL_STUDIES, require_known, unknown
+from tasks.validation.unknown_names import ALL_STUDIES, require_known, unknown
 from warehouse.evidence.comparisons import names_of, samples_like, studies_of
 from warehouse.evidence.selection import FLIPPED, OF_LABELS, UNREAD, conditions, with_wordings
 from warehouse.peek import existing_path

@@ -7,7 +7,7 @@ import click
 
 from schemas.frame import Result
 from schemas.runs import Runs
-from tasks.kit.unknown_names import ALL_STUDIES, unknown
+from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.descriptions import FRAMES, marts
 from warehouse.file_export import Copy
 from warehouse.peek import existing_path

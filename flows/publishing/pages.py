@@ -23,11 +23,11 @@ from tasks.curate import is_data_file
 from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import CONCLUDED, Conclusions
 from tasks.statistics import dasr_posterior
+from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.peek import studies_in
 from warehouse.private import write_private
 from warehouse.store import Warehouse

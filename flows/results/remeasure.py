@@ -20,9 +20,9 @@ from schemas.results import Annotations
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.printable import several
-from tasks.kit.unknown_names import ALL_STUDIES, unknown
 from tasks.progress import step
 from tasks.results import Conclusions, Steps, counted_votes
+from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.evidence.people import pairs_of
 from warehouse.peek import existing_path
 from warehouse.store import Saving, Warehouse

@@ -17,8 +17,8 @@ from schemas.results import Findings
 from tasks.aggregate import text_sizes
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.random_numbers import shuffle, uniform
-from tasks.kit.unknown_names import unknown
 from tasks.prompts import wording_digest
+from tasks.validation.unknown_names import unknown
 
 ASKED_ARMS = ("control", "experimental", "sham")
 COUNTED = ("first", "second", "tie")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from tasks.kit.unknown_names import UnknownNameError, unknown
+from tasks.validation.unknown_names import UnknownNameError, unknown
 
 Entry = TypeVar("Entry")
 Accept = Callable[[Entry, "Catalogue[Entry]"], None]

@@ -12,7 +12,6 @@ from schemas.keys import content_key
 from tasks.agreement.pass_words import number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.turns import TURN, as_context
-from tasks.kit.unknown_names import nearest
 from tasks.perturbations import PERTURBATIONS
 from tasks.readers.bounded import (
     SHOWN,
@@ -49,6 +48,7 @@ from tasks.readers.samples import (
     side_named,
     two_answers,
 )
+from tasks.validation.unknown_names import nearest
 
 REQUIRED = ["question", "anchor", "target"]
 ANSWER = "answer"

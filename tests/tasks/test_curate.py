@@ -9,7 +9,7 @@ from schemas.curation import Answers, Questions, Versions
 from tasks import curate
 from tasks.curate import _check, _keep_first, import_dataset
 from tasks.datasets import Dataset, Imported
-from tasks.kit.unknown_names import UnknownNameError
+from tasks.validation.unknown_names import UnknownNameError
 
 STUDY = Path(__file__).parents[2].parent / "shared" / "reference-data" / "bias_study"
 

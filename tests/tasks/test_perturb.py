@@ -9,9 +9,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, PerturbedAnswers, Questions, Versions
 from tasks.datasets import DATASETS
-from tasks.kit.unknown_names import UnknownNameError
 from tasks.perturb import perturb, perturbation_table
 from tasks.perturbations import PERTURBATIONS, SECOND, asked_under
+from tasks.validation.unknown_names import UnknownNameError
 
 TEMPLATES = ["fake_reference", "padding", "rich_content"]
 NAMES = ["factual_error", "fake_reference", "gender_bias", "padding", "rich_content"]

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from tasks.kit.printable import printable
-from tasks.kit.unknown_names import ALL_STUDIES, unknown
+from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.store import Warehouse
 
 PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")

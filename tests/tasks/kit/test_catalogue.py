@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict
 from tasks import perturbations, prompts, providers, statistics
 from tasks.datasets import DATASETS
 from tasks.kit.catalogue import Catalogue, modules, read_toml, tables
-from tasks.kit.unknown_names import UnknownNameError, unknown
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS
 from tasks.statistics import STATISTICS
+from tasks.validation.unknown_names import UnknownNameError, unknown
 
 CATALOGUES: list[Catalogue[Any]] = [DATASETS, PERTURBATIONS, PROMPTS, PROVIDERS, JUDGES, STATISTICS]
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from flows.cli.listing.documented import documented, without_markup, wrapped
 from flows.cli.printing.answer import near
-from flows.cli.printing.documented import documented, without_markup, wrapped
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import say
@@ -19,7 +19,6 @@ from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
 from tasks.kit.defaults import DEFAULTS
-from tasks.kit.unknown_names import UnknownNameError, unknown
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -28,6 +27,7 @@ from tasks.readers.formats import FORMATS
 from tasks.reporting import wording
 from tasks.reporting.wording import count, gate_definitions, glossary
 from tasks.statistics import STATISTICS, Row, Statistic
+from tasks.validation.unknown_names import UnknownNameError, unknown
 from warehouse.descriptions import column_meanings, marts, picked_columns
 
 HEADINGS = {
