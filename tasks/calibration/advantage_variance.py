@@ -1,5 +1,6 @@
-"""Cluster-robust variance of advantage probabilities."""
+"""Cluster-robust variance of advantage probabilities, and what clusters change in their tests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -7,12 +8,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.calibration.label_values import Codes, Floats
-from tasks.calibration.non_inferiority import Counts
+from tasks.calibration.non_inferiority import Clustering, Counts, Difference, Kind, is_constant
 from tasks.inference.intervals import LEVEL, wilson
-from tasks.inference.linearised_errors import correction
+from tasks.inference.linearised_errors import Correction, correction
 from tasks.inference.quantiles import normal_quantile, t_quantile
 
 Flags = NDArray[np.int8]
+
+
+class ClusterSums(NamedTuple):
+    """Counts of one judge by annotator left out and cluster, annotator by annotator."""
+
+    present: Codes
+    """Annotators that have labels, sorted."""
+    starts: Codes
+    """Index of each one's first cluster."""
+    n: Floats
+    better: Floats
+    worse: Floats
+    known: Correction
+
+    def mean_variance(
+        self, gain: float, loss: float, tie: float, people: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return what the mean difference per item rests on, by annotator; NaN where unknown.
+
+        A difference is ``gain`` where the annotator fits better, ``loss`` where the judge does,
+        else ``tie``.
+
+        Returns
+        -------
+        tuple
+            CR2 variance of the mean, its Satterthwaite degrees of freedom, and the number of items
+            of an item's cluster, ``sum n_g^2 / n``; shape (annotators,).
+        """
+        sums = gain * self.better + loss * self.worse + tie * (self.n - self.better - self.worse)
+        of = np.repeat(np.arange(self.present.size), np.diff(np.append(self.starts, sums.size)))
+        number, total, squares = (
+            np.add.reduceat(each, self.starts) for each in (self.n, sums, self.n**2)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = sums - (total / number)[of] * self.n
+            found = (self.known.variance(off) / number**2, self.known.df, squares / number)
+        variance, freedom, together = (np.full(people, np.nan) for _ in found)
+        for array, values in zip((variance, freedom, together), found, strict=True):
+            array[self.present] = values
+        return variance, freedom, together
 
 
 class Spread(NamedTuple):
@@ -28,6 +69,8 @@ class Spread(NamedTuple):
     low: float
     high: float
     """Interval of the mean over annotators; NaN if there is none."""
+    sums: ClusterSums | None = None
+    """None if each item is its own cluster."""
 
 
 @dataclass(frozen=True)
@@ -65,28 +108,63 @@ def no_spread(people: int) -> Spread:
 
 
 def spread_of(
-    places: Places, rows: tuple[Flags, Flags], counts: tuple[Counts, Counts], least: int
+    places: Places,
+    rows: tuple[Flags, Flags, Flags],
+    counts: tuple[Counts, Counts, Counts],
+    least: int,
 ) -> Spread:
-    """Return the moments of an advantage from two flags per label: judged, and a hit.
+    """Return the moments of an advantage from three flags per label.
 
-    ``counts`` are the sums of both flags by annotator.
+    They tell whether the judge labelled the item, the annotator fits better, and the judge does.
+    ``counts`` are their sums by annotator.
     """
     people = places.size.size
-    n, won = (each.astype(np.float64) for each in counts)
+    there, lost, _ = rows
+    n, better, _ = (each.astype(np.float64) for each in counts)
+    won = n - better
     share = np.divide(won, n, out=np.zeros_like(n), where=n > 0)
     weight = np.where(n >= max(least, 1), n, np.inf)
-    low, high = _mean_interval(places, rows, share, 1 / weight)
+    low, high = _mean_interval(places, (there, there - lost), share, 1 / weight)
     if places.pair is None:
         several = n / np.maximum(n - 1, 1)
         return Spread(n, n - 1, several * n * share * (1 - share), n, low, high)
-    items, got = (_sums(places.pair, row, places.owner.size) for row in rows)
+    items, worst, best = (_sums(places.pair, row, places.owner.size) for row in rows)
+    got = items - worst
     present, starts = np.unique(places.owner, return_index=True)
     known = correction(items, np.append(starts, items.size))
     freedom, squares = np.full(people, np.nan), np.zeros(people)
     freedom[present] = known.df
     squares[present] = known.variance(got - share[places.owner] * items)
     clusters, sizes = (_sums(places.owner, each, people) for each in (items > 0, items**2))
-    return Spread(clusters, freedom, squares, sizes, low, high)
+    sums = ClusterSums(present, starts, items, worst, best, known)
+    return Spread(clusters, freedom, squares, sizes, low, high, sums)
+
+
+def clustering(
+    counts: tuple[Counts, ...], sums: Sequence[ClusterSums | None], epsilon: float, kind: Kind
+) -> Clustering | None:
+    """Return the effect of clusters, from each judge's counts by cluster; None without clusters.
+
+    The design effect is the cluster-robust variance over that of independent items, both without
+    their corrections for few of them; where none is seen, as with one cluster or equal
+    differences, the mean number of items of an item's cluster.
+    """
+    if all(each is None for each in sums):
+        return None
+    difference = Difference.of(epsilon, kind)
+    n, better, worse = (each.astype(np.float64) for each in counts)
+    people = n.shape[1]
+    unknown = tuple(np.full(people, np.nan) for _ in range(3))
+    each = [unknown if one is None else one.mean_variance(*difference[:3], people) for one in sums]
+    variance, freedom, together = (np.array(part) for part in zip(*each, strict=True))
+    _, squares = difference.moments(n, better, worse)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shown = (variance >= 0) & ~is_constant(*counts)
+        effect = np.where(shown, variance * freedom / (freedom + 1) / (squares / n**2), together)
+        variance = np.fmax(variance, squares / (n - 1) / n)
+    # Rounded, as fifty clusters of one item are not fewer than fifty items.
+    effect = np.fmax(effect, 1.0).round(12)
+    return Clustering(variance, freedom, effect)
 
 
 def _mean_interval(

@@ -135,11 +135,11 @@ def count_each(
         asked = np.full(panel.size.size, -1)
         asked[place[item[ours]]] = code[ours]
         n, better, worse = zeros.copy(), zeros.copy(), zeros.copy()
-        outcomes = [rows[panel.row] for rows in _outcomes(panel, gaps, asked)]
+        there, lost, won = (rows[panel.row] for rows in _outcomes(panel, gaps, asked))
+        outcomes = there, lost, won
         for total, rows in zip((n, better, worse), outcomes, strict=True):
             total[present] = np.add.reduceat(rows, first, dtype=np.int64)
-        there, lost, _ = outcomes
-        spread = spread_of(places, (there, there - lost), (n, n - better), least)
+        spread = spread_of(places, outcomes, (n, better, worse), least)
         alike = bool(lowest[asked >= 0].min() == highest[asked >= 0].max())
         strange = named and known.isdisjoint(_names(values, asked[asked >= 0]))
         yield LeftOut(

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schemas.calibration import Advantages, AltTests
+from tasks.calibration.advantage_variance import ClusterSums, clustering
 from tasks.calibration.alignment import LeftOut, count_each, encode
 from tasks.calibration.non_inferiority import (
     Counts,
@@ -80,7 +81,8 @@ def alt_test(
     least
         Annotators with fewer instances are not tested; their labels still serve the others.
     clusters
-        ``cluster`` of each ``item``, if items are not independent of each other.
+        ``cluster`` of each ``item``, if items are not independent of each other. The tests and
+        intervals rest on the variance between clusters.
 
     References
     ----------
@@ -94,13 +96,18 @@ def alt_test(
         raise ValueError(f"the minimum of instances is {least}; it must be 1 or more.")
     values, items, people, machines = encode(humans, judges, metric)
     grouped = None if clusters is None else _clusters(items, clusters)
+    if grouped is not None and np.unique(grouped).size == grouped.size:
+        grouped = None
     counted = list(count_each(values, people, machines, metric, least=least, clusters=grouped))
     shape = len(machines.names), len(epsilons), len(people.names)
     counts = tuple(
         np.array([each[i] for each in counted], np.int64).reshape(shape[0], shape[2])
         for i in range(3)
     )
-    each = _each(counts, epsilons, kind, test, least) | _intervals(counted, counts, len(epsilons))
+    sums = [left.spread.sums for left in counted]
+    each = _each(counts, sums, epsilons, kind, test=test, least=least) | _intervals(
+        counted, counts, len(epsilons)
+    )
     same = {"metric": metric.name, "epsilon_kind": kind}
     key = {
         "judge": np.repeat(np.array(machines.names, object), shape[1]),
@@ -182,7 +189,13 @@ def _column(name: str, values: NDArray[Any]) -> pl.Series:
 
 
 def _each(
-    counts: tuple[Counts, ...], epsilons: Sequence[float], kind: Kind, test: Test, least: int
+    counts: tuple[Counts, ...],
+    sums: Sequence[ClusterSums | None],
+    epsilons: Sequence[float],
+    kind: Kind,
+    *,
+    test: Test,
+    least: int,
 ) -> dict[str, NDArray[Any]]:
     """Test every judge at every margin against each annotator; the axes have this order.
 
@@ -190,18 +203,15 @@ def _each(
     either, and the hypothesis is not rejected.
     """
     n, better, worse = counts
-    by_score = (
-        needs_score(n, better, worse) if test == "auto" else np.full(n.shape, test == "score")
+    t, score, by_score = (
+        np.stack(each, axis=1)
+        for each in zip(
+            *(_tests(counts, sums, epsilon, kind, test) for epsilon in epsilons), strict=True
+        )
     )
-    both = np.array(
-        [
-            [each(n, better, worse, epsilon, kind) for epsilon in epsilons]
-            for each in (t_test, score_test)
-        ]
-    ).swapaxes(1, 2)
-    t, score = np.where((n >= least)[:, None], both, np.nan)
-    p = np.where(by_score[:, None], score, t)
-    tested = np.broadcast_to(((n >= least) & (by_score | (n > 1)))[:, None], p.shape)
+    t, score = np.where((n >= least)[:, None], (t, score), np.nan)
+    p = np.where(by_score, score, t)
+    tested = (n >= least)[:, None] & (by_score | (n > 1)[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = {
             "advantage_probability": (n - better) / n,
@@ -213,7 +223,7 @@ def _each(
     adjusted = _adjusted(np.where(undefined, 1.0, p))
     same = {"n": n, "better": better, "worse": worse, **shares}
     wide = {name: np.broadcast_to(array[:, None], p.shape) for name, array in same.items()}
-    names = np.where(by_score[:, None], "score", "t").astype(object)
+    names = np.where(by_score, "score", "t").astype(object)
     return wide | {
         "test": np.where(tested, names, ""),
         "p_value": p,
@@ -223,6 +233,27 @@ def _each(
         "rejected": np.where(tested, adjusted <= ALPHA, np.nan),
         "reason": _reasons(counts, undefined, least),
     }
+
+
+def _tests(
+    counts: tuple[Counts, ...],
+    sums: Sequence[ClusterSums | None],
+    epsilon: float,
+    kind: Kind,
+    test: Test,
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return the p-values of both tests at a margin, and where the score test decides."""
+    n, better, worse = counts
+    clusters = clustering(counts, sums, epsilon, kind)
+    chosen = (
+        needs_score(n, better, worse, clusters)
+        if test == "auto"
+        else np.full(n.shape, test == "score")
+    )
+    t, score = (
+        each(n, better, worse, epsilon, kind, clusters=clusters) for each in (t_test, score_test)
+    )
+    return t, score, chosen
 
 
 def _adjusted(p: Floats) -> Floats:
@@ -239,7 +270,8 @@ def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: in
         "no instance has labels of the judge and of another person": n == 0,
         f"fewer than {least} instances": n < least,
         "t is undefined for one instance": n == 1,
-        ZERO_BY_ZERO: undefined,
+        ZERO_BY_ZERO: undefined & is_constant(n, better, worse),
+        "t is undefined for one cluster": undefined,
         "all differences are equal: t is infinite, its p is 0 or 1": is_constant(n, better, worse),
     }
     return np.select(list(reasons.values()), list(reasons), default="").astype(object)

@@ -6,7 +6,7 @@ than epsilon: *additive*, an amount of probability, or *multiplicative*, a share
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,51 @@ def check_epsilon(epsilon: float, kind: Kind) -> None:
         )
 
 
+class Clustering(NamedTuple):
+    """How clusters of items change the tests of one margin, in the shape of the counts.
+
+    The t-test has the cluster-robust variance of the mean difference (CR2), at least that of
+    independent items, and its degrees of freedom. The score test has the counts divided by the
+    design effect.
+    """
+
+    variance: Floats
+    freedom: Floats
+    effect: Floats
+    """At least 1; items of a cluster that are copies of each other count as one item."""
+
+
+class Difference(NamedTuple):
+    """What an item adds: where the annotator fits better, the judge does, neither; and the margin.
+
+    E - F against epsilon (Calderon, Reichart & Dror 2025), or (1 - epsilon) E - F against 0.
+    """
+
+    gain: float
+    loss: float
+    tie: float
+    margin: float
+
+    @classmethod
+    def of(cls, epsilon: float, kind: Kind) -> Self:
+        """Return the differences that a margin compares."""
+        if kind == "additive":
+            return cls(1.0, -1.0, 0.0, epsilon)
+        return cls(1 - epsilon, -1.0, -epsilon, 0.0)
+
+    def moments(self, n: Floats, better: Floats, worse: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and the sum of squared deviations; NaN without items."""
+        tied = n - better - worse
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = (better * self.gain + worse * self.loss + tied * self.tie) / n
+            squares = (
+                better * (self.gain - mean) ** 2
+                + worse * (self.loss - mean) ** 2
+                + tied * (self.tie - mean) ** 2
+            )
+        return mean, squares
+
+
 def is_constant(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
     """Tell where all differences are equal, so that t is undefined."""
     tied = n - better - worse
@@ -40,31 +85,42 @@ def is_constant(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
     return constant
 
 
-def t_test(n: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
+def t_test(
+    n: Counts,
+    better: Counts,
+    worse: Counts,
+    epsilon: float,
+    kind: Kind,
+    *,
+    clusters: Clustering | None = None,
+) -> Floats:
     """Return the p-value of the paired t-test; NaN for fewer than two items and where t is 0 / 0.
 
-    Differences are E - F against epsilon (Calderon, Reichart & Dror 2025), or (1 - epsilon) E - F
-    against 0. If all are equal, t is infinite, so p is 1 beyond the margin and 0 below it. If all
+    If all differences are equal, t is infinite, so p is 1 beyond the margin and 0 below it. If all
     equal the margin, as for a judge that copies a person at epsilon 0, t is 0 / 0 and there is no
     p-value.
     """
-    gain, loss, tie, margin = (
-        (1.0, -1.0, 0.0, epsilon) if kind == "additive" else (1 - epsilon, -1.0, -epsilon, 0.0)
-    )
-    tied = n - better - worse
+    difference = Difference.of(epsilon, kind)
+    mean, squares = difference.moments(*_effective(None, n, better, worse))
+    margin = difference.margin
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (better * gain + worse * loss + tied * tie) / n
-        squares = (
-            better * (gain - mean) ** 2 + worse * (loss - mean) ** 2 + tied * (tie - mean) ** 2
-        )
-        t = (mean - margin) / np.sqrt(squares / (n - 1) / n)
-        p: Floats = t_below(n - 1.0, t)
+        variance = squares / (n - 1) / n if clusters is None else clusters.variance
+        freedom = n - 1.0 if clusters is None else clusters.freedom
+        p: Floats = t_below(freedom, (mean - margin) / np.sqrt(variance))
     at_margin = np.where(mean == margin, np.nan, np.where(mean > margin, 1.0, 0.0))
     p = np.where(is_constant(n, better, worse), at_margin, p)
     return np.where(n < 2, np.nan, p)
 
 
-def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kind: Kind) -> Floats:
+def score_test(
+    items: Counts,
+    better: Counts,
+    worse: Counts,
+    epsilon: float,
+    kind: Kind,
+    *,
+    clusters: Clustering | None = None,
+) -> Floats:
     """Return the p-value of the score test, its variance at the margin; NaN if that is undefined.
 
     Additive: Tango (1998), Statistics in Medicine 17. Multiplicative: the same for the ratio
@@ -72,7 +128,7 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
     likelihood is greatest at the root of a quadratic).
     """
     e = epsilon
-    n, b, c = (counts.astype(np.float64) for counts in (items, better, worse))
+    n, b, c = _effective(clusters, items, better, worse)
     tied = n - b - c
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "additive":
@@ -84,13 +140,22 @@ def score_test(items: Counts, better: Counts, worse: Counts, epsilon: float, kin
             lead = e + (1 - e) * x
             off, variance = b - (1 - e) * c - n * e, lead + (1 - e) ** 2 * x - e * e
         p: Floats = np.where(variance > 0, normal_below(off / np.sqrt(n * variance)), np.nan)
-    return np.where(n < 1, np.nan, p)
+    return np.where(items < 1, np.nan, p)
 
 
-def needs_score(n: Counts, better: Counts, worse: Counts) -> NDArray[np.bool_]:
+def needs_score(
+    n: Counts, better: Counts, worse: Counts, clusters: Clustering | None = None
+) -> NDArray[np.bool_]:
     """Tell where the default is the score test: few items, few untied ones, or t undefined."""
-    few: NDArray[np.bool_] = (n < FEW) | (better + worse < FEW_UNTIED)
+    items, won, lost = _effective(clusters, n, better, worse)
+    few: NDArray[np.bool_] = (items < FEW) | (won + lost < FEW_UNTIED)
     return few | is_constant(n, better, worse)
+
+
+def _effective(clusters: Clustering | None, *counts: Counts) -> list[Floats]:
+    """Return counts divided by the design effect."""
+    effect = 1.0 if clusters is None else clusters.effect
+    return [each / effect for each in counts]
 
 
 def _root(a: Floats, b: Floats, c: Floats) -> Floats:

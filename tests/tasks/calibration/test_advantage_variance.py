@@ -1,4 +1,4 @@
-"""Intervals of advantage probabilities, against plain loops and statsmodels."""
+"""Intervals and tests of clustered items, against plain loops, statsmodels and SciPy."""
 
 import json
 import math
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import norm, t
+from polars.testing import assert_frame_equal
+from scipy.stats import norm, sem, t, ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from tasks.calibration.alt_test import AltTest, alt_test
@@ -104,21 +105,78 @@ def test_the_mean_over_people_counts_clusters(study: Any, per: int) -> None:
         assert (plain["low"], plain["high"]) == pytest.approx(expected)
 
 
-def test_clusters_widen_the_interval_of_a_person(study: Any) -> None:
-    # Items of a cluster are judged alike: copies of ten items, four of each.
+def four_times(study: Any) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """Copy each item four times; the copies are a cluster."""
     copied = [
         frame(
             [
                 (who, f"{item}-{copy}", json.loads(label))
                 for who, item, label in labels.rows()
-                if item < "i10"
                 for copy in range(4)
             ]
         )
         for labels in study
     ]
     names = pl.concat(copied)["item"].unique()
-    clusters = pl.DataFrame({"item": names, "cluster": names.str.head(3)})
+    return copied, pl.DataFrame({"item": names, "cluster": names.str.head(3)})
+
+
+@pytest.mark.parametrize("kind", ["additive", "multiplicative"])
+@pytest.mark.parametrize("test", ["auto", "t", "score"])
+def test_copies_of_items_decide_nothing(study: Any, test: Any, kind: Any) -> None:
+    options = {"test": test, "epsilons": (0.0, 0.1, 0.3), "kind": kind, "least": 10}
+    copied, clusters = four_times(study)
+    accuracy = METRICS["accuracy"]
+    once = alt_test(*study, accuracy, **options)
+    again = alt_test(*copied, accuracy, clusters=clusters, **options)
+    blind = alt_test(*copied, accuracy, **options)
+    same = ["test", "p_value_t", "p_value_score", "p_adjusted", "rejected"]
+    assert_frame_equal(once.annotators.select(same), again.annotators.select(same))
+    assert once.judges["winning_rate"].equals(again.judges["winning_rate"])
+    assert not once.annotators["p_value"].equals(blind.annotators["p_value"])
+
+
+def test_with_equal_clusters_the_t_test_is_that_of_their_means() -> None:
+    random = np.random.default_rng(8)
+    truth = random.integers(0, 3, 60)
+    right = random.choice([0.95, 0.3], 15).repeat(4)
+
+    def said(who: str, chance: Any) -> list[tuple[str, str, str]]:
+        hit = random.random(60) < chance
+        return [(who, f"i{i:02}", "abcd"[truth[i] if hit[i] else 3]) for i in range(60)]
+
+    study = frame([row for who in PEOPLE for row in said(who, 0.8)]), frame(said("ada", right))
+    items = [f"i{i:02}" for i in range(60)]
+    clusters = pl.DataFrame({"item": items, "cluster": [f"c{i // 4}" for i in range(60)]})
+    found = alt_test(*study, METRICS["accuracy"], epsilons=(0.1,), clusters=clusters, test="t")
+    humans = {(a, i): x for a, i, x in study[0].rows()}
+    judge = {i: x for _, i, x in study[1].rows()}
+    more = []
+    for row in found.annotators.to_dicts():
+        others = [who for who in PEOPLE if who != row["annotator"]]
+        lead = []
+        for item in items:
+            ours, theirs = (
+                sum(humans[other, item] == label for other in others)
+                for label in (judge[item], humans[row["annotator"], item])
+            )
+            lead.append(int(theirs >= ours) - int(ours >= theirs))
+        means = np.array(lead).reshape(15, 4).mean(axis=1)
+        expected = ttest_1samp(means, 0.1, alternative="less")
+        if sem(means) > sem(lead):
+            assert row["p_value"] == pytest.approx(expected.pvalue)
+        else:
+            # Clusters never make the error smaller than that of independent items.
+            wider = expected.statistic * sem(means) / sem(lead)
+            assert row["p_value"] == pytest.approx(t.cdf(wider, 14))
+        more.append(sem(means) > sem(lead))
+    assert {*more} == {False, True}
+
+
+def test_clusters_widen_the_interval_of_a_person(study: Any) -> None:
+    # Items of a cluster are judged alike: copies of ten items, four of each.
+    few = [labels.filter(pl.col("item") < "i10") for labels in study]
+    copied, clusters = four_times(few)
     alone = run((copied[0], copied[1]), None).annotators
     together = run((copied[0], copied[1]), clusters).annotators
     hits = outcomes((copied[0], copied[1]))
