@@ -51,6 +51,10 @@ HEADINGS = {
         "position_kappa",
     ),
     "ties": ("share of ties among valid votes", "tie_rate"),
+    "beyond chance": (
+        "how far the right verdicts are more than chance would give, of readable ones",
+        "accuracy_beyond_chance",
+    ),
     "with people": ("chance of agreeing with a person on a question (S1)", "s1_macro"),
     "MPS": ("mean preference shift, over the sham where there is one", "mps_sham"),
     "dASR": ("attack success rate above its floor", "dasr"),

@@ -118,7 +118,7 @@ def test_init_says_where_it_cannot_write(voirdire: Voirdire, tmp_path: Path) -> 
             "other.py cannot be used: it must define 'other' as a Statistic.",
         ),
         ("perturbations/padding.py", "", "there is a bundled perturbation of this name"),
-        ("prompts/p.toml", "kind = 'pair'", "p.toml cannot be used: "),
+        ("prompts/p.toml", "kind = 'pair'", "p.toml cannot be used:"),
         ("metrics/m.py", "1 / 0", "ZeroDivisionError in line 1"),
     ],
 )
