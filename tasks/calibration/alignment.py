@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tasks.calibration.advantage_variance import Places, Spread, no_spread, spread_of
 from tasks.calibration.label_values import Codes, Panel, make_panel, read_labels
 from tasks.calibration.non_inferiority import Counts
+from tasks.kit.printable import several
 from tasks.metrics import Gaps, Metric
 
 Flags = NDArray[np.int8]
@@ -79,7 +80,7 @@ def _labels(frame: pl.DataFrame, items: pl.Series, texts: pl.Series, codes: Code
     if twice.size:
         raise ValueError(
             f"{names[int(who[twice[0]])]!r:.60} labels item {items[int(item[twice[0]])]!r:.60} "
-            f"more than once ({twice.size} labels too many). Keep one label each."
+            f"more than once ({several(twice.size, 'label')} too many). Keep one label each."
         )
     kept = code >= 0
     missing = np.bincount(who[~kept], minlength=len(names))

@@ -1,5 +1,6 @@
 """Polars expressions that several formats share."""
 
+import re
 from collections.abc import Sequence
 
 import polars as pl
@@ -7,6 +8,7 @@ import polars as pl
 from tasks.kit.printable import several
 
 NO_ORDER = "order not recorded: no position statistics"
+DECIMAL_COMMA = "[+-]?[0-9]{1,15},[0-9]{1,15}"
 
 
 def as_number(column: str) -> pl.Expr:
@@ -17,18 +19,25 @@ def as_number(column: str) -> pl.Expr:
 
 def has_decimal_comma(text: pl.Expr) -> pl.Expr:
     """Tell whether a text is a number with a decimal comma, such as 1,5."""
-    return text.str.contains(r"^[+-]?[0-9]{1,15},[0-9]{1,15}$")
+    return text.str.contains(f"^{DECIMAL_COMMA}$")
+
+
+def with_point(text: object) -> str | None:
+    """Return a number that has a decimal comma with a point; None for anything else."""
+    trimmed = text.strip() if isinstance(text, str) else ""
+    return trimmed.replace(",", ".") if re.fullmatch(DECIMAL_COMMA, trimmed) else None
 
 
 def are_decimal_commas(text: pl.Expr) -> pl.Expr:
-    """Mark numbers with a decimal comma if they are at least half of the texts of a column."""
+    """Mark numbers with a decimal comma in a column at least half of whose texts are numbers."""
     trimmed = text.str.strip_chars()
     comma = has_decimal_comma(trimmed)
-    return comma & (2 * comma.sum() >= (trimmed != "").sum())
+    number = comma | trimmed.cast(pl.Float64, strict=False).is_finite().fill_null(value=False)
+    return comma & (2 * number.sum() >= (trimmed != "").sum())
 
 
 def refuse_decimal_commas(file: str, labels: pl.Series) -> None:
-    """Refuse a column of which at least half of the labels are numbers with a decimal comma."""
+    """Refuse numbers with a decimal comma in a column at least half of whose labels are numbers."""
     if labels.dtype != pl.String or not labels.str.contains(",", literal=True).any():
         return
     text = labels.str.strip_chars()

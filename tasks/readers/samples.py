@@ -13,6 +13,7 @@ from tasks.agreement.pass_words import grade_of, number_of
 from tasks.datasets import Imported
 from tasks.judging.vote_wording import OTHER
 from tasks.readers.bounded import Fault, Problems, Row, clip
+from tasks.readers.expressions import with_point
 
 Record = tuple[object, ...]
 END = re.compile(r"[^\W_]*$")
@@ -202,6 +203,8 @@ def fault_of_label(value: object) -> Fault | None:
     if grade_of(value) is not None:
         return None
     what = f"is {clip(value)}; it must be a grade, or a word such as pass or fail"
+    if number := with_point(value):
+        return Fault(f"{what}. It has a decimal comma", f"Write {number:.40}.")
     todo = (
         "Write a number, pass or fail, or leave it out; --pass LABEL (`pass_label` of the study) "
         "names a word of your own that passes, and the others fail."

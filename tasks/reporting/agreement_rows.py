@@ -12,6 +12,7 @@ from tasks.agreement.pass_words import VERDICTS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import calibration_limits
+from tasks.readers.expressions import with_point
 from tasks.reporting.wording import (
     clean,
     clip,
@@ -223,6 +224,8 @@ def odd_lines(comparison: Comparison) -> list[str]:
     lines = []
     for criterion, found in dict.fromkeys(comparison.odd):
         read, what, todo = "grades", "number", "Correct or empty the label."
+        if point := with_point(json.loads(found.label)):
+            todo = f"It has a decimal comma: write {point:.40}."
         if found.most == "pass_fail":
             read, what = "pass and fail", "word for pass or fail"
             todo = (

@@ -131,3 +131,57 @@ def test_other_names_than_those_of_people_are_to_be_written_alike(tmp_path: Path
     file.write_text("id,human,judge\n" + text, encoding="utf-8")
     shown = " ".join(run("calibrate", file, "--no-save").output.split())
     assert "Write the labels of both alike." in shown
+
+
+@pytest.mark.parametrize("side", ["judge", "human"])
+def test_a_column_of_grades_some_of_which_have_decimal_commas_is_refused(
+    tmp_path: Path, side: str
+) -> None:
+    file = tmp_path / "labels.csv"
+    some = ["47,5" if at % 3 == 0 else str(25 * (at % 5)) for at in range(30)]
+    whole = [str(25 * (at % 5)) for at in range(30)]
+    columns = (whole, some) if side == "judge" else (some, whole)
+    file.write_text("id;human;judge\n" + rows(*columns, separator=";"), encoding="utf-8")
+    done = run("calibrate", file, "--no-save")
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert f"10 values of column '{side}' such as '47,5' have a decimal comma. Write 47.5." in said
+    # A name in a column of names is no number.
+    names = ["1,5", *["yes", "no"] * 10]
+    file.write_text("id;human;judge\n" + rows(names, names, separator=";"), encoding="utf-8")
+    assert run("calibrate", file, "--no-save").exit_code == 0
+
+
+def test_a_grade_with_a_decimal_comma_among_few_grades_says_how_to_write_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "labels.csv"
+    topic = ["tone"] * 20 + ["facts"] * 8
+    people = [*["pass", "fail"] * 10, "3,5", *"2345123"]
+    file.write_text("id;human;judge;topic\n" + rows(people, people, topic, separator=";"), "utf-8")
+    done = run("calibrate", file, "--criterion", "topic", "--no-save")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert 'is no number: "3,5" (item 20). It has a decimal comma: write 3.5.' in said
+
+
+def test_a_grade_with_a_decimal_comma_in_data_says_how_to_write_it(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text('question,answer,human_label\nWhy?,So.,"3,5"\nHow?,Thus.,4\n', "utf-8")
+    done = run("audit", "--dataset", file, "--prompt", "single_reference_v1")
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert "field 'human_label' is '3,5'; it must be a grade, or a word such as pass" in said
+    assert "It has a decimal comma. Write 3.5." in said
+
+
+def test_labels_given_twice_are_counted(tmp_path: Path) -> None:
+    head = "annotator,item,label\n"
+    for name, again in (("one", 1), ("more", 2)):
+        text = "".join(f"{who},{at},x\n" for who in "ab" for at in range(30))
+        people, judges = tmp_path / f"{name}.csv", tmp_path / f"{name}-judges.csv"
+        people.write_text(head + text + "".join(f"a,{at},y\n" for at in range(again)), "utf-8")
+        judges.write_text(head + text[: len(text) // 2].replace("a,", "m,"), encoding="utf-8")
+        done = run("calibrate", "--humans", people, "--judges", judges, "--no-save")
+        labels = "1 label" if again == 1 else "2 labels"
+        assert f"({labels} too many)" in " ".join(done.output.split()), done.output
