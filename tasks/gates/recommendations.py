@@ -36,6 +36,8 @@ REPEATED = {
     "position_consistency": "a pair shown in both orders gets the same verdict with probability {}",
 }
 """Statistic of how far verdicts on the same pair agree -> its words; the first that is known."""
+OF_A_COIN = " (of a coin: .5)"
+OF_NOISE = " (of noise: 0)"
 WHO = [*JUDGE, "mode"]
 MORE = ("more_questions", "more_decide")
 """What a judge that is not to be used lacks no more."""
@@ -48,10 +50,11 @@ def recommend(
 
     *Do not use* if a gate of the threshold ``disqualifying`` fails (by default each gate is one);
     else *not enough data* if position or validity is inconclusive, or no bias, discernment or
-    agreement has an interval; else *use with care* if another gate fails or is inconclusive;
-    else *use*. Drift that is inconclusive without an alert limits no judge, as before a second
-    wave, but is stated. Reasons are ordered: disqualifying gates first, in the order of the
-    threshold, then by margin, the worst first.
+    agreement has an interval; else *use with care* if another gate fails or is inconclusive, or
+    ratings or verdicts hardly repeat; else *use*. Drift that is inconclusive without an alert
+    limits no judge, as before a second wave, but is stated. Reasons are ordered: disqualifying
+    gates first, in the order of the threshold, then by margin, the worst first; what hardly repeats
+    is the last.
 
     Parameters
     ----------
@@ -102,12 +105,13 @@ def recommend(
         ),
         "not_measured": pl.concat_str("unmeasured", "absent", separator=", ", ignore_nulls=True),
     }
+    unsteady = pl.col("unsteady")
     recommendation = (
         pl.when("forbidden")
         .then(pl.lit(DO_NOT_USE))
         .when("open")
         .then(pl.lit(NOT_ENOUGH))
-        .when("limited")
+        .when(pl.col("limited") | unsteady.is_not_null())
         .then(pl.lit(WITH_CARE))
         .otherwise(pl.lit(USE))
     )
@@ -115,6 +119,9 @@ def recommend(
         found.join(_stated(estimates), on=JUDGE, how="left").with_columns(
             *(text.replace("", None).alias(name) for name, text in texts.items()),
             *(pl.when(~pl.col("forbidden")).then(name).alias(name) for name in MORE),
+            reasons=pl.concat_str("reasons", unsteady, separator="; ", ignore_nulls=True).replace(
+                "", None
+            ),
             recommendation=recommendation,
         )
     )
@@ -129,8 +136,9 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return what is stated of judges, as texts.
 
     ``level``: how far the mean grade or pass rate lies from people's, if by more than the smallest
-    relevant shift. ``repeats``: how far ratings of the same answer agree, if hardly; how often
-    verdicts on the same pair agree, if perhaps no more often than those of a coin.
+    relevant shift. ``unsteady``: how far ratings of the same answer, or verdicts on the same pair,
+    agree, if hardly: below a poor reliability, or no more often than tosses of a coin.
+    ``repeats``: how often verdicts agree, if perhaps no more often than these.
     """
     low, high, name = pl.col("low"), pl.col("high"), pl.col("statistic")
     numbers = pl.format("{} [{}, {}]", written("estimate"), written(low), written(high))
@@ -144,17 +152,23 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
         pl.col("perturbation").is_null(), pl.col("subgroup") == "", why_not_enough().is_null()
     )
     hardly = pl.format(
-        "ratings of the same answer hardly agree: intraclass correlation {}", numbers
+        "ratings of the same answer hardly agree: intraclass correlation {}" + OF_NOISE, numbers
     ).filter((name == "rating_icc") & (high < POOR))
-    said = [pl.format(text, numbers).filter(name == each) for each, text in REPEATED.items()]
-    least = pl.coalesce(low.filter(name == each).first() for each in REPEATED)
-    verdicts = pl.when(least <= BY_COIN).then(pl.coalesce(each.first() for each in said))
+    said = [
+        pl.format(text + OF_A_COIN, numbers).filter(name == each).first()
+        for each, text in REPEATED.items()
+    ]
+    least, most = (
+        pl.coalesce(end.filter(name == each).first() for each in REPEATED) for end in (low, high)
+    )
+    verdicts, unsteady = pl.coalesce(said), most <= BY_COIN
     return known.group_by(JUDGE).agg(
         level=pl.coalesce(
             pl.format("mean grade minus people's: {} points, {}", in_points, in_deviations.first()),
             pl.format("pass rate minus people's: {}", numbers).filter(far).first(),
         ),
-        repeats=pl.coalesce(hardly.first(), verdicts),
+        unsteady=pl.coalesce(hardly.first(), pl.when(unsteady).then(verdicts)),
+        repeats=pl.when(~unsteady & (least <= BY_COIN)).then(verdicts),
     )
 
 

@@ -728,14 +728,10 @@ GRADES = "mean grade minus people's: 1.60 [1.40, 1.80] points, {} standard devia
         ([("rating_bias_sd", 0.4, 0.2, 0.6)], None),
         # The bias of grades in points decides nothing.
         ([], None),
-        (
-            [("rating_icc", 0.07, 0.02, 0.12)],
-            "ratings of the same answer hardly agree: intraclass correlation .07 [.02, .12]",
-        ),
         ([("rating_icc", 0.45, 0.4, 0.5)], None),
     ],
 )
-def test_level_and_repeats_of_a_judge_of_single_answers_are_stated(
+def test_the_level_of_a_judge_of_single_answers_are_stated(
     recommended: Any, rows: list[tuple[str, float, float, float]], said: str | None
 ) -> None:
     names = ("statistic", "estimate", "low", "high")
@@ -756,15 +752,10 @@ def test_level_and_repeats_of_a_judge_of_single_answers_are_stated(
                 ("within_order_agreement", 0.55, 0.46, 0.64),
                 ("position_consistency", 0.9, 0.8, 0.95),
             ],
-            "a pair shown twice in one order gets the same verdict with probability .55 [.46, .64]",
-        ),
-        (
-            # Nothing was asked twice in the same order.
-            [
-                ("within_order_agreement", None, None, None),
-                ("position_consistency", 0.34, 0.28, 0.41),
-            ],
-            "a pair shown in both orders gets the same verdict with probability .34 [.28, .41]",
+            (
+                "a pair shown twice in one order gets the same verdict with probability "
+                ".55 [.46, .64] (of a coin: .5)"
+            ),
         ),
         (
             [
@@ -784,6 +775,44 @@ def test_how_often_a_judge_of_pairs_repeats_its_verdict_is_stated(
     assert (row["recommendation"], row["reasons"], row["undecided"]) == ("use", None, said)
     [row] = recommended(gate("validity"), gate("bias"), beside=beside, clusters=9)
     assert row["undecided"] is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            # Nothing was asked twice in the same order.
+            [
+                ("within_order_agreement", None, None, None),
+                ("position_consistency", 0.34, 0.28, 0.41),
+            ],
+            (
+                "a pair shown in both orders gets the same verdict with probability .34 [.28, .41] "
+                "(of a coin: .5)"
+            ),
+        ),
+        (
+            [("rating_icc", 0.07, 0.02, 0.12)],
+            (
+                "ratings of the same answer hardly agree: intraclass correlation .07 [.02, .12] "
+                "(of noise: 0)"
+            ),
+        ),
+    ],
+)
+def test_a_judge_that_hardly_repeats_is_used_with_care(
+    recommended: Any, rows: list[tuple[str, Any, Any, Any]], why: str
+) -> None:
+    names = ("statistic", "estimate", "low", "high")
+    beside = [WHOLE | dict(zip(names, row, strict=True)) for row in rows]
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside)
+    shown = row["recommendation"], row["reasons"], row["undecided"]
+    assert shown == ("use with care", why, None)
+    [row] = recommended(gate("validity"), gate("bias", "fail"), beside=beside)
+    assert row["recommendation"] == "do not use"
+    assert row["reasons"].endswith(f"; {why}")
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside, clusters=9)
+    assert (row["recommendation"], row["reasons"]) == ("use", None)
 
 
 def test_a_pass_rate_apart_from_people_s_is_stated(recommended: Any) -> None:
