@@ -61,6 +61,13 @@ PROMPTED = """
     union select prompt from vote_log where study = $study and not coalesce(human, false)
     order by prompt
 """
+VOTED = """
+    (
+        select study from vote_log union select study from annotations
+        union select study from ratings
+    )
+    except select study from runs where flow = 'calibrate' order by study
+"""
 CATEGORY = "category"
 
 
@@ -292,9 +299,7 @@ def votes_of(study: str, warehouse: Warehouse) -> pl.DataFrame:
         return pl.concat([labels, unread_pairs(tallies, labels)], how="diagonal_relaxed")
     saved = warehouse.read(Annotations, among=pl.DataFrame({"study": [study]}))
     if saved.is_empty():
-        known = warehouse.query(
-            "select study from vote_log union select study from annotations order by study"
-        )["study"].to_list()
+        known = warehouse.query(VOTED)["study"].to_list()
         raise unknown("votes of study", study, known, ALL_STUDIES, where=f"in {warehouse.path}")
     return saved
 

@@ -12,6 +12,7 @@ from pandera.typing.polars import DataFrame
 from flows.publishing.evidence import examples_query
 from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import PROBED, alike_line, left_out_line
+from flows.running.run_row import is_calibration
 from flows.studies import STUDIES, Study, with_prompts
 from schemas.conclusions import Voters
 from schemas.curation import PerturbedAnswers
@@ -40,6 +41,14 @@ NUMBERS = """
     order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave
 """
 MADE_BY = "select distinct run from estimates where study = ?"
+STUDIES_WITH_RESULTS = """
+    select study from estimates
+    except select study from runs where flow = 'calibrate' order by study
+"""
+WITH_REPORTS = """
+    select study from estimates
+    union select study from runs where flow = 'calibrate' and state = 'completed' order by study
+"""
 
 
 def report_path(warehouse: Path, study: str) -> Path:
@@ -175,18 +184,29 @@ def require_data(study: Study, saved: Study | None, warehouse: Path, command: st
     )
 
 
-def run_of_results(warehouse: Warehouse, study: str) -> dict[str, Any]:
+def run_of_results(
+    warehouse: Warehouse, study: str, *, calibrations: bool = False
+) -> dict[str, Any]:
     """Return the row of the run that made a study's results.
 
-    Raise LookupError if no run of the study has left results.
+    ``calibrations`` says whether the command also takes calibrations, so that an error names them.
+    Raise LookupError if no run of the study has left results, ValueError for a calibration.
     """
     made_by = warehouse.query(MADE_BY, [study])["run"].to_list()
     every = warehouse.read(Runs, among=pl.DataFrame({"study": [study]}))
+    if is_calibration(study, warehouse):
+        raise ValueError(
+            f"{study!r} is a calibration: it compares labels of judges and people, and has no "
+            "gates, costs or settings of a study. Name a study that `voirdire audit` or `voirdire "
+            f"measure` saved, see the results with `voirdire report {quote(study)}`, or measure "
+            "again with `voirdire calibrate FILE`."
+        )
     runs = every.filter(pl.col("run").is_in(made_by))
     if runs.is_empty():
-        known = warehouse.query("select distinct study from estimates order by study")["study"]
+        rows = warehouse.query(WITH_REPORTS if calibrations else STUDIES_WITH_RESULTS)
+        known = rows["study"].to_list()
         step = "`voirdire list studies` shows the studies to run."
-        raise unknown("results of study", study, known.to_list(), ALL_STUDIES, step=step)
+        raise unknown("results of study", study, known, ALL_STUDIES, step=step)
     return runs.sort("started_at").row(-1, named=True)
 
 
@@ -202,7 +222,7 @@ def stored_page(warehouse: Warehouse, study: str) -> Stored:
 
     Raise LookupError if no run of the study has left results.
     """
-    run = run_of_results(warehouse, study)
+    run = run_of_results(warehouse, study, calibrations=True)
     frames: list[Any] = warehouse.read_all(
         [Voters, *CONCLUDED], among=pl.DataFrame({"study": [study]})
     )

@@ -174,6 +174,11 @@ def is_taken(study: str, warehouse: Warehouse, flow: str) -> bool:
     return known and bool(warehouse.query(TAKEN, [study, flow])["taken"].item())
 
 
+def is_calibration(study: str, warehouse: Warehouse) -> bool:
+    """Tell whether a name is that of a calibration."""
+    return bool(warehouse.query(CALIBRATED, [study]).item())
+
+
 def require_free(study: str, warehouse: Warehouse, *queries: str) -> list[pl.DataFrame]:
     """Return the results of ``queries``, if the study's results replace no calibration.
 

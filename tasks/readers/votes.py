@@ -213,13 +213,28 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
                 f"{name} is a table of labels (columns 'judge' and 'human'), not of votes. To "
                 f"compare them: `voirdire calibrate {quote(name)}`. {LIKE}"
             )
-        if 2 * len(missing) > len(COLUMNS) - len(ATTACK):
+        few = 2 * len(missing) > len(COLUMNS) - len(ATTACK)
+        sides = [side for side in ("judge", "human") if side in found]
+        if few and "choice" in missing and sides:
+            raise ValueError(_may_be_labels(name, sides[0]))
+        if few:
             raise ValueError(f"{name}: {NO_FORMAT} (as votes: {'; '.join(problems)}). {LIKE}")
         raise ValueError(
             f"{name}: {'; '.join(problems)}.{hint}{extra} "
             f"Required: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "
             f"Optional: {', '.join(ATTACK + OPTIONAL)}. {LIKE}"
         )
+
+
+def _may_be_labels(name: str, side: str) -> str:
+    """Say how a table is read that has a column of one side, and none of votes."""
+    other = "--human" if side == "judge" else "--judge"
+    return (
+        f"{name} has a column {side!r}, but no votes. If it is a table of labels (a row per item, "
+        "a column per judge and person), compare them with `voirdire calibrate "
+        f"{quote(name)} {other} COLUMN`. If {side!r} names who rated each row, name the columns "
+        f"with --map, as in `--map item=ID --map label=L`. {LIKE}"
+    )
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -14,12 +14,14 @@ from flows.cli.printing.answer import show_command
 from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_data, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
+from flows.running.run_row import is_calibration
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, order_text
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import DRAWN, count, listing, thousands
 from tasks.rewriting.word_diff import difference
 from warehouse.peek import default_path
+from warehouse.store import Warehouse
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}.",
@@ -28,6 +30,10 @@ NONE = {
     "`voirdire calibrate {study}` first.",
     "all": "No pair of {who} was shown both with and without a perturbation.",
 }
+OF_LABELS = (
+    "{!r} is a calibration, which has labels of items, and no perturbations, pairs or replies. To "
+    "see the items that a judge and people label differently: `{}`."
+)
 CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {"disagree": "the worst first, judge by judge"}
 """What to show -> how those that are shown were chosen."""
 
@@ -50,10 +56,14 @@ def show_evidence(
         echo_data(json.dumps(rows, indent=1, default=str) + "\n")
         return
     filters = {"pair" if name == "sample" else name: wanted[name] for name in FILTERS}
-    others = list(_others(study, what, warehouse, found, filters))
+    path = warehouse or default_path()
+    others = list(_others(study, what, path, found, filters))
     if found.rows.is_empty():
         of_grades = what == "flipped" and found.others["grades"] and not found.others["verdicts"]
-        if not of_grades and (what != "invalid" or not found.others["unread"]):
+        if what != "disagree" and is_calibration(study, Warehouse(warehouse)):
+            filters.pop("perturbation")
+            say(OF_LABELS.format(study, show_command(study, path, filters, "disagree")))
+        elif not of_grades and (what != "invalid" or not found.others["unread"]):
             say(NONE[what].format(who=_who(study, filters), study=study))
         for other in others:
             say(other)
@@ -91,13 +101,12 @@ def _who(study: str, filters: Mapping[str, str | None]) -> str:
 def _others(
     study: str,
     what: str,
-    warehouse: Path | None,
+    path: Path,
     found: Evidence,
     filters: Mapping[str, str | None],
 ) -> Iterator[str]:
     """Say which other evidence the same filters leave, and which command shows it."""
     there = found.others
-    path = warehouse or default_path()
     if what == "flipped" and there["moved"]:
         command = show_command(study, path, filters, "all")
         grades = f"{thousands(there['moved'])} of {count(there['grades'], 'grade')}"
