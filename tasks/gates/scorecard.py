@@ -412,6 +412,11 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
         return pl.when(told.first()).then(pl.col(name).first())
 
     minimum = pl.when(limited).then("minimum")
+    alike = (pl.col("changed") == pl.col("changed").first()).sum() - 1
+    other = pl.when(alike == 1).then(pl.lit("change")).otherwise(pl.lit("changes"))
+    others = (
+        pl.when(alike > 0).then(pl.format(", and {} other {}", alike, other)).otherwise(pl.lit(""))
+    )
     found = rows.group_by(JUDGE, maintain_order=True).agg(
         pl.col("simulated").max(),
         value=first("estimate"),
@@ -424,7 +429,7 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
         failed=(state == "alert").any(),
         passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
         most=pl.col("reach").max(),
-        changed=pl.when(pl.col("changed").first() > 0).then(pl.col("what").first()),
+        changed=pl.when(pl.col("changed").first() > 0).then(pl.col("what").first() + others),
         few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
         why=pl.col("reason").filter(limited).min(),
     )
