@@ -16,7 +16,13 @@ from tasks.agreement.kinds import (
     read_beside,
     reading_of,
 )
-from tasks.calibration.label_values import Labelled, read_labels, unreadable, why_unreadable
+from tasks.calibration.label_values import (
+    Labelled,
+    as_word,
+    read_labels,
+    unreadable,
+    why_unreadable,
+)
 
 MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
@@ -107,7 +113,7 @@ def _pair(
     grades = reading.kind == "grade"
     people, said = (_read(each, reading, sides[0]["label"]) for each in sides)
     readable = people.drop_nulls("word")
-    labels = combined(readable, _scale(people, said) if grades else None)
+    labels = combined(readable, _scale(readable, reading) if grades else None)
     grid = who.join(items, how="cross")
     rows = grid.join(
         said.select("item", "label", name="annotator", judge_word="word", judge_value="value"),
@@ -162,15 +168,20 @@ def words_of(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.Da
     return words.with_columns(label=quoted).drop("word", "value")
 
 
-def _scale(*labels: pl.DataFrame) -> pl.DataFrame:
-    """Return the grades that anybody gave, in order."""
-    return (
-        pl.concat(each.select("word") for each in labels)
-        .drop_nulls()
-        .unique()
-        .with_columns(value=pl.col("word").cast(pl.Float64))
-        .sort("value")
-    )
+def _scale(people: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+    """Return the grades, in order, among which the one nearest to a mean is sought.
+
+    They are those that people gave or, on a declared scale of whole numbers, the whole grades next
+    to each mean.
+    """
+    given = people.select(value=pl.col("word").cast(pl.Float64)).to_series().unique()
+    ends = pl.Series([reading.low, reading.high], dtype=pl.Float64).drop_nulls()
+    if ends.len() and all((each == each.floor()).all() for each in (ends, given)):
+        means = people.group_by("item").agg(pl.col("value").mean())["value"]
+        given = pl.concat([given, means.floor(), means.ceil()]).unique()
+    given = given.sort()
+    words = [as_word(grade) for grade in given]
+    return pl.DataFrame({"word": pl.Series(words, dtype=pl.String), "value": given})
 
 
 def are_sets(people: pl.Series) -> bool:

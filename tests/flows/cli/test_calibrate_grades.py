@@ -1,0 +1,60 @@
+"""`voirdire calibrate FILE`: what is made of grades, and what is said of unusual ones."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+
+Columns = Sequence[Any]
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Callable[..., Result]:
+    def run(*options: str, **columns: Columns) -> Result:
+        file = tmp_path / "labels.csv"
+        many = len(next(iter(columns.values())))
+        table = {"id": [f"t{at:02}" for at in range(many)], **columns}
+        pl.DataFrame(table, strict=False).write_csv(file)
+        people = [word for name in columns if name in "abc" for word in ("--human", name)]
+        return CliRunner().invoke(main, ["calibrate", str(file), *people, *options, "--no-save"])
+
+    return run
+
+
+def matrix(done: Result) -> set[tuple[str, str, int]]:
+    assert done.exit_code == 0, done.output
+    [judge] = json.loads(done.stdout)
+    rows = judge["with_people"]["confusion_matrix"]
+    return {(row["human_label"], row["judge_label"], row["items"]) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("scale", "judged", "expected"),
+    [
+        # People's 37.5 is next to 25 and 50, which they use; 47.5 is a grade of the judge only.
+        ((), 47.5, {("50", "47.5", 20), ("0", "0", 20), ("100", "100", 20)}),
+        # On a declared scale of whole numbers, 37.5 is next to 37 and 38.
+        (("0", "100"), 38, {("38", "38", 20), ("0", "0", 20), ("100", "100", 20)}),
+        # With an end that is no whole number, those that people use count.
+        (("0", "100.5"), 38, {("50", "38", 20), ("0", "0", 20), ("100", "100", 20)}),
+    ],
+)
+def test_the_grade_nearest_to_a_mean_is_none_that_only_the_judge_gave(
+    call: Callable[..., Result], scale: tuple[str, ...], judged: float, expected: set[Any]
+) -> None:
+    options = ("--scale", *scale) if scale else ()
+    done = call(
+        *options,
+        "--format",
+        "json",
+        judge=[judged, 0, 100] * 20,
+        a=[25, 0, 100] * 20,
+        b=[50, 0, 100] * 20,
+    )
+    assert matrix(done) == expected
