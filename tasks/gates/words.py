@@ -39,7 +39,8 @@ HARDLY = "agrees with the labels hardly better than by chance"
 """How a judge fails the gate agreement where each item has one label."""
 ONE_LABEL = (
     "one label per item does not tell how well people agree with each other, so this is the "
-    f"{BEYOND_CHANCE}"
+    f"{BEYOND_CHANCE} (of pairs twice the share of right verdicts minus 1, of pass or fail and "
+    "labels kappa, of grades the rank correlation)"
 )
 LOGITS = rf"({re.escape(BY_LOGITS)}): [^;]*"
 """The effect in logits in the reason of a finding about easy pairs."""
