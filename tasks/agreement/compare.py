@@ -53,6 +53,7 @@ COUNTED = ("missing", "invalid", "unlabelled", "tied")
 SCALE_FREE = {"spearman", "kendall"}
 """Measures of grades that are the same on any scale."""
 OTHER_SCALE = "whose grade of people is not on the scale of the judge"
+NO_SPREAD = "the judge's grades are all equal: no smallest relevant bias, so no finding"
 NOTHING = "no item has a valid label of the judge and a combined label of people"
 
 
@@ -222,6 +223,7 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
     for row in _measured(paired, used):
         if row["statistic"] == "bias":
             row["least"] = smallest_relevant_bias(cell)
+            row["reason"] = row["reason"] or (None if row["least"] else NO_SPREAD)
         yield counts | row
         if row["statistic"] == "agreement" and (needed := labels_for_agreement(row)):
             yield counts | _count_of_labels("labels_for_agreement", needed, row)
@@ -279,11 +281,9 @@ def smallest_relevant_bias(cell: Cell) -> float:
     limits = calibration_limits()
     if cell.kind == "pass_fail":
         return limits.minimum_rate_bias
-    return (
-        limits.minimum_grade_bias * float(cell.judge_value.std(ddof=1))
-        if cell.judge.size > 1
-        else 0.0
-    )
+    if np.ptp(cell.judge_value) == 0:
+        return 0.0
+    return limits.minimum_grade_bias * float(cell.judge_value.std(ddof=1))
 
 
 def _count_of_labels(name: str, needed: int, row: Row) -> Row:

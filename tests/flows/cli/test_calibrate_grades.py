@@ -58,3 +58,22 @@ def test_the_grade_nearest_to_a_mean_is_none_that_only_the_judge_gave(
         b=[50, 0, 100] * 20,
     )
     assert matrix(done) == expected
+
+
+def test_a_judge_that_gives_one_grade_has_no_finding_on_its_bias_for_a_reason(
+    call: Callable[..., Result],
+) -> None:
+    people = [at * 4 for at in range(26)] * 2
+    # .1 is no sum of powers of two: the mean of 52 of it need not be .1.
+    done = call(judge=[0.1] * 52, human=people)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    why = "the judge's grades are all equal: no smallest relevant bias, so no finding"
+    assert "judge minus people: mean grade .10 and 50.00 (p" in said
+    assert why in said
+    given = call("--format", "json", judge=[0.1] * 52, human=people)
+    measures = json.loads(given.stdout)[0]["with_people"]["measures"]
+    [bias] = [row for row in measures if row["statistic"] == "bias"]
+    assert (bias["finding"], bias["reason"]) == (None, why)
+    assert bias["estimate"] == pytest.approx(-49.9)
+    assert bias["high"] < 0
