@@ -51,15 +51,17 @@ def show_calibration(
     place = Warehouse(warehouse)
     files = (humans, judges)
     log = Path(source) if source and _is_in_log(source, files, people, mapping, place) else None
+    joined = log if any(files) else None
     if log:
-        humans = judges = log
+        humans, judges = files if joined else (log, log)
         source = None
     else:
-        _refuse_options_of_logs(people, mapping)
+        _refuse_options_of_logs(people, mapping, source, files)
     calibration = make_calibration(
         name=name or ("unsaved" if not save or plan else None),
         humans=humans and str(humans.resolve()),
         judges=judges and str(judges.resolve()),
+        log=joined and str(joined.resolve()),
         items=items and str(items.resolve()),
         mapping=mapping,
         people=people,
@@ -118,27 +120,41 @@ def _is_in_log(
     file or folder.
     """
     path = Path(source)
-    if any(files) or not path.exists():
+    if all(files) or not path.exists():
         return False
     may_be_study = place.path.is_file() and not looks_like_path(source)
     if may_be_study and not place.query(AUDITED, [source]).is_empty():
         return False
     log = read_log(path, people, mapping)
     if log is None:
-        if path.suffix.lower() in LOGS:
+        if path.suffix.lower() in LOGS and not any(files):
             raise ValueError(f"{path.name}: {NO_FORMAT}.")
         return False
-    for line in recognised_lines(log):
+    first, *limits = recognised_lines(log)
+    # With a file of the other side, what a log alone cannot say is no limit.
+    for line in (first,) if any(files) else (first, *limits):
         current_status().tell(line)
     return True
 
 
-def _refuse_options_of_logs(people: str | None, mapping: dict[str, str]) -> None:
+def _refuse_options_of_logs(
+    people: str | None,
+    mapping: dict[str, str],
+    source: str | None,
+    files: tuple[Path | None, Path | None],
+) -> None:
     if mapping:
-        raise ValueError(
-            "--map says what the columns of one FILE are. Name a file that exists, without "
-            "--humans and --judges."
+        why = (
+            "--humans and --judges name the labels of both sides already. Leave --map out, or one "
+            "of them"
+            if all(files)
+            else "no FILE is given. Name one"
+            if source is None
+            else f"{source!r:.80} is a study in the warehouse. Name a FILE, or leave --map out"
+            if Path(source).exists()
+            else f"there is no file {source!r:.80}. Name a file that exists"
         )
+        raise ValueError(f"--map says what the columns of one FILE are, and {why}.")
     if people:
         raise ValueError(
             f"--people {people!r:.80} chooses among the people of a log, and no log is given. "
@@ -184,9 +200,11 @@ def _source(
             )
         return given | {"study": source}
     if file := files[0] or files[1]:
+        option, column = ("--humans", "label") if files[0] else ("--judges", "human_label")
         raise ValueError(
-            f"labels are given twice: in the columns of {source} and in {file}. Give either FILE, "
-            "or --humans and --judges."
+            f"labels are given twice: {source} is read as a table with columns of judges and of "
+            f"people, and {option} names {file}. Leave {option} out; or, if {source} has one side "
+            f"only, say where, as in `--map item=ID --map {column}=L`."
         )
     return given | {"table": str(Path(source).resolve())}
 

@@ -175,8 +175,8 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @click.option(
     "--humans",
     type=PATH,
-    help="Read labels of people from this file: .json, .csv or .parquet. Default: from FILE, or "
-    "the votes of people on STUDY.",
+    help="Read labels of people from this file (.json, .csv or .parquet), also with a log of "
+    "judges as FILE, whose items it names. Default: from FILE, or the votes of people on STUDY.",
 )
 @click.option(
     "--judges",

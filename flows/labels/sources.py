@@ -23,7 +23,7 @@ from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
-from tasks.logs.labels import labels_in_log
+from tasks.logs.labels import labels_in_log, labels_in_log_and_file
 from tasks.prompts import AT, is_known, label_of
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
@@ -90,7 +90,7 @@ class Sources(NamedTuple):
 
 def label_source(calibration: Calibration) -> str:
     """Name where labels of people come from, for messages."""
-    file = calibration.table or calibration.humans
+    file = calibration.table or calibration.humans or calibration.log
     return Path(file).name if file else f"study {calibration.study}"
 
 
@@ -148,19 +148,11 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
 
 
 def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
-    if calibration.humans and calibration.humans == calibration.judges:
-        slices = calibration.slice_columns
-        found = labels_in_log(
-            Path(calibration.humans),
-            calibration.metric,
-            calibration.mapping,
-            slices,
-            calibration.people,
-        )
-        if found is not None:
-            log, items = found
-            options = calibration.options()
-            return Sources(log, items, [readable_labels(each, options) for each in log])
+    found = _of_log(calibration)
+    if found is not None:
+        log, items = found
+        options = calibration.options()
+        return Sources(log, items, [readable_labels(each, options) for each in log])
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():
@@ -179,6 +171,28 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
     table = read_label_table(Path(calibration.table), columns)
     one = labelled_by_table(calibration.name, table)
     return Sources([one], [table.items], [readable_labels(one, calibration.options())])
+
+
+def _of_log(calibration: Calibration) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
+    """Return the labels of a log, alone or with a file of one side, and its items; else None."""
+    how = (
+        calibration.metric,
+        calibration.mapping,
+        calibration.slice_columns,
+        calibration.people,
+    )
+    if calibration.log:
+        humans, judges = (
+            Path(file) if file else None for file in (calibration.humans, calibration.judges)
+        )
+        path = Path(calibration.log)
+        found = labels_in_log_and_file(path, *how, humans=humans, judges=judges)
+        for each in found[0]:
+            require_same_form(each, calibration.options(), path.name)
+        return found
+    if calibration.humans and calibration.humans == calibration.judges:
+        return labels_in_log(Path(calibration.humans), *how)
+    return None
 
 
 def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:

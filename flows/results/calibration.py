@@ -49,6 +49,7 @@ ALONE = "it needs labels of two people or more, on enough common items (see --mi
 SOURCES = {
     "study": "the votes of study",
     "table": "labels in",
+    "log": "labels in",
     "humans": "people's labels in",
     "judges": "judges' labels in",
 }

@@ -39,6 +39,9 @@ class Calibration(Parameters):
     table: str | None = None
     """Path of a .csv, .jsonl or .parquet file with one row per item, and a column for each judge
     and each person."""
+    log: str | None = None
+    """Path of a log of another tool (or a folder of them) with the labels of one side; a file has
+    those of the other."""
     items: str | None = None
     """Path of a .csv, .jsonl or .parquet file with one row per item of the files of labels: its
     texts, and columns of slices."""
@@ -122,7 +125,7 @@ class Calibration(Parameters):
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides its results, but for votes in a warehouse."""
-        named = (self.humans, self.judges, self.table, self.items)
+        named = (self.humans, self.judges, self.table, self.log, self.items)
         files = [_digest(Path(file)) for file in named if file]
         return content_key(self.model_dump(), files, code_digest())
 
@@ -142,7 +145,7 @@ def make_calibration(*, called: Mapping[str, str] | None = None, **given: Any) -
     were taken, ``called``.
     """
     if not given.get("name"):
-        people = given.get("table") or given.get("humans")
+        people = given.get("log") or given.get("table") or given.get("humans")
         given["name"] = _name(given.get("study"), people, given.get("judges"))
     try:
         return Calibration(**given)

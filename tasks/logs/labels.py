@@ -10,12 +10,19 @@ from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.annotate import annotate, unread_pairs
-from tasks.calibration.calibrate import labelled_by_votes
-from tasks.calibration.label_values import Labelled, are_whole
+from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
+from tasks.calibration.label_values import Labelled, are_whole, require_two_names
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
 from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.unreadable import unread_items
+from tasks.readers.labels import read_labels
+
+IN_THE_LOG = (
+    "export both to one table, and name its columns with --map, as in `--map item=ID --map label=L "
+    "--map human_label=H`"
+)
+"""What makes a log of judges and people comparable."""
 
 
 def labels_in_log(
@@ -43,20 +50,69 @@ def labels_in_log(
     return labelled, items_in_log(labelled, log.texts, categories, log.chances)
 
 
+def labels_in_log_and_file(
+    path: Path,
+    metric: str,
+    mapping: Mapping[str, str] | None = None,
+    slices: Sequence[str] = (),
+    people: str | None = None,
+    *,
+    humans: Path | None = None,
+    judges: Path | None = None,
+) -> tuple[list[Labelled], list[pl.DataFrame]]:
+    """Return the labels of a log that has judges only, or people only, and of a file of the others.
+
+    The file names items as the log does.
+
+    Raise ValueError if the log has both sides or several criteria, or shares no item with the file.
+    """
+    file = humans or judges
+    log = read_log(path, people, mapping)
+    if file is None or log is None:
+        raise ValueError(f"{path.name} is no log, or no file is given with it.")
+    rows = _annotated(log.votes, log.ratings)
+    theirs = rows.filter("human" if humans else ~pl.col("human"))
+    if not theirs.is_empty():
+        whose, option = ("people", "--humans") if humans else ("judges", "--judges")
+        names = ", ".join(theirs["annotator"].cast(pl.String).unique().sort().head(3))
+        raise ValueError(
+            f"labels of {whose} are given twice: {path.name} has those of {names:.100}, and "
+            f"{option} names {file.name}. Leave {option} out, or leave these labels out of the log."
+        )
+    given, found = read_labels(file), labelled_by_votes(rows, metric)
+    if len(found) > 1:
+        about = ", ".join(each.dataset for each in found[:5])
+        raise ValueError(
+            f"{path.name} has labels on several criteria or data sets ({about:.200}), and a file "
+            f"of labels is about one. Keep one of them in the log, or {IN_THE_LOG}."
+        )
+    labelled = found[0]
+    known = given.join(labelled.clusters, on="item", how="semi", maintain_order="left")  # type: ignore[arg-type]
+    if known.is_empty():
+        shown = [
+            ", ".join(map(repr, names.drop_nulls().unique().sort().head(3)))
+            for names in (given["item"], rows["item"].cast(pl.String))
+        ]
+        raise ValueError(
+            f"no label of {file.name} is about an item of {path.name}. The file names items such "
+            f"as {shown[0]:.200}; those of the log are {shown[1]:.200}. Name items as the log does."
+        )
+    if humans:
+        labelled = require_two_names(labelled._replace(humans=known))
+    else:
+        clusters = labelled.clusters
+        labelled = labelled_by_files(labelled.dataset, labelled.humans, known)
+        labelled = labelled._replace(clusters=clusters)
+    field = (mapping or {}).get(CATEGORY)
+    categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
+    return [labelled], items_in_log([labelled], log.texts, categories, log.chances)
+
+
 def labels_of_both(
     votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], metric: str
 ) -> list[Labelled]:
     """Return the labels of each dataset and criterion that both judges and people rated."""
-    read = annotations_of(ratings, exact=True)
-    tallies = count_votes(votes)
-    annotated = annotate(tallies)
-    unread = (unread_pairs(tallies, annotated), unread_items(ratings, read))
-    rows = pl.concat([annotated, read, *unread], how="diagonal_relaxed")
-    criterion = pl.col("aspect")
-    named = rows.with_columns(
-        dataset=pl.concat_str("dataset", criterion, separator=": ", ignore_nulls=True),
-        aspect=pl.lit(None, dtype=pl.String),
-    )
+    named = _annotated(votes, ratings)
     shared = named.filter(pl.col("human").n_unique().over("dataset") == 2)
     whole, means = _whole(ratings), means_of(ratings).with_columns(dataset=NAME)
     return [
@@ -66,6 +122,19 @@ def labels_of_both(
         )
         for each in labelled_by_votes(shared, metric)
     ]
+
+
+def _annotated(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> pl.DataFrame:
+    """Return all labels as annotations, whose dataset names the criterion too."""
+    read = annotations_of(ratings, exact=True)
+    tallies = count_votes(votes)
+    annotated = annotate(tallies)
+    unread = (unread_pairs(tallies, annotated), unread_items(ratings, read))
+    rows = pl.concat([annotated, read, *unread], how="diagonal_relaxed")
+    return rows.with_columns(
+        dataset=pl.concat_str("dataset", "aspect", separator=": ", ignore_nulls=True),
+        aspect=pl.lit(None, dtype=pl.String),
+    )
 
 
 def _whole(ratings: DataFrame[Ratings]) -> set[str]:
@@ -86,7 +155,9 @@ def _why_not(name: str, log: Log) -> str:
         if people
         else "ratings of judges only"
     )
-    return (
-        f"{name} has {what}, so judges and people cannot be compared. Give the missing labels "
-        "with --humans FILE or --judges FILE."
+    todo = (
+        IN_THE_LOG[0].upper() + IN_THE_LOG[1:]
+        if people and judges
+        else f"Give the others with {'--judges' if people else '--humans'} FILE, or {IN_THE_LOG}"
     )
+    return f"{name} has {what}, so judges and people cannot be compared. {todo}."

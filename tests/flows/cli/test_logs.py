@@ -270,10 +270,13 @@ def test_calibrate_reads_a_table_with_names_of_its_own(mapped: tuple[Path, list[
     assert done.exit_code == 0, done.output
     assert "Recognised: mapped table, 30 rows, 60 ratings, judge" in done.stderr
     assert "said against people: 30 items compared" in done.stdout
-    for words in (maps, ("study", *maps), (path, *maps, "--humans", path)):
+    for words in (maps, ("study", *maps)):
         refused = run("calibrate", *words, "--no-save")
         assert refused.exit_code == 2
         assert "--map says what the columns of one FILE are" in refused.stderr
+    twice = run("calibrate", path, *maps, "--humans", path, "--no-save")
+    assert twice.exit_code == 2
+    assert "labels of people are given twice" in twice.stderr
 
 
 def test_a_chance_of_labelling_may_have_another_name(tmp_path: Path) -> None:
