@@ -20,7 +20,7 @@ from flows.results.calibration import (
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
 from flows.studies.calibration import Calibration
-from tasks.reporting.agreement_rows import odd_lines
+from tasks.reporting.agreement_rows import label_warnings
 from warehouse.store import Warehouse
 
 
@@ -38,7 +38,7 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     require_free(calibration, place)
     steps = Steps(stages.try_judges, stages.label_items, stages.agree, stages.compare)
     found = calibrate_labels(calibration, place, steps)
-    for line in odd_lines(found.comparison):
+    for line in label_warnings(found.comparison):
         get_run_logger().warning("%s", line)
     row = keep_calibration(calibration, found, place, flow_run.id)
     page = publish_calibration(found, row, place)

@@ -25,7 +25,7 @@ from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
 from tasks.readers.votes import LOGS
-from tasks.reporting.agreement_rows import odd_lines
+from tasks.reporting.agreement_rows import label_warnings
 from warehouse.store import Warehouse
 
 
@@ -81,7 +81,7 @@ def show_calibration(
     if save:
         require_free(calibration, place, name_given=bool(name))
     found = calibrate_labels(calibration, place)
-    for line in odd_lines(found.comparison):
+    for line in label_warnings(found.comparison):
         current_status().tell(line)
     for line in filter(
         None, (newer_votes(calibration, place), changed_prompts(calibration, place))

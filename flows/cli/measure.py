@@ -41,7 +41,7 @@ from tasks.logs.recognised import (
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
-from tasks.reporting.agreement_rows import odd_lines
+from tasks.reporting.agreement_rows import label_warnings
 from tasks.reporting.summary import marks_of
 from tasks.results import Conclusions
 from tasks.statistics import STATISTICS, filled_columns, lacking_line
@@ -181,7 +181,7 @@ def _show_all(
     """Print recommendations, tables and, if there are both, how judges agree with people."""
     bias = _query_temporary(concluded, BIAS)
     agreement = _agreement(log, other, options, slices)
-    for line in odd_lines(agreement) if agreement else ():
+    for line in label_warnings(agreement) if agreement else ():
         current_status().tell(line)
     view.close()
     console = Printer(highlight=False)

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.corrected_means import corrected_means
-from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, OddLabels
+from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, Fractions, OddLabels, Ranges
 from tasks.agreement.measures import (
     MOST_GRADES,
     Cell,
@@ -105,6 +105,10 @@ class Comparison(NamedTuple):
     saved."""
     odd: tuple[tuple[str | None, OddLabels], ...] = ()
     """Criteria whose labels are names because of a few labels of people; not saved."""
+    fractions: tuple[tuple[str | None, Fractions], ...] = ()
+    """Criteria with a few grades of people that are not whole; not saved."""
+    ranges: tuple[tuple[str | None, Ranges], ...] = ()
+    """Criteria and judges whose range of grades differs from people's; not saved."""
 
     @property
     def results(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -130,6 +134,8 @@ def compare(
     confusion, disagreements, unreadable = [], [], [UNREADABLE]
     undeclared: list[tuple[str | None, float, float]] = []
     odd: list[tuple[str | None, OddLabels]] = []
+    fractions: list[tuple[str | None, Fractions]] = []
+    ranges: list[tuple[str | None, Ranges]] = []
     with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
             for paired in pair_labels(
@@ -143,6 +149,9 @@ def compare(
                     undeclared.append((paired.criterion, *paired.scale))
                 if paired.odd:
                     odd.append((paired.criterion, paired.odd))
+                if paired.fractions:
+                    fractions.append((paired.criterion, paired.fractions))
+                ranges += [(paired.criterion, found) for found in paired.ranges]
                 about = {"dataset": each.dataset, "criterion": paired.criterion}
                 measures += [about | row for row in _measures(paired, options)]
                 rows = paired.rows.with_columns(
@@ -163,6 +172,8 @@ def compare(
         pl.concat(unreadable),
         tuple(undeclared),
         tuple(odd),
+        tuple(fractions),
+        tuple(ranges),
     )
 
 

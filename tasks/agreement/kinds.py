@@ -1,7 +1,7 @@
-"""Kinds of labels: pass/fail, grades and names, and the values that labels have as such."""
+"""Kinds of labels (pass and fail, grades, names), their values, and labels that need a check."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -15,6 +15,12 @@ PASS, FAIL = "pass", "fail"
 HAS, LACKS = "has the label", "lacks the label"
 """What is said of an item where the verdict is whether it has a label."""
 WORDS = {word: PASS if passes else FAIL for word, passes in PASS_WORDS.items()}
+FEW = 0.1
+"""Largest share of people's grades that are no whole numbers, where the others are."""
+LEAST_GRADES = 20
+"""Fewest grades of the judge, and of people, whose ranges are compared."""
+TIMES = 1.8
+"""How many times the highest grade of one is that of the other where their ranges differ."""
 
 
 class Reading(NamedTuple):
@@ -95,6 +101,60 @@ def odd_labels(people: pl.DataFrame, reading: Reading) -> OddLabels | None:
     if others.height * 2 >= rows.height:
         return None
     return OddLabels(most, others["item"][0], others["label"][0], others.height, rows.height)
+
+
+class Fractions(NamedTuple):
+    """Grades of people that are no whole numbers, as nearly all others are."""
+
+    grades: tuple[float, ...]
+    """The distinct ones, in order."""
+    item: str
+    """The item of the first."""
+    number: int
+    given: int
+    """How many there are, and how many grades people gave."""
+    changed: int
+    items: int
+    """How many items count as another grade because of them, and how many people graded."""
+
+
+class Ranges(NamedTuple):
+    """The lowest and the highest grade of a judge and of people, which differ clearly."""
+
+    judge: str
+    judged: tuple[float, float]
+    people: tuple[float, float]
+
+
+def is_whole() -> pl.Expr:
+    """Tell whether a ``value`` is a whole number."""
+    return pl.col("value") == pl.col("value").floor()
+
+
+def few_fractions(people: pl.DataFrame, changed: int) -> Fractions | None:
+    """Return the few grades (``item``, ``value``) that are not whole, if they change items."""
+    found = people.filter(~is_whole())
+    if not changed or found.height > FEW * people.height:
+        return None
+    grades = tuple(found["value"].unique().sort())
+    sizes = (found.height, people.height, changed, people["item"].n_unique())
+    return Fractions(grades, found["item"][0], *sizes)
+
+
+def differing_ranges(judges: pl.DataFrame, people: pl.Series) -> Iterator[Ranges]:
+    """Yield the judges (``name``, ``judge_value``) whose highest grade is far from people's."""
+    theirs = people.drop_nulls()
+    if theirs.len() < LEAST_GRADES:
+        return
+    low, high = float(theirs.min()), float(theirs.max())  # type: ignore[arg-type]
+    value = pl.col("judge_value")
+    of_judges = judges.group_by("name", maintain_order=True).agg(
+        value.min().alias("low"), value.max().alias("high"), value.count().alias("given")
+    )
+    for name, lowest, highest, given in of_judges.rows():
+        ends = sorted((highest or 0.0, high))
+        if given >= LEAST_GRADES and ends[0] > 0 and ends[1] >= TIMES * ends[0]:
+            yield Ranges(name, (lowest, highest), (low, high))
 
 
 def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) -> pl.DataFrame:

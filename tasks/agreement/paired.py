@@ -6,12 +6,17 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tasks.agreement.combine import combined, left_out
+from tasks.agreement.combine import combined, left_out, nearest
 from tasks.agreement.kinds import (
+    Fractions,
     Kind,
     OddLabels,
+    Ranges,
     Reading,
     are_numbers,
+    differing_ranges,
+    few_fractions,
+    is_whole,
     odd_labels,
     read_beside,
     reading_of,
@@ -45,6 +50,10 @@ class Paired(NamedTuple):
     """Labels of people because of which all are compared as names."""
     graded: bool = False
     """Whether all labels of people are numbers."""
+    fractions: Fractions | None = None
+    """The few grades of people that are no whole numbers."""
+    ranges: tuple[Ranges, ...] = ()
+    """Judges whose range of grades differs clearly from people's, where no scale is declared."""
 
 
 def pair_labels(
@@ -82,7 +91,9 @@ def pair_labels(
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
             graded = are_numbers(humans["label"])
-            yield found._replace(odd=odd_labels(humans, reading), graded=graded)
+            found = found._replace(odd=odd_labels(humans, reading), graded=graded)
+            # Of a log, labels may be means of repeats.
+            yield found if labelled.means is None else found._replace(fractions=None)
 
 
 def with_criterion(labels: pl.DataFrame) -> pl.DataFrame:
@@ -113,7 +124,13 @@ def _pair(
     grades = reading.kind == "grade"
     people, said = (_read(each, reading, sides[0]["label"]) for each in sides)
     readable = people.drop_nulls("word")
-    labels = combined(readable, _scale(readable, reading) if grades else None)
+    fractions, scale = None, None
+    if grades:
+        means = readable.group_by("item").agg(pl.col("value").mean())["value"]
+        scale = _scale(readable, means, reading)
+    labels = combined(readable, scale)
+    if scale is not None:
+        fractions = _fractions(readable, labels, scale, reading)
     grid = who.join(items, how="cross")
     rows = grid.join(
         said.select("item", "label", name="annotator", judge_word="word", judge_value="value"),
@@ -140,6 +157,9 @@ def _pair(
         .then(pl.lit("invalid"))
         .otherwise(pl.lit("missing"))
     )
+    on_prompt = "lowest" in items.columns and items["lowest"].count() > 0
+    undeclared = grades and reading.low is None and not on_prompt
+    ranges = differing_ranges(rows, readable["value"]) if undeclared else ()
     values = pl.concat([rows["judge_value"], readable["value"]]).drop_nulls()
     ends = (reading.low, reading.high)
     seen = None if values.is_empty() else (float(values.min()), float(values.max()))  # type: ignore[arg-type]
@@ -152,6 +172,8 @@ def _pair(
         rows.with_columns(status=status),
         left_out(readable, grades=grades),
         declared or seen,
+        fractions=fractions,
+        ranges=tuple(ranges),
     )
 
 
@@ -168,16 +190,27 @@ def words_of(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.Da
     return words.with_columns(label=quoted).drop("word", "value")
 
 
-def _scale(people: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+def _fractions(
+    people: pl.DataFrame, labels: pl.DataFrame, scale: pl.DataFrame, reading: Reading
+) -> Fractions | None:
+    """Return the few grades of people that are not whole, if they change combined labels."""
+    whole = people.filter(is_whole())
+    if whole.height in (0, people.height):
+        return None
+    means = labels["value"]
+    others = nearest(means, _scale(whole, means, reading))
+    return few_fractions(people, int((nearest(means, scale) != others).sum()))
+
+
+def _scale(people: pl.DataFrame, means: pl.Series, reading: Reading) -> pl.DataFrame:
     """Return the grades, in order, among which the one nearest to a mean is sought.
 
     They are those that people gave or, on a declared scale of whole numbers, the whole grades next
-    to each mean.
+    to each of the ``means``.
     """
     given = people.select(value=pl.col("word").cast(pl.Float64)).to_series().unique()
     ends = pl.Series([reading.low, reading.high], dtype=pl.Float64).drop_nulls()
     if ends.len() and all((each == each.floor()).all() for each in (ends, given)):
-        means = people.group_by("item").agg(pl.col("value").mean())["value"]
         given = pl.concat([given, means.floor(), means.ceil()]).unique()
     given = given.sort()
     words = [as_word(grade) for grade in given]

@@ -77,3 +77,53 @@ def test_a_judge_that_gives_one_grade_has_no_finding_on_its_bias_for_a_reason(
     assert (bias["finding"], bias["reason"]) == (None, why)
     assert bias["estimate"] == pytest.approx(-49.9)
     assert bias["high"] < 0
+
+
+def test_few_grades_that_are_not_whole_are_named_with_what_they_change(
+    call: Callable[..., Result],
+) -> None:
+    # Means of 7/3 are next to 2.5 if anybody gave that, else to 2. Item 69 is all of 3.
+    grades = {"judge": [2] * 69 + [3], "a": [2] * 69 + [3], "b": [2] * 69 + [3]}
+    done = call(**grades, c=[3] * 70)
+    assert done.exit_code == 0, done.output
+    assert "not whole" not in done.stderr
+    for form in ("table", "json"):
+        done = call("--format", form, **grades, c=[3] * 40 + [2.5] + [3] * 29)
+        assert done.exit_code == 0, done.output
+        said = " ".join(done.stderr.split())
+        assert "1 of 210 grades of people is not whole: 2.5 (item t40)." in said
+        # Of item 40, whose mean is 13/6, the grade is 2 with it and without.
+        assert "so 68 of 70 items count as another grade in agreement" in said
+    # Half grades that are usual are a scale.
+    done = call(**grades, c=[3, 2.5] * 35)
+    assert "not whole" not in done.stderr
+
+
+def test_a_judge_on_another_scale_than_people_is_named(call: Callable[..., Result]) -> None:
+    people, judge = [1, 2, 3, 4, 5] * 8, [2, 4, 6, 8, 10] * 8
+    done = call(judge=judge, human=people)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert "Grades of judge are from 2 to 10, those of people from 1 to 5." in said
+    assert "If it is one, declare it with --scale LOW HIGH." in said
+    quiet = [
+        call("--scale", "1", "10", judge=judge, human=people),
+        # 8 is less than 1.8 times 5; and 15 grades are few.
+        call(judge=[2, 4, 6, 8, 8] * 8, human=people),
+        call(judge=judge[:15], human=people[:15]),
+    ]
+    for each in quiet:
+        assert each.exit_code == 0, each.output
+        assert "those of people from" not in each.stderr
+
+
+def test_judges_and_criteria_on_other_scales_have_a_line_each(call: Callable[..., Result]) -> None:
+    topic = ["tone"] * 40 + ["facts"] * 40
+    people = [1, 2, 3, 4, 5] * 16
+    two = [2, 4, 6, 8, 10] * 8 + people[:40]
+    asked = ("--judge", "one", "--judge", "two", "--criterion", "topic")
+    done = call(*asked, one=two, two=two, human=people, topic=topic)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert "Grades of tone of one and two are from 2 to 10, those of people from 1 to 5." in said
+    assert said.count("those of people from") == 1
