@@ -1,5 +1,7 @@
 """A table whose columns the user maps: votes with their order, or ratings."""
 
+import json
+
 import polars as pl
 
 from tasks.readers.expressions import (
@@ -19,6 +21,8 @@ VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
 TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
 NO_RATING = "no rating"
+MOST_OBJECTS = 1000
+"""Most objects whose fields an error names."""
 COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)
 
 
@@ -33,6 +37,7 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
     _check(source, mapping)
     names = {c: p for c, p in mapping.items() if c not in {*RATING, *TEXTS}}
     found = source.fields(names, {c: p for c, p in mapping.items() if c in RATING})
+    _require_values(source, mapping, found)
     if CHANCE in mapping:
         given = pl.when(pl.col(CHANCE) != "").then(CHANCE)
         found = found.with_columns(probabilities(source.name, found.select(given).to_series()))
@@ -87,6 +92,22 @@ def _check(source: Source, mapping: dict[str, str]) -> None:
     if len(votes) == 1 or not (votes or {*RATING} & {*mapping}):
         what = "--map must name label or value, or both choice and shown_first"
         source.problems.add("", what, "Add one of them.")
+    source.problems.check()
+
+
+def _require_values(source: Source, mapping: dict[str, str], found: pl.DataFrame) -> None:
+    """Refuse a dotted path that no row has, where the object around it has other fields."""
+    for column, path in mapping.items():
+        outer, _, last = path.rpartition(".")
+        if not outer or column not in found.columns or found[column].count():
+            continue
+        texts = source.fields(raw={"outer": outer})["outer"].drop_nulls().head(MOST_OBJECTS)
+        objects = [each for each in map(json.loads, texts) if isinstance(each, dict)]
+        there = dict.fromkeys(name for each in objects for name in each)
+        if there and last not in there:
+            what = f"no row has the field {path!r:.60} to map; {outer!r:.60} has "
+            what += f"{', '.join(there):.400}"
+            source.problems.add("", what, "Correct the path.")
     source.problems.check()
 
 

@@ -284,9 +284,8 @@ def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | 
         return None
     if not isinstance(value, dict):
         kind = TYPES.get(type(value), "text")
-        problems.add(
-            where, f"{clip(value)} is {kind}; it must be an object", 'Write {"field": "text"}.'
-        )
+        what = f"{clip(value)} is {kind}; it must be an object"
+        problems.add(where, what, 'Write {"field": "text"}.')
         return None
     return value
 
@@ -398,12 +397,16 @@ def _lines(path: Path, problems: Problems) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
+def not_utf8(line: bytes, error: UnicodeDecodeError) -> str:
+    """Say which byte of a line is not UTF-8."""
+    return f"byte 0x{line[error.start]:02x} at position {error.start + 1} is not UTF-8"
+
+
 def _decode(line: bytes, number: int, problems: Problems) -> str | None:
     where = f"line {number}"
-    limits = problems.limits
-    if number > limits.rows:
-        what = f"the file has more than {limits.rows} lines, the maximum"
-        problems.add(where, what, limits.todo)
+    if number > problems.limits.rows:
+        what = f"the file has more than {problems.limits.rows} lines, the maximum"
+        problems.add(where, what, problems.limits.todo)
         return None
     if len(line) > MAX_LINE:
         start = clip(line[:200].decode("utf-8", "replace"))
@@ -412,8 +415,7 @@ def _decode(line: bytes, number: int, problems: Problems) -> str | None:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        byte = f"byte 0x{line[error.start]:02x} at position {error.start + 1}"
-        problems.add(where, f"{byte} is not UTF-8", RESAVE)
+        problems.add(where, not_utf8(line, error), RESAVE)
         return None
 
 

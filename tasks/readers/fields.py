@@ -22,8 +22,12 @@ from tasks.readers.bounded import (
     as_pattern,
     clip,
     existing_file,
+    not_utf8,
     separator_of,
     unpacked,
+)
+from tasks.readers.bounded import (
+    RESAVE as SAVE_AS_UTF8,
 )
 
 LIMITS = Limits(size=8 << 30, rows=20_000_000)
@@ -117,7 +121,7 @@ class Source:
             ]
             rows = f"(select {', '.join([*map(quoted, sorted(tops)), *values])} from {rows})"  # noqa: S608
         query = f"select {', '.join(shown)} from {rows} limit {LIMITS.rows + 1}"  # noqa: S608
-        with reported(self.problems, self.path if self.format == "json" else None):
+        with reported(self.problems, self.path if self.format != "parquet" else None):
             table = run_query(query)
         if table.height > LIMITS.rows:
             what = f"the file has more than {LIMITS.rows} rows, the maximum"
@@ -233,6 +237,8 @@ def _source(path: Path, name: str, problems: Problems) -> Source | None:
         return Source(path, name, "rows" if is_row else "object", "json", keys, problems, is_cut)
     separator = separator_of(start)
     header = next(csv.reader(text.splitlines()[:1], delimiter=separator), [])
+    if any("\ufffd" in name for name in header) and _add_encoding_fault(path, problems):
+        problems.check()
     if len(header) > 1 and len({*header}) == len(header) and "\0" not in text:
         return Source(path, name, "rows", "csv", tuple(header), problems, separator=separator)
     return None
@@ -270,8 +276,8 @@ def _is_line(text: str, end: int) -> bool:
 
 
 @contextmanager
-def reported(problems: Problems, rows: Path | None = None) -> Iterator[None]:
-    """Report errors of DuckDB as problems of the file, whose ``rows`` may be JSON."""
+def reported(problems: Problems, text: Path | None = None) -> Iterator[None]:
+    """Report errors of DuckDB as problems of the file, which may be a ``text`` file."""
     import duckdb
 
     try:
@@ -280,17 +286,31 @@ def reported(problems: Problems, rows: Path | None = None) -> Iterator[None]:
         what = f"could not be read within {MOST_SECONDS} seconds"
         problems.add("", what, "Split it into several files.")
     except (duckdb.Error, UnicodeDecodeError) as error:
-        text = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
-        first = text.split("\n", maxsplit=1)[0]
+        said = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
+        first = said.split("\n", maxsplit=1)[0]
         where, what = "", f"cannot be read ({first[:200]})"
         if "maximum_object_size" in first:
             what = LONG_ROW
-        elif "Maximum line size" in text:
+        elif "Maximum line size" in said:
             what = f"has a row of more than {MAX_LINE // 1_000_000} MB"
-        elif rows and "Malformed JSON" in first:
-            where, what = _damaged(rows) or (where, what)
+        elif text and _add_encoding_fault(text, problems):
+            problems.check()
+        elif text and "Malformed JSON" in first:
+            where, what = _damaged(text) or (where, what)
         problems.add(where, what, RESAVE)
     problems.check()
+
+
+def _add_encoding_fault(path: Path, problems: Problems) -> bool:
+    """Add the first line of a file that is not UTF-8 to its problems; tell whether there is one."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                problems.add(f"line {number}", not_utf8(line, error), SAVE_AS_UTF8)
+                return True
+    return False
 
 
 def _damaged(rows: Path) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import COPIES, Parts, distinct_objects, log_format, object_in, texts_of
+from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, texts_of
 
 VERSION = 3
 GRADED = {
@@ -34,6 +34,7 @@ OVERALL = "overall"
 TOGETHER = "all model-graded assertions"
 OTHERS = "assertions that neither a model nor a person graded"
 FAILED = "results without an output, because the provider failed"
+NO_OBJECT = "results that are no objects"
 COLUMNS = {
     "item": pl.String,
     "cluster": pl.String,
@@ -82,9 +83,10 @@ def promptfoo(source: Source) -> Parts:
     options = object_in(object_in(object_in(log.get("config")).get("defaultTest")).get("options"))
     default = _name(options.get("provider"))
     counted: Counter[str] = Counter()
-    objects = (result for result in summary["results"] if isinstance(result, dict))
+    objects = [result for result in summary["results"] if isinstance(result, dict)]
     results, copies = distinct_objects(source, objects, ("id",), "id")
     counted.update(copies)
+    counted[NO_OBJECT] += len(summary["results"]) - len(objects)
     rows = [row for result in results for row in _ratings(result, default, counted)]
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
@@ -98,7 +100,7 @@ def promptfoo(source: Source) -> Parts:
         ratings=ratings,
         texts=texts_of(seen),
         left_out=counted,
-        rows=len(results) + copies[COPIES],
+        rows=len(summary["results"]),
         task=described if isinstance(described, str) else None,
     )
 

@@ -1,0 +1,70 @@
+"""What `doctor` and `calibrate` say of logs with a wrong encoding, path or result."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from flows.cli.main import main
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    ("header", "label", "place"),
+    [
+        ("nr,said,checked", "schön", "line 3: byte 0xf6 at position 6"),
+        ("nr,größe,checked", "gut", "line 1: byte 0xf6 at position 6"),
+    ],
+)
+@pytest.mark.parametrize("more", [1, 400])
+def test_a_mapped_table_in_another_encoding(
+    tmp_path: Path, header: str, label: str, place: str, more: int
+) -> None:
+    path = tmp_path / "own.csv"
+    rows = [header, "1,gut,gut", f"2,{label},gut", *["3,gut,gut"] * more]
+    path.write_bytes("\r\n".join(rows).encode("cp1252"))
+    fields = {"item": "nr", "label": header.split(",")[1], "human_label": "checked"}
+    maps = [word for column, field in fields.items() for word in ("--map", f"{column}={field}")]
+    done = run("calibrate", path, *maps, "--no-save")
+    assert done.exit_code == 2
+    assert f"own.csv, {place} is not UTF-8. Save it as UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("maps", "said"),
+    [
+        ({"item": "meta.idd", "label": "said"}, "'meta.idd' to map; 'meta' has id, batch."),
+        ({"item": "meta.id", "label": "in.said"}, "'in.said' to map; 'in' has other."),
+        ({"item": "meta.id", "label": "said", "human_label": "in.other"}, None),
+    ],
+)
+def test_a_mapped_path_that_no_row_has(
+    tmp_path: Path, maps: dict[str, str], said: str | None
+) -> None:
+    path = tmp_path / "nested.json"
+    meta = [{"id": f"t{at}", "batch": 1} for at in range(30)]
+    rows = [{"meta": each, "said": "pass", "in": {"other": None}} for each in meta]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    given = [word for column, field in maps.items() for word in ("--map", f"{column}={field}")]
+    done = run("doctor", path, *given)
+    if said is None:
+        assert done.exit_code == 0, done.output
+    else:
+        assert done.exit_code == 2
+        assert f"no row has the field {said}" in done.stderr
+
+
+def test_a_result_of_promptfoo_that_is_no_table_is_counted(tmp_path: Path) -> None:
+    component = {"pass": True, "assertion": {"type": "llm-rubric", "provider": "gpt"}}
+    graded = {"testIdx": 0, "gradingResult": {"componentResults": [component]}}
+    results = [{**graded, "id": f"r{at}", "testIdx": at} for at in range(3)]
+    log = {"version": 3, "stats": {}, "results": [*results, "lost", None]}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"evalId": "e", "results": log}), encoding="utf-8")
+    told = " ".join(run("doctor", path).output.split())
+    assert "promptfoo results, 5 rows, 3 ratings" in told
+    assert "left out: results that are no objects (2)" in told
