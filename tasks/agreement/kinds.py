@@ -142,9 +142,12 @@ def few_fractions(people: pl.DataFrame, changed: int) -> Fractions | None:
 
 
 def differing_ranges(judges: pl.DataFrame, people: pl.Series) -> Iterator[Ranges]:
-    """Yield the judges (``name``, ``judge_value``) whose highest grade is far from people's."""
+    """Yield the judges (``name``, ``judge_value``) whose highest grade is far from people's.
+
+    Grades that are all equal have no range.
+    """
     theirs = people.drop_nulls()
-    if theirs.len() < LEAST_GRADES:
+    if theirs.len() < LEAST_GRADES or theirs.n_unique() == 1:
         return
     low, high = float(theirs.min()), float(theirs.max())  # type: ignore[arg-type]
     value = pl.col("judge_value")
@@ -153,7 +156,12 @@ def differing_ranges(judges: pl.DataFrame, people: pl.Series) -> Iterator[Ranges
     )
     for name, lowest, highest, given in of_judges.rows():
         ends = sorted((highest or 0.0, high))
-        if given >= LEAST_GRADES and ends[0] > 0 and ends[1] >= TIMES * ends[0]:
+        if (
+            given >= LEAST_GRADES
+            and lowest < highest
+            and ends[0] > 0
+            and ends[1] >= TIMES * ends[0]
+        ):
             yield Ranges(name, (lowest, highest), (low, high))
 
 

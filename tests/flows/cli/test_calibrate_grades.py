@@ -71,6 +71,8 @@ def test_a_judge_that_gives_one_grade_has_no_finding_on_its_bias_for_a_reason(
     why = "the judge's grades are all equal: no smallest relevant bias, so no finding"
     assert "judge minus people: mean grade .10 and 50.00 (p" in said
     assert why in said
+    # Grades that are all equal have no range that could differ from people's.
+    assert "those of people from" not in said
     given = call("--format", "json", judge=[0.1] * 52, human=people)
     measures = json.loads(given.stdout)[0]["with_people"]["measures"]
     [bias] = [row for row in measures if row["statistic"] == "bias"]
