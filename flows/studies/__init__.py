@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
+from flows.studies.cron import cron_problem
 from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
 from tasks.kit.catalogue import Catalogue, one_per_line, tables
 from tasks.kit.home import own_folder
@@ -35,8 +36,8 @@ class StudyFile(BaseModel):
     @field_validator("cron")
     @classmethod
     def _of_five_fields(cls, cron: str | None) -> str | None:
-        if cron is not None and len(cron.split()) != 5:
-            raise ValueError("not a cron line of five fields, such as 15 2 * * 1")
+        if cron is not None and (problem := cron_problem(cron)):
+            raise ValueError(problem)
         return cron
 
 
@@ -47,6 +48,7 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     try:
         named = {"name": name, **with_prompts(table)} if isinstance(table, dict) else table
         study = entry(Study, "[study]", named, show_values=True)
+        problems += [f"[study] {problem}" for problem in study.wave_problems()]
     except ValueError as error:
         problems.append(str(error))
     try:

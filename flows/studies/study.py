@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,8 @@ OFFLINE = [f"offline/{name}" for name in ("careless", "gullible", "honest", "pos
 PATIENCE_SECONDS = 600.0
 """How long a writer waits: another program may hold the warehouse open."""
 
+WAVE_PLACES = ("{date}", "{minute}")
+"""Placeholders of a wave; see :meth:`Study.at`."""
 LARGEST = 2**63 - 1
 """Whole number that a column of the warehouse holds."""
 
@@ -255,11 +258,19 @@ class Study(Parameters):
                 except LookupError as error:
                     yield str(error)
 
+    def wave_problems(self) -> Iterator[str]:
+        """Say which placeholders of the wave stand for nothing."""
+        for name in dict.fromkeys(re.findall(r"\{[^{}]*\}", self.wave)):
+            if name not in WAVE_PLACES:
+                known = " and ".join(WAVE_PLACES)
+                yield f"wave ({self.wave!r}): {name} stands for nothing. Use {known}, or no braces."
+
     def _problems_of_design(self, called: Mapping[str, str]) -> Iterator[str]:
         said = {
             field: f"{called.get(field, field)} ({getattr(self, field)})"
             for field in ("votes_per_pair", "stop", "probe", "detects_at")
         }
+        yield from self.wave_problems()
         labels = [label_of(name) for name in self.prompts]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             yield f"{', '.join(twice)} given more than once. Give each prompt once."

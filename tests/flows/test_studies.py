@@ -213,3 +213,45 @@ def test_prompts_are_given_once_and_by_one_key() -> None:
 def test_a_text_for_a_number_without_an_upper_end_is_one_clear_error(field: str) -> None:
     with pytest.raises(ValueError, match=rf"^{field} is 'abc', but must be a whole number, at"):
         make_study("quick", {field: "abc"})
+
+
+@pytest.mark.parametrize(
+    ("cron", "said"),
+    [
+        ("99 * * * *", "the minute '99' must be *, a number from 0 to 59"),
+        ("0 24 * * *", "the hour '24' must be"),
+        ("0 0 0 * *", "the day of the month '0' must be"),
+        ("0 0 * may-13 *", "the month 'may-13' must be"),
+        ("0 0 * * 1,8", "the day of the week '1,8' must be *, a number from 0 to 7, or a name"),
+        ("*/0 * * * *", "the minute '*/0' must be"),
+        ("x * * * *", "the minute 'x' must be"),
+    ],
+)
+def test_a_cron_line_that_no_time_matches_is_refused(
+    voirdire: Voirdire, tmp_path: Path, cron: str, said: str
+) -> None:
+    file = tmp_path / "voirdire" / "studies" / "mine.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f'cron = "{cron}"\n{OWN}')
+    plan = voirdire("plan", "mine")
+    assert plan.returncode == 2
+    assert said in plan.stderr
+    assert said in voirdire("list", "studies").stderr
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "15 2 * * 1",
+        "*/5 0-6,12 1,15 JAN-jun mon-FRI",
+        "0 0 l * 7",
+        "59 23 31 12 0",
+        "0 9 ? * sat#2",
+        "0 9 * * l5",
+        "0 9-17/2 * * *",
+    ],
+)
+def test_cron_lines_that_prefect_reads_are_read(cron: str) -> None:
+    from prefect.client.schemas.schedules import CronSchedule
+
+    assert CronSchedule(cron=cron).cron == _parse("mine", {"about": "Mine.", "cron": cron}).cron
