@@ -28,6 +28,9 @@ NUMBER = re.compile(
 LIKE_NUMBER = re.compile(r"[+-]?\.?[0-9]|[+-]?(?:nan|inf)", re.IGNORECASE)
 """Begins what is meant as a number, readable or not; ``[[rating]]`` only repeats the prompt."""
 NO_LABEL = "none"
+ANY_CASE = "(?i)"
+"""Begins a pattern that does not distinguish case."""
+WHOLE_ONLY = ", which has whole grades only unless it sets whole = false"
 WHOLE = ""
 """Name of the criterion of a prompt that has no criteria."""
 PLACE, CRITERION = "{verdict}", "{criterion}"
@@ -208,10 +211,16 @@ class Grading(BaseModel):
             for values in self._examples():
                 if self.read(self.write(values, "")) != Rated("rated", values):
                     shown = ", ".join(self._text(value) for value in values.values())
+                    folds = self.form.model_copy(update={"pattern": ANY_CASE + self.form.pattern})
+                    loose = self.model_copy(update={"form": folds})
+                    todo = (
+                        f"A pattern distinguishes case: begin it with {ANY_CASE}"
+                        if loose.read(self.write(values, "")) == Rated("rated", values)
+                        else "Correct the pattern, the map or the example"
+                    )
+                    several = ", and a reply may choose several labels" * (self.kind == "labels")
                     raise ValueError(
-                        f"the pattern does not read {shown} in the example"
-                        f"{', and a reply may choose several labels' * (self.kind == 'labels')}. "
-                        "Correct the pattern, the map or the example"
+                        f"the pattern does not read {shown} in the example{several}. {todo}"
                     )
 
     @property
@@ -366,7 +375,12 @@ class Grading(BaseModel):
     def _allowed(self) -> str:
         if self.kind == "binary":
             return "pass or fail"
-        return "one of the labels, or none" if self.kind == "labels" else "a grade on the scale"
+        if self.kind == "labels":
+            return "one of the labels, or none"
+        given = () if isinstance(self.form, str) else self.form.map.values()
+        is_part = any(isinstance(to, float) and not to.is_integer() for to in given)
+        whole = is_part and any(scale and scale.whole for scale in self.scales.values())
+        return f"a grade on the scale{WHOLE_ONLY * whole}"
 
     def _examples(self) -> list[dict[str, Value]]:
         """Return ratings that the example of a pattern must state."""

@@ -225,3 +225,40 @@ def test_a_boolean_is_no_number_in_a_prompt_file(
     head = 'kind = "single"\nsource = "own"\nuser = "{question} {answer}"\n'
     _write(tmp_path, "prompts", f"{head}{wrong}\n")
     assert said in _refused(voirdire, "plan", "quick", "--prompt", "mine")
+
+
+BINARY = 'kind = "binary"\nsource = "own"\nuser = "{question} {answer}"\n'
+GRADED = 'kind = "single"\nsource = "own"\nuser = "{question} {answer}"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            (
+                f"{BINARY}[verdict]\npattern = '(JA|NEIN)'\nexample = '{{verdict}}'\n"
+                "map = { ja = 'pass', nein = 'fail' }\n"
+            ),
+            "does not read ja in the example. A pattern distinguishes case: begin it with (?i)",
+        ),
+        (
+            (
+                f"{GRADED}scale = {{ low = 1, high = 5 }}\n[verdict]\npointer = '/grade'\n"
+                "map = { '2,5' = 2.5 }\n"
+            ),
+            (
+                "'2,5' = 2.5 is not a grade on the scale, which has whole grades only unless it "
+                "sets whole = false"
+            ),
+        ),
+    ],
+)
+def test_a_map_that_cannot_be_read_names_the_remedy(
+    voirdire: Voirdire, tmp_path: Path, text: str, said: str
+) -> None:
+    file = _write(tmp_path, "prompts", text)
+    words = ("plan", "quick", "--prompt", "mine", "--judge", "offline/random", "--limit", "2")
+    assert said in _refused(voirdire, *words)
+    file.write_text(text.replace("'(JA", "'(?i)(JA").replace("high = 5", "high = 5, whole = false"))
+    done = voirdire(*words)
+    assert all(mistake not in done.stderr for mistake in ("is not a grade", "does not read"))
