@@ -207,7 +207,7 @@ KNOWN = "Known: omega, nu, kappa, "
             "params.traits pi is 2, but must be a finite number, at least 0 and at most 1.",
         ),
         ({"effects": {"gloss": 1}}, "effects.gloss: this key must be 'reference', 'beauty', 'pad"),
-        ({"effects": {"beauty": "x"}}, "effects.beauty is 'x', but must be a finite number. Give "),
+        ({"effects": {"beauty": "x"}}, "effects ({'beauty': 'x'}): 'beauty' is 'x', but must be"),
         ({"waves": {"n2": {"kapa": 1}}}, "waves.n2 has no key 'kapa'. Did you mean 'kappa'?"),
         (
             {"waves": {"n2": {"pi": 3}}},
