@@ -1,13 +1,13 @@
 """Studies: what a flow is run with, one per TOML file."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from flows.studies.cron import cron_problem
 from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
 from tasks.kit.catalogue import Catalogue, one_per_line, tables
 from tasks.kit.home import own_folder
@@ -16,6 +16,12 @@ from tasks.validation.toml_tables import entry
 from tasks.validation.unknown_names import unknown
 
 __all__ = ["LARGEST", "PATIENCE_SECONDS", "Parameters", "Study", "with_prompts"]
+
+
+CRON_LINE = (
+    "It has five fields: minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan) "
+    "and day of the week (0-7 or mon), such as 15 2 * * 1"
+)
 
 
 class StudyFile(BaseModel):
@@ -35,10 +41,29 @@ class StudyFile(BaseModel):
 
     @field_validator("cron")
     @classmethod
-    def _of_five_fields(cls, cron: str | None) -> str | None:
-        if cron is not None and (problem := cron_problem(cron)):
-            raise ValueError(problem)
+    def _as_prefect_reads_it(cls, cron: str | None) -> str | None:
+        if cron is not None and (problem := _cron_problem(cron)):
+            raise ValueError(f"not a cron line ({problem.lower()}). {CRON_LINE}")
         return cron
+
+
+def _cron_problem(line: str) -> str:
+    """Say what is wrong with a cron line of five fields; empty if Prefect reads it."""
+    from cronsim import CronSim, CronSimError
+
+    if len(line.split()) != 5:
+        return "wrong number of fields"
+    try:
+        CronSim(line, datetime.now(UTC))
+    except CronSimError as error:
+        # Prefect reads some lines more, such as ? for any day; to import it takes a second.
+        from prefect.client.schemas.schedules import CronSchedule
+
+        try:
+            CronSchedule(cron=line)
+        except ValidationError:
+            return str(error)
+    return ""
 
 
 def _parse(name: str, data: dict[str, Any]) -> StudyFile:

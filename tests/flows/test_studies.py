@@ -218,13 +218,13 @@ def test_a_text_for_a_number_without_an_upper_end_is_one_clear_error(field: str)
 @pytest.mark.parametrize(
     ("cron", "said"),
     [
-        ("99 * * * *", "the minute '99' must be *, a number from 0 to 59"),
-        ("0 24 * * *", "the hour '24' must be"),
-        ("0 0 0 * *", "the day of the month '0' must be"),
-        ("0 0 * may-13 *", "the month 'may-13' must be"),
-        ("0 0 * * 1,8", "the day of the week '1,8' must be *, a number from 0 to 7, or a name"),
-        ("*/0 * * * *", "the minute '*/0' must be"),
-        ("x * * * *", "the minute 'x' must be"),
+        ("99 * * * *", "bad minute"),
+        ("0 24 * * *", "bad hour"),
+        ("0 0 0 * *", "bad day-of-month"),
+        ("0 0 * may-13 *", "bad month"),
+        ("0 0 * * 1,8", "bad day-of-week"),
+        ("*/0 * * * *", "bad minute"),
+        ("x * * * *", "bad minute"),
     ],
 )
 def test_a_cron_line_that_no_time_matches_is_refused(
@@ -235,8 +235,9 @@ def test_a_cron_line_that_no_time_matches_is_refused(
     file.write_text(f'cron = "{cron}"\n{OWN}')
     plan = voirdire("plan", "mine")
     assert plan.returncode == 2
-    assert said in plan.stderr
-    assert said in voirdire("list", "studies").stderr
+    for shown in (plan.stderr, voirdire("list", "studies").stderr):
+        assert f"not a cron line ({said}). It has five fields: minute (0-59)" in shown
+        assert repr(cron) in shown
 
 
 @pytest.mark.parametrize(
