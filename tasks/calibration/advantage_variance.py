@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.calibration.label_values import Codes, Floats
-from tasks.calibration.non_inferiority import Clustering, Counts, Difference, Kind, is_constant
+from tasks.calibration.non_inferiority import Clustering, Counts, ItemDifference, Kind, is_constant
 from tasks.inference.intervals import LEVEL, wilson
 from tasks.inference.linearised_errors import Correction, correction
 from tasks.inference.quantiles import normal_quantile, t_quantile
@@ -151,8 +151,8 @@ def clustering(
     """
     if all(each is None for each in sums):
         return None
-    difference = Difference.of(epsilon, kind)
-    n, better, worse = (each.astype(np.float64) for each in counts)
+    difference = ItemDifference.of(epsilon, kind)
+    n, better, worse = counts
     people = n.shape[1]
     unknown = tuple(np.full(people, np.nan) for _ in range(3))
     each = [unknown if one is None else one.mean_variance(*difference[:3], people) for one in sums]

@@ -47,7 +47,7 @@ class Clustering(NamedTuple):
     """At least 1; items of a cluster that are copies of each other count as one item."""
 
 
-class Difference(NamedTuple):
+class ItemDifference(NamedTuple):
     """What an item adds: where the annotator fits better, the judge does, neither; and the margin.
 
     E - F against epsilon (Calderon, Reichart & Dror 2025), or (1 - epsilon) E - F against 0.
@@ -65,7 +65,7 @@ class Difference(NamedTuple):
             return cls(1.0, -1.0, 0.0, epsilon)
         return cls(1 - epsilon, -1.0, -epsilon, 0.0)
 
-    def moments(self, n: Floats, better: Floats, worse: Floats) -> tuple[Floats, Floats]:
+    def moments(self, n: Counts, better: Counts, worse: Counts) -> tuple[Floats, Floats]:
         """Return the mean and the sum of squared deviations; NaN without items."""
         tied = n - better - worse
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -100,8 +100,8 @@ def t_test(
     equal the margin, as for a judge that copies a person at epsilon 0, t is 0 / 0 and there is no
     p-value.
     """
-    difference = Difference.of(epsilon, kind)
-    mean, squares = difference.moments(*_effective(None, n, better, worse))
+    difference = ItemDifference.of(epsilon, kind)
+    mean, squares = difference.moments(n, better, worse)
     margin = difference.margin
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = squares / (n - 1) / n if clusters is None else clusters.variance
