@@ -86,10 +86,9 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
 @click.option(
     "--ask",
     metavar="QUESTION",
-    is_flag=False,
-    flag_value="",
     shell_complete=complete_from("flows.cli.questions", "questions"),
-    help="Answer this question, such as `which_judge`. Default: run QUERY.",
+    help="Answer this question, such as `which_judge`; `voirdire sql` lists all. Default: run "
+    "QUERY.",
 )
 @click.option(
     "--set",

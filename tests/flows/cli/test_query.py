@@ -323,7 +323,7 @@ def test_an_error_of_the_query_is_one_line_with_the_next_step(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--ask"], "--ask names no question. There are: cost_per_judge_per_night, what_drifted"),
+        (["--ask="], "--ask names no question. There are: cost_per_judge_per_night, what_drifted"),
         (["--ask", "which_juge"], "no question of --ask 'which_juge'. Did you mean 'which_judge'?"),
         (["--ask", "which_judge", "--set", "stuyd=a"], "Did you mean 'study'?"),
         (
