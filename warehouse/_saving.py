@@ -40,6 +40,13 @@ def save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study:
     """Save a frame that is ``typed``, and return how many of its rows are new."""
     model, frame, first_wins, part = saving
     place = model.place()
+    if issubclass(model, Result):
+        connection.execute(f"delete from {place.table} where study = ? and ({part})", [study])
+    elif not issubclass(model, Fact):
+        raise TypeError(f"{model.__name__} is neither a fact nor a result.")
+    # Many results are empty, and each statement takes milliseconds to plan.
+    if frame.is_empty():
+        return 0
     columns = list(model.dtypes())
     stamped = frame.with_columns(
         pl.lit(value).alias(column)
@@ -48,18 +55,13 @@ def save(connection: duckdb.DuckDBPyConnection, saving: Saving, run: str, study:
     )
     lend(connection, "incoming", stamped)
     _check_references(connection, place.table, place.references)
-    using = ", ".join(place.key)
-    if issubclass(model, Result):
-        connection.execute(f"delete from {place.table} where study = ? and ({part})", [study])
-        source = "incoming"
-    elif issubclass(model, Fact):
+    source = "incoming"
+    if issubclass(model, Fact):
         if model is Judges:
             _delete_unasked(connection, columns, run)
         if not first_wins:
             _check_unchanged(connection, place.table, place.key, columns)
-        source = f"incoming anti join {place.table} using ({using})"
-    else:
-        raise TypeError(f"{model.__name__} is neither a fact nor a result.")
+        source = f"incoming anti join {place.table} using ({', '.join(place.key)})"
     connection.execute(f"insert into {place.table} by name select * from {source}")
     new = connection.fetchall()[0][0]
     return int(new)
