@@ -15,7 +15,7 @@ from benchmarks.studies import Design, Judge, drawn, frames
 from schemas.results import Estimates
 from tasks import conclude
 from tasks.conclusions import cautions
-from tasks.conclusions.cautions import worst_cases
+from tasks.conclusions.worst_cases import worst_cases
 from tasks.inference import bootstrap
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS, with_floors

@@ -24,14 +24,13 @@ from schemas.judging import (
     tallies_query,
 )
 from schemas.results import Estimates
-from tasks.conclusions.cautions import worst_cases
 from tasks.conclusions.exclusions import with_exclusions
+from tasks.conclusions.worst_cases import rating_worst_cases, worst_cases
 from tasks.counting.contests import match_models
 from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.memo import memo
-from tasks.pointwise.worst_cases import rating_worst_cases
 from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
@@ -41,7 +40,6 @@ __all__ = [
     "log_votes",
     "match_groups",
     "match_models",
-    "measure",
     "measure_all",
     "tally_votes",
     "text_sizes",
@@ -173,11 +171,6 @@ def count_coded(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
         connection.execute("set variable study = ''")
         counted = fetch(connection, tallies_query(last))
     return Tallies.coded(counted.with_columns(pl.col(NAMES).cat.to(pl.Categorical)))
-
-
-def measure(statistic: str, **frames: pl.DataFrame) -> DataFrame[Estimates]:
-    """Compute one statistic of the catalogue from the frames that it names."""
-    return STATISTICS[statistic](**frames)
 
 
 def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> DataFrame[Estimates]:

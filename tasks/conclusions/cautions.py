@@ -1,18 +1,13 @@
-"""Cautions on findings: invalid votes, mixed shifts, worst cases (methods, section 16)."""
+"""Cautions on findings: invalid votes, mixed shifts (methods, section 16)."""
 
 import polars as pl
 
-from schemas.keys import JUDGE
-from schemas.results import LOST, Estimates
-from tasks.conclusions.rules import SUPPORTING, WORST, Rule, shown, written
-from tasks.counting.arms import invalid_votes
-from tasks.counting.verdicts import match_groups, opposed, tally_votes
-from tasks.inference.bootstrap import formulas_only
+from schemas.results import LOST
+from tasks.conclusions.rules import Rule, shown, written
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import ALPHA, limits
 from tasks.pointwise.endpoints import minimum_spread, unit, worst_words
-from tasks.statistics import STATISTICS
 
 MIXED, CLEAR, INCONCLUSIVE = "mixed", "no relevant bias", "inconclusive"
 BASES = ("sham", "control")
@@ -190,58 +185,4 @@ def mixed_rules() -> tuple[Rule, ...]:
             ),
             INCONCLUSIVE,
         ),
-    )
-
-
-CELL = (*JUDGE, "perturbation")
-
-
-def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
-    """Recompute the statistics behind findings for both worst cases of invalid votes.
-
-    Only for cells in which an arm lost more than ``most_lost`` of its votes, or the experimental
-    arm differs from another by ``minimum_lost``: a finding must then be the same in both worst
-    cases (``tasks.conclude``). One row per statistic, cell and worst case, named in ``subgroup``;
-    without bootstrap and permutation.
-    """
-    cells = _with_many_lost(tallies)
-    if shifts.is_empty() or cells.is_empty():
-        return Estimates.empty()
-    control = pl.col("arm") == "control"
-    kept = pl.concat(
-        [
-            tallies.filter(~control).join(cells, on=CELL, how="semi", maintain_order="left"),
-            tallies.filter(control).join(cells, on=JUDGE, how="semi", maintain_order="left"),
-        ]
-    )
-    found = []
-    needed = {"mps_sham", *SUPPORTING} - {"e_value"}
-    statistics = [entry for entry in STATISTICS.values() if needed & {*entry.gives}]
-    with formulas_only():
-        for side, name in WORST.items():
-            filled = opposed(kept, side)
-            verdicts = tally_votes(filled, shifts["mode"][0])
-            frames = {"tallies": filled, "shifts": match_groups(verdicts)}
-            rows = pl.concat(statistic.draft(**frames) for statistic in statistics)
-            found.append(rows.filter(subgroup="").with_columns(subgroup=pl.lit(name)))
-    return pl.concat(found)
-
-
-def _with_many_lost(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells whose findings might depend on invalid votes."""
-    arms = ("experimental", "sham", "control")
-    shares = {
-        arm: pl.col(f"{arm}_lost").sum() / pl.col(f"{arm}_voted").sum().replace(0, None)
-        for arm in arms
-    }
-    # The test averages over samples, this pools all votes: half the minimum is a safe screen.
-    screen, most = limits().minimum_lost / 2, limits().most_lost
-    differences = [(shares["experimental"] - shares[arm]).abs() >= screen for arm in arms[1:]]
-    many = pl.any_horizontal(*(share > most for share in shares.values()), *differences)
-    return (
-        invalid_votes(tallies)
-        .group_by(CELL)
-        .agg(many.fill_null(value=False).alias("many"))
-        .filter("many")
-        .select(CELL)
     )

@@ -13,8 +13,8 @@ import polars as pl
 
 from schemas.keys import CELL
 from tasks.conclusions.rules import WORST
+from tasks.conclusions.worst_cases import RATED_WORST
 from tasks.kit.defaults import limits
-from tasks.pointwise.worst_cases import RATED_WORST
 
 GRADES: Mapping[str, str] = {
     "rating_shift_sd": "mps",

@@ -8,7 +8,7 @@ from numpy.polynomial.hermite_e import hermegauss
 
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, measure, tally_votes
+from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 
@@ -180,7 +180,7 @@ def test_statistics_recover_what_was_planted(preset: str) -> None:
     planted = ("asr", "sham_floor", "dasr", "mps", "mps_sham", "random_baseline")
     of_control = ("position_consistency", "preference_fairness")
     estimates = pl.concat(
-        measure(name, tallies=tallies, shifts=shifts)
+        STATISTICS[name](tallies=tallies, shifts=shifts)
         for name in sorted({makers[row] for row in (*planted, *of_control)})
     )
     rows = estimates.filter(

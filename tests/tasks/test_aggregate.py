@@ -11,7 +11,6 @@ from tasks.aggregate import (
     count_votes,
     match_groups,
     match_models,
-    measure,
     measure_all,
     tally_votes,
 )
@@ -248,7 +247,7 @@ def test_nothing_gives_nothing() -> None:
             "contests": match_models(none),
             "annotations": annotate(none),
         }
-        assert measure(name, **frames).is_empty()
+        assert STATISTICS[name](**frames).is_empty()
 
 
 def test_contests_are_control_pairs_of_two_known_models(make_vote_log: Make) -> None:

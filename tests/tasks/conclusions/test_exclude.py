@@ -7,9 +7,10 @@ import pytest
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.aggregate import count_votes, measure
+from tasks.aggregate import count_votes
 from tasks.conclusions.exclusions import exclude, kept
 from tasks.simulation.traits import Traits
+from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any", "clusters": 20}
@@ -109,7 +110,7 @@ def test_shares_flagged_as_published(kappa: float, gap: float, least: float, mos
     ]
     tallies = count_votes(VoteLog.of(pl.concat(logs)))
     names = ("first_pick_share", "tie_rate", "validity")
-    estimates = Estimates.of(pl.concat(measure(name, tallies=tallies) for name in names))
+    estimates = Estimates.of(pl.concat(STATISTICS[name](tallies=tallies) for name in names))
     found = estimates.filter(statistic="position_gap")["estimate"].mean()
     assert found == pytest.approx(gap, abs=0.01)
     flagged = exclude(estimates)["excluded"].mean()

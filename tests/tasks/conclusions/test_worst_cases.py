@@ -6,7 +6,7 @@ import pytest
 
 from tasks.aggregate import count_votes, match_groups, measure_all, tally_votes
 from tasks.conclude import WORST, conclude
-from tasks.conclusions.cautions import worst_cases
+from tasks.conclusions.worst_cases import worst_cases
 from tasks.inference.bootstrap import formulas_only
 
 Make = Callable[..., Any]

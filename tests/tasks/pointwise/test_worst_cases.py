@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tasks.pointwise.worst_cases import RATED_WORST, rating_worst_cases
+from tasks.conclusions.worst_cases import RATED_WORST, rating_worst_cases
 
 Make = Callable[..., Any]
 
