@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.results import Annotations
 from tasks.calibration.label_values import unreadable
-from tasks.counting.positions import BY_PLACE, ORDERS, VERDICTS, VOTES
+from tasks.counting.positions import BY_PLACE, ORDERS, VOTES, lead_and_votes
 
 ANNOTATED = ("dataset", "sample", "judge", "prompt", "wave")
 NO_VERDICT = "no verdict"
@@ -90,8 +90,6 @@ def _with_verdicts(tallies: pl.DataFrame) -> pl.LazyFrame:
     )
     judged = pl.concat([models, people])
     for order in ORDERS:
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in VERDICTS)
-        judged = judged.with_columns(
-            pl.when(anchor + tie + target > 0).then((target - anchor).sign()).alias(f"x_{order}")
-        )
+        lead, votes = lead_and_votes(order)
+        judged = judged.with_columns(pl.when(votes > 0).then(lead.sign()).alias(f"x_{order}"))
     return judged

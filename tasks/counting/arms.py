@@ -7,8 +7,8 @@ from schemas.keys import SAMPLE
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, stopped_early
 from tasks.counting.order_halves import by_order
-from tasks.counting.positions import ORDERS, VERDICTS, VOTES
-from tasks.inference.cluster_sums import Groups
+from tasks.counting.positions import ORDERS, VOTES, order_score
+from tasks.inference.cluster_sums import Groups, grouped
 
 CELL = ("perturbation", "kind", "cluster", "simulated")
 LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
@@ -50,8 +50,7 @@ def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
     0 is anchor, 1 target; null without a valid vote in that arm and order. With early stopping it
     is the score of the first vote, as in all means of scores.
     """
-    stopped = (tallies["stopped"] > 0).any()
-    return _arms_beside(tallies, {order: _order_score(order, stopped=stopped) for order in ORDERS})
+    return _arms_beside(tallies, {order: order_score(order) for order in ORDERS})
 
 
 def invalid_votes(tallies: pl.DataFrame) -> pl.DataFrame:
@@ -80,23 +79,10 @@ def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFr
     )
 
 
-def _order_score(order: str, *, stopped: bool) -> pl.Expr:
-    anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Float64) for side in VERDICTS)
-    valid = anchor + tie + target
-    mean = (pl.when(valid > 0).then((target - anchor) / valid) + 1) / 2
-    once = (pl.col(f"once_{order}") + 1) / 2
-    return pl.when(stopped_early()).then(once).otherwise(mean) if stopped else mean
-
-
 def mean_shift(
-    name: str,
-    shifts: pl.DataFrame,
-    base: str,
-    groups: Groups | None = None,
-    *,
-    arm: str = "experimental_score",
+    name: str, shifts: pl.DataFrame, base: str, *, arm: str = "experimental_score"
 ) -> DataFrame[Estimates]:
-    """Return the mean of ``arm - base`` in each cell; ``groups`` are the groups of the shifts.
+    """Return the mean of ``arm - base`` in each cell.
 
     For judges that saw every pair in one order it is the mean of both halves.
     """
@@ -116,4 +102,4 @@ def mean_shift(
     def measure(some: pl.DataFrame, own: Groups | None) -> DataFrame[Estimates]:
         return ratios(name, some, own)
 
-    return by_order(items, measure, groups)
+    return by_order(items, measure, grouped(shifts))

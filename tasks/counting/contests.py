@@ -8,14 +8,12 @@ import polars as pl
 from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
-from schemas.curation import VERDICTS
 from schemas.judging import FORMATS, VERSUS, Contests
 from schemas.keys import JUDGE
 from tasks.counting.annotations import HUMANS, PERSON
-from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
-from tasks.counting.positions import ORDERS
-from tasks.counting.verdicts import one_order_of_a_person, ratio
+from tasks.counting.positions import ORDERS, order_score
+from tasks.counting.verdicts import one_order_of_a_person
 from tasks.inference.cluster_sums import Numbers, combined, numbered
 from tasks.kit.defaults import LEAST_EXCESS
 
@@ -36,15 +34,10 @@ def match_models(tallies: pl.DataFrame) -> DataFrame[Contests]:
         pl.col("arm") == "control",
         pl.col("anchor_author").cast(pl.String) != pl.col("target_author").cast(pl.String),
     )
-    scores = []
-    for order in ORDERS:
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in VERDICTS)
-        mean = ratio(target - anchor, anchor + tie + target)
-        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
-        scores.append(((first + 1) / 2).alias(f"score_{order}"))
+    scores = {f"score_{order}": order_score(order) for order in ORDERS}
     one_order = one_order_of_a_person() | pl.col("shown_first").is_not_null()
     alone = pl.when(one_order).then(pl.coalesce("score_12", "score_21"))
-    contests = pairs.with_columns(*scores, votes=pl.col("planned")).with_columns(
+    contests = pairs.with_columns(**scores, votes=pl.col("planned")).with_columns(
         score=alone.otherwise((pl.col("score_12") + pl.col("score_21")) / 2)
     )
     return cast("DataFrame[Contests]", contests)

@@ -29,6 +29,23 @@ MATCHES = (
 )
 
 
+def lead_and_votes(order: str) -> tuple[pl.Expr, pl.Expr]:
+    """Return, of an order, the votes for the target minus those for the anchor; all valid votes."""
+    anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in VERDICTS)
+    return target - anchor, anchor + tie + target
+
+
+def order_score(order: str) -> pl.Expr:
+    """Return the mean score of an order, from 0 (anchor) to 1 (target); null without a valid vote.
+
+    If sequential stopping left out votes of a judge, it is that of the first vote, as in all means
+    of scores (methods, section 4).
+    """
+    lead, votes = lead_and_votes(order)
+    mean = pl.when(votes > 0).then(lead / votes)
+    return (pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean) + 1) / 2
+
+
 def matches(tallies: pl.DataFrame) -> pl.DataFrame:
     """Count the matches of each pair, only the first if a judge's voting stopped early.
 

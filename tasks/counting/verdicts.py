@@ -11,7 +11,7 @@ from schemas.keys import SAMPLE
 from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
-from tasks.counting.positions import BY_PLACE, ORDERS, PLACES
+from tasks.counting.positions import BY_PLACE, ORDERS, PLACES, lead_and_votes
 
 BESIDE = ("control", "sham", "replicate")
 ENDS = {"least": "anchor", "most": "target"}
@@ -31,15 +31,11 @@ def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
     """
     if mode not in {"paper", "balanced"}:
         raise ValueError(f"mode {mode!r} must be 'paper' or 'balanced'.")
-    n, d = {}, {}
-    for order in ORDERS:
-        anchor, tie, target = (pl.col(f"{side}_{order}") for side in VERDICTS)
-        n[order] = (anchor + tie + target).cast(pl.Int64)
-        d[order] = (target - anchor).cast(pl.Int64)
-    sum_sign = d["12"] + d["21"]
-    sum_mean = ratio(sum_sign, n["12"] + n["21"])
-    even_sign = d["12"] * n["21"] + d["21"] * n["12"]
-    even_mean = (ratio(d["12"], n["12"]) + ratio(d["21"], n["21"])) / 2
+    (lead, votes), (other_lead, other_votes) = (lead_and_votes(order) for order in ORDERS)
+    sum_sign = lead + other_lead
+    sum_mean = _ratio(sum_sign, votes + other_votes)
+    even_sign = lead * other_votes + other_lead * votes
+    even_mean = (_ratio(lead, votes) + _ratio(other_lead, other_votes)) / 2
     summed = pl.lit(value=True) if mode == "paper" else one_order_of_a_person()
     shown_first = pl.lit(None, pl.String) if mode == "paper" else only_order()
     alone = shown_first.is_not_null()
@@ -60,7 +56,7 @@ def tally_votes(tallies: pl.DataFrame, mode: str) -> DataFrame[Verdicts]:
         "simulated",
         mode=pl.lit(mode),
         votes=pl.col("planned"),
-        valid_votes=n["12"] + n["21"],
+        valid_votes=votes + other_votes,
         score=score,
         verdict=pl.when(known).then(named.otherwise(pl.lit("tie"))).cast(pl.Enum(VERDICTS)),
         shown_first=shown_first,
@@ -140,7 +136,7 @@ def one_order_of_a_person() -> pl.Expr:
     return pl.col("human").fill_null(value=False) & (pl.col("matched") == 0)
 
 
-def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
+def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
     """Divide; null where the denominator is 0."""
     return pl.when(denominator > 0).then(numerator / denominator)
 

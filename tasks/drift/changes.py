@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 
 from schemas.keys import CELL, JUDGE
 from tasks.counting.cells import UNEQUAL, planned
-from tasks.counting.positions import ORDERS, PLACES, VOTES
+from tasks.counting.positions import ORDERS, PLACES, VOTES, lead_and_votes
 from tasks.counting.primary_endpoint import over_shams
 from tasks.counting.question_order import LARGEST, evidence, places
 from tasks.counting.reasons import explained
-from tasks.counting.verdicts import may_win, wins
+from tasks.counting.verdicts import symmetric
 from tasks.drift.canary import canary
 from tasks.inference.bootstrap import boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, grouped
@@ -92,15 +92,8 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
     shift = shifts.with_columns(over=over).with_columns(
         num=pl.col("experimental_score") - base, den=pl.lit(1.0)
     )
-    in_control, in_sham = may_win("control").cast(pl.Float64), may_win("sham").cast(pl.Float64)
-    won = {arm: wins(arm).cast(pl.Float64) for arm in ("control", "sham", "experimental")}
-    above = shifts.filter("has_sham").with_columns(
-        num=(
-            in_control * (won["experimental"] - won["sham"])
-            + in_sham * (won["experimental"] - won["control"])
-        )
-        / 2,
-        den=(in_control + in_sham) / 2,
+    above = symmetric(shifts.filter("has_sham"), "sham").with_columns(
+        num=pl.col("attacked") - pl.col("unattacked"),
         uneven=pl.any_horizontal(planned(arm) != pl.col("votes") for arm in ("control", "sham")),
     )
     first, second = (
@@ -132,11 +125,7 @@ def _audits(tallies: pl.DataFrame, shifts: pl.DataFrame, bases: pl.DataFrame) ->
 
 def _correct_verdicts(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the labelled control pairs; ``num`` is 1 if the balanced verdict equals the label."""
-    orders = {}
-    for order in ORDERS:
-        anchor, tie, target = (pl.col(f"{side}_{order}").cast(pl.Int64) for side in PLACES)
-        orders[order] = (target - anchor, anchor + tie + target)
-    (lead, votes), (other_lead, other_votes) = orders.values()
+    (lead, votes), (other_lead, other_votes) = (lead_and_votes(order) for order in ORDERS)
     verdict = pl.when((votes > 0) & (other_votes > 0)).then(
         (lead * other_votes + other_lead * votes).sign()
     )

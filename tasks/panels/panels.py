@@ -12,8 +12,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.keys import PANEL
-from tasks.counting.cells import stopped_early
-from tasks.counting.positions import ORDERS
+from tasks.counting.positions import ORDERS, order_score
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
 from tasks.inference.cluster_sums import Numbers, all_numbered, combined, first_of, most_common
 from tasks.inference.linearised_errors import have_enough
@@ -340,18 +339,9 @@ def jurors(tallies: pl.DataFrame) -> pl.DataFrame:
 
 def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the scores of judges other than people on control pairs, in total and by order."""
-    means = []
-    for order in ORDERS:
-        anchor, tie, target = (
-            pl.col(f"{side}_{order}").cast(pl.Int64) for side in ("anchor", "tie", "target")
-        )
-        votes = anchor + tie + target
-        mean = pl.when(votes > 0).then((target - anchor) / votes)
-        first = pl.when(stopped_early()).then(pl.col(f"once_{order}")).otherwise(mean)
-        means.append(((first + 1) / 2).alias(f"score_{order}"))
     return (
         tallies.filter(pl.col("arm") == "control", ~pl.col("human").fill_null(value=False))
-        .with_columns(means)
+        .with_columns(order_score(order).alias(f"score_{order}") for order in ORDERS)
         .with_columns(score=(pl.col("score_12") + pl.col("score_21")) / 2)
     )
 

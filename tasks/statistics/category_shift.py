@@ -86,7 +86,7 @@ def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Ro
     )
     named = items.filter(pl.col("category").is_not_null())
     parts = named.with_columns(subgroup=pl.col("category").cast(pl.String))
-    by_category = mean_shift("category_shift", parts, "base_score", grouped(parts))
+    by_category = mean_shift("category_shift", parts, "base_score")
     return [by_category, _tested(items, groups)]
 
 

@@ -5,7 +5,6 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
-from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -40,4 +39,4 @@ def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     Scores .5 -> 1, 0 -> .5 and 1 -> 1 shift by .5, .5 and 0, so MPS = 1/3.
     """
-    return mean_shift("mps", shifts, "control_score", grouped(shifts))
+    return mean_shift("mps", shifts, "control_score")

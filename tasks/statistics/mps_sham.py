@@ -6,7 +6,6 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.verdicts import with_sham
-from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -44,5 +43,4 @@ def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     Scores in sham -> experimental .5 -> 1 and 1 -> 1 shift by .5 and 0, so MPS_sham = .25.
     """
-    shammed = with_sham(shifts)
-    return mean_shift("mps_sham", shammed, "sham_score", grouped(shammed))
+    return mean_shift("mps_sham", with_sham(shifts), "sham_score")

@@ -5,7 +5,6 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.arms import mean_shift
-from tasks.inference.cluster_sums import grouped
 from tasks.perturbations import SECOND
 from tasks.statistics import Rows, statistic
 
@@ -51,4 +50,4 @@ def sham_difference(shifts: DataFrame[Shifts]) -> Rows:
         *SAMPLE[:-1], base=name.str.strip_suffix(SECOND), second_score="sham_score"
     )
     both = shifts.with_columns(base=name).join(scores, on=SAMPLE, how="inner")
-    return mean_shift("sham_difference", both, "sham_score", grouped(both), arm="second_score")
+    return mean_shift("sham_difference", both, "sham_score", arm="second_score")

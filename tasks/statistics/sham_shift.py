@@ -6,7 +6,6 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.verdicts import with_sham
-from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
@@ -41,6 +40,4 @@ def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     --------
     Scores of control -> sham .5 -> 0 and 1 -> 1 shift by -.5 and 0, so sham_shift = -.25.
     """
-    shammed = with_sham(shifts)
-    groups = grouped(shammed)
-    return mean_shift("sham_shift", shammed, "control_score", groups, arm="sham_score")
+    return mean_shift("sham_shift", with_sham(shifts), "control_score", arm="sham_score")
