@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -149,22 +149,8 @@ class Conclusions(NamedTuple):
         return Conclusions(*kept)
 
 
-CONCLUDED: tuple[type[Frame], ...] = (
-    Estimates,
-    Findings,
-    Drifts,
-    Exclusions,
-    KeptFindings,
-    Contrasts,
-    JuryFindings,
-    Gates,
-    PanelMembers,
-    PanelMeans,
-    Rankings,
-    WinChecks,
-    Waves,
-    CategoryShifts,
-    Recommendations,
+CONCLUDED: tuple[type[Frame], ...] = tuple(
+    get_args(hint)[0] for hint in get_type_hints(Conclusions).values()
 )
 """Models of the frames of :class:`Conclusions`, in the same order."""
 

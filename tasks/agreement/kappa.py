@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.inference.linearised_errors import over
+
 Floats = NDArray[np.float64]
 CERTAIN = 1e-12
 """Below this expected disagreement, agreement by chance is certain."""
@@ -43,10 +45,5 @@ def kappa(n: Any, apart: Any, one: Any, other: Any, distance: Any = None) -> Flo
         expected = np.square(n) - (one * other).sum(axis=-1)
     else:
         expected = ((one @ distance) * other).sum(axis=-1)
-    top, below = np.broadcast_arrays(
-        np.asarray(apart * n, np.float64), np.asarray(expected, np.float64)
-    )
-    ratio = np.full(top.shape, np.nan)
-    np.divide(top, below, out=ratio, where=np.abs(below) > CERTAIN)
-    found: Floats = 1 - ratio
+    found: Floats = 1 - over(apart * n, expected, CERTAIN)
     return found

@@ -29,6 +29,7 @@ from tasks.counting.annotations import (
     some,
 )
 from tasks.inference.intervals import Sums
+from tasks.kit.memo import memo
 from tasks.statistics import STATISTICS
 from tasks.statistics.krippendorff_alpha import MOST_LABELS
 
@@ -59,7 +60,8 @@ def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimate
     -----
     If there are too many pairs or labels, statistics of pairs are null with a reason.
     """
-    estimates = pl.concat(_measured(annotations, kind))
+    with memo(annotations):
+        estimates = pl.concat(_measured(annotations, kind))
     # Alphas from moments replace those that had too many labels for a coincidence matrix.
     estimates = estimates.unique(Estimates.place().key, keep="last", maintain_order=True)
     return Estimates.of(estimates.filter(~_inapplicable(annotations)))
@@ -76,7 +78,8 @@ def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.Da
                 found += interval_alpha(block, name, chosen)
         if small and _affordable(block):
             own = annotations.filter(pl.col("dataset") == block.dataset)
-            found += [*_with_each_judge(block, own), *_pairs(block, own, kind)]
+            with memo(own):
+                found += [*_with_each_judge(block, own), *_pairs(block, own, kind)]
         else:
             found += _refused(block)
         yield from (Estimates.draft(each) for each in found)

@@ -6,9 +6,7 @@ sum of cluster sums, and all draws of all cells are one matrix product.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import NamedTuple
-from weakref import ReferenceType, ref
 
 import numpy as np
 import polars as pl
@@ -16,10 +14,12 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
+from tasks.inference import linearised_errors
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, bca, by_chance, percentiles, resampled
 from tasks.inference.cluster_sums import combined, first_of, numbered
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
 from tasks.inference.linearised_errors import correction
+from tasks.kit.memo import memoised
 
 Codes = NDArray[np.int32]
 HUMANS, JUDGES = "humans", "judges"
@@ -165,16 +165,10 @@ def measured(
     )
 
 
-_kept: list[tuple[ReferenceType[pl.DataFrame], list[Block]]] = []
-_keeping = Lock()
-
-
+@memoised
 def _shared_blocks(annotations: pl.DataFrame) -> list[Block]:
-    """Return the blocks with several annotators, computed once for all statistics of a frame."""
-    with _keeping:
-        if not _kept or _kept[0][0]() is not annotations:
-            _kept[:] = [(ref(annotations), blocks(_by_several(annotations)))]
-        return _kept[0][1]
+    """Return the blocks with several annotators."""
+    return blocks(_by_several(annotations))
 
 
 def _by_several(annotations: pl.DataFrame) -> pl.DataFrame:
@@ -380,9 +374,7 @@ def collected(found: list[pl.DataFrame]) -> DataFrame[Estimates]:
 
 def over(numerator: Sums, denominator: Sums) -> Sums:
     """Divide; NaN where the denominator is (nearly) 0."""
-    quotient = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > 1e-12)
-    return quotient
+    return linearised_errors.over(numerator, denominator, 1e-12)
 
 
 N, AGREE, N_DECIDED, AGREE_DECIDED, LINEAR, QUADRATIC, FIRST = range(7)

@@ -111,23 +111,6 @@ def resampled(sums: Sums, draws: int = DRAWS, seed: int = SEED) -> Sums:
     return np.concatenate([some @ sums for some in weights(len(sums), draws, seed)])
 
 
-def resampled_ratios(num: Sums, den: Sums) -> Sums:
-    """Return the ratio of sums in each draw; NaN where its denominator is 0.
-
-    Parameters
-    ----------
-    num, den
-        Cluster sums, shape (clusters, cells); 0 where a cell has no items in a cluster.
-
-    Returns
-    -------
-    ndarray
-        Shape (DRAWS, cells).
-    """
-    top, bottom = resampled(num), resampled(den)
-    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
-
-
 def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sums]:
     """Return the percentile interval of each column; NaN where too few draws are defined.
 
@@ -248,8 +231,7 @@ def _bounds(sums: Mapping[str, Sums], clusters: Sums, value: Value) -> Sums:
 
 
 def _ratio(sums: dict[str, Sums]) -> Sums:
-    top, bottom = sums["num"], sums["den"]
-    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
+    return over(sums["num"], sums["den"])
 
 
 def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -> tuple[Sums, Sums]:

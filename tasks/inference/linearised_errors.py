@@ -165,7 +165,9 @@ def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> 
 def have_enough(sizes: Sums, starts: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
     """Tell which cells have enough clusters for a conclusion."""
     total, _ = _layout(starts)
-    return are_enough(total((sizes > 0).astype(np.float64)), correction(sizes, starts).df)
+    many = total((sizes > 0).astype(np.float64)) >= limits().fewest_questions
+    # A NaN, for a single cluster, is not enough.
+    return np.asarray(many & (correction(sizes, starts).df >= least_df()))
 
 
 def _layout(
@@ -205,19 +207,15 @@ def least_df() -> float:
     return limits().fewest_questions - 1.0
 
 
-def are_enough(clusters: NDArray[Any], df: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell for arrays whether the clusters are enough; a NaN ``df`` is not."""
-    return np.asarray((clusters >= limits().fewest_questions) & (df >= least_df()))
-
-
 def _uneven(df: str) -> pl.Expr:
     return (pl.col(df) < least_df()).fill_null(value=False)
 
 
-def over(numerator: Any, denominator: Any) -> Sums:
-    """Divide; NaN where the denominator is 0."""
+def over(numerator: Any, denominator: Any, least: float = 0.0) -> Sums:
+    """Divide; NaN where the denominator is 0, or no further from it than ``least``."""
     top, below = np.broadcast_arrays(
         np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
     )
-    quotient: Sums = np.divide(top, below, out=np.full(top.shape, np.nan), where=below != 0)
+    known = np.abs(below) > least
+    quotient: Sums = np.divide(top, below, out=np.full(top.shape, np.nan), where=known)
     return quotient

@@ -1,11 +1,12 @@
 """Correlation of the errors of jury members, and the jury's effective number of judges."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.agreement.coefficients import Coefficient
 from tasks.counting.annotations import ALIKE_OR_FEW
 from tasks.inference.bootstrap import (
     DRAWS,
@@ -21,21 +22,6 @@ from tasks.inference.linearised_errors import correction
 OPPOSED = "errors of the members cancel out: the size has no bound"
 UNBOUNDED = "errors of the members may cancel out: the interval has no upper end"
 Floats = NDArray[np.float64]
-
-
-class Estimated(NamedTuple):
-    """An estimate and its interval, or the reason why one of them is missing."""
-
-    estimate: float | None
-    low: float | None = None
-    high: float | None = None
-    reason: str | None = None
-    df: float | None = None
-
-
-def missing(reason: str) -> Estimated:
-    """Return a missing estimate with its reason."""
-    return Estimated(None, reason=reason)
 
 
 def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
@@ -55,7 +41,7 @@ def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
     )
 
 
-def correlation(sums: Floats, members: int, unvaried: str) -> Estimated:
+def correlation(sums: Floats, members: int, unvaried: str) -> Coefficient:
     """Return the mean correlation of pairs of members with widened bootstrap percentiles.
 
     Parameters
@@ -69,21 +55,21 @@ def correlation(sums: Floats, members: int, unvaried: str) -> Estimated:
     """
     clusters = int((sums[:, 0] > 0).sum())
     if not clusters:
-        return missing(EMPTY)
+        return Coefficient(None, reason=EMPTY)
     r = float(_mean_correlation(sums.sum(axis=0)[None], members)[0])
     if np.isnan(r):
-        return missing(unvaried)
+        return Coefficient(None, reason=unvaried)
     if clusters < 2:
-        return Estimated(r, reason=SINGLE)
+        return Coefficient(r, reason=SINGLE)
     df = float(correction(sums[:, 0]).df)
     if not by_chance():
-        return Estimated(r, reason=FORMULAS, df=df)
+        return Coefficient(r, reason=FORMULAS, df=df)
     drawn = _mean_correlation(resampled(sums), members)
     ends = widened_percentiles(np.array([r]), drawn[:, None], 1 + df)
     low, high = (float(end[0]) for end in ends)
     if not high - low >= 1e-12:  # or NaN
-        return Estimated(r, reason=ALIKE_OR_FEW, df=df)
-    return Estimated(r, low, high, df=df)
+        return Coefficient(r, reason=ALIKE_OR_FEW, df=df)
+    return Coefficient(r, low, high, df)
 
 
 def effective_size(r: float | None, members: int) -> float | None:
@@ -101,7 +87,7 @@ def effective_size(r: float | None, members: int) -> float | None:
 def size_rows(
     names: tuple[str, str],
     row: Mapping[str, Any],
-    estimated: Estimated,
+    estimated: Coefficient,
     members: int,
     used: tuple[int, int],
 ) -> Iterator[dict[str, Any]]:
@@ -118,10 +104,10 @@ def size_rows(
         reason = OPPOSED
     elif estimated.low is not None and most is None:
         reason = UNBOUNDED
-    yield {**row, **_numbers(names[1], Estimated(size, least, most, reason, estimated.df), used)}
+    yield {**row, **_numbers(names[1], Coefficient(size, least, most, estimated.df, reason), used)}
 
 
-def _numbers(name: str, estimated: Estimated, used: tuple[int, int]) -> dict[str, Any]:
+def _numbers(name: str, estimated: Coefficient, used: tuple[int, int]) -> dict[str, Any]:
     """Return the columns of a row; an interval needs both ends, and n is 0 without an estimate."""
     known = None not in estimated[:3]
     n, clusters = (0, 0) if estimated.estimate is None else used

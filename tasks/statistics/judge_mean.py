@@ -22,7 +22,7 @@ from tasks.inference.bootstrap import (
     widened_percentiles,
 )
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
-from tasks.inference.linearised_errors import correction
+from tasks.inference.linearised_errors import correction, over
 from tasks.panels.panels import Panel, of_models, panels, primary_shift
 from tasks.statistics import Rows, statistic
 from tasks.statistics.first_pick_share import first_pick_share
@@ -215,7 +215,7 @@ def _bounded(means: list[Mean]) -> list[Mean]:
 
 def _mean_ratio(num: Floats, den: Floats) -> Any:
     """Return the mean of ratios over judges (the last axis), if all are defined."""
-    return np.divide(num, den, out=np.full_like(num, np.nan), where=den > 0).mean(axis=-1)
+    return over(num, den).mean(axis=-1)
 
 
 def _solved(means: list[Mean], *, several: bool) -> Iterator[pl.DataFrame]:

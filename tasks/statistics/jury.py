@@ -11,9 +11,10 @@ from pandera.typing.polars import DataFrame
 from schemas.frame import ranked
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
+from tasks.agreement.coefficients import Coefficient
 from tasks.counting.cells import planned
 from tasks.counting.verdicts import verdict_of_mean
-from tasks.panels.error_correlation import correlation, missing, products, size_rows
+from tasks.panels.error_correlation import correlation, products, size_rows
 from tasks.panels.panels import ALL, Panel, of_models, panels
 from tasks.statistics import statistic
 from tasks.statistics.asr import asr
@@ -193,7 +194,7 @@ def _sizes(panel: Panel, members: list[int]) -> Iterator[dict[str, Any]]:
         "votes_per_pair": int(panel.votes[members].sum()),
     }
     if clusters and panel.cell["kind"] != "promote":
-        estimated = missing(NO_ERRORS)
+        estimated = Coefficient(None, reason=NO_ERRORS)
     else:
         estimated = correlation(panel.sums(products(shift, whole)), len(members), UNVARIED)
     used = int(whole.sum()), clusters

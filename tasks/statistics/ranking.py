@@ -12,9 +12,9 @@ from schemas.calibration import Ratings
 from schemas.judging import Shifts, Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
-from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled_ratios
+from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled
 from tasks.inference.intervals import EMPTY, LEVEL
-from tasks.inference.linearised_errors import correction, too_few
+from tasks.inference.linearised_errors import correction, over, too_few
 from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import ALPHA
 from tasks.panels.letter_display import letter, letters
@@ -155,7 +155,7 @@ def _movable() -> pl.Expr:
 def bootstrapped_shifts(panel: Panel) -> Floats:
     """Return MPS by draw and judge, for judges with a score on every sample."""
     shift = panel.values["shift"]
-    return resampled_ratios(panel.sums(shift), panel.sums(np.ones_like(shift)))
+    return over(resampled(panel.sums(shift)), resampled(panel.sums(np.ones_like(shift))))
 
 
 def badness(shifts: Floats, kind: str) -> Floats:

@@ -11,7 +11,7 @@ from tasks.counting.contests import of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, grouped, join_cells
 from tasks.inference.intervals import ALIKE, LEVEL, arrays, moments
-from tasks.inference.linearised_errors import effective_clusters
+from tasks.inference.linearised_errors import effective_clusters, over
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
 from tasks.statistics import Rows, statistic
@@ -159,16 +159,10 @@ def _bounds(contests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _theta(sums: dict[str, Floats]) -> Floats:
-    p, se, sp = (
-        np.divide(sums[name], n, out=np.full_like(n, np.nan), where=n > 0)
-        for name, n in ((name, sums[f"n_{name}"]) for name in PARTS)
-    )
+    p, se, sp = (over(sums[name], sums[f"n_{name}"]) for name in PARTS)
     informedness = se + sp - 1
-    theta = np.full_like(informedness, np.nan)
-    np.divide(
-        p + sp - 1, informedness, out=theta, where=informedness >= limits().least_informedness
-    )
-    return theta.clip(0.0, 1.0)
+    theta = over(p + sp - 1, informedness).clip(0.0, 1.0)
+    return np.where(informedness >= limits().least_informedness, theta, np.nan)
 
 
 def _solved(cells: pl.DataFrame) -> pl.DataFrame:
