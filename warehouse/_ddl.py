@@ -87,7 +87,7 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the schema ``mart`` anew: every view of ``marts/``, and nothing else."""
     connection.execute("drop schema if exists mart cascade")
     connection.execute("create schema mart")
-    waiting = _mart_files()
+    waiting = mart_files()
     while waiting:
         failures = {file: _create_mart(connection, file) for file in waiting}
         left = [file for file, failure in failures.items() if failure]
@@ -99,7 +99,7 @@ def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
 
 def marts_digest() -> str:
     """Return a digest of all mart files."""
-    return _digest_of(tuple((file, file.stat().st_mtime_ns) for file in _mart_files()))
+    return _digest_of(tuple((file, file.stat().st_mtime_ns) for file in mart_files()))
 
 
 @cache
@@ -124,7 +124,7 @@ def marts_are_ours(connection: duckdb.DuckDBPyConnection) -> bool:
     ours = {
         file.stem: f"CREATE VIEW mart.{file.stem} AS "
         f"{_printed(connection, file.read_text(encoding='utf-8'))};"
-        for file in _mart_files()
+        for file in mart_files()
     }
     # Words that mean something to DuckDB are quoted as names.
     plain = {
@@ -169,17 +169,8 @@ def shadowing_definitions(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [name for (name,) in connection.execute(SHADOWING, {"tables": tables}).fetchall()]
 
 
-def mart_names() -> list[str]:
-    """Return the names of all marts."""
-    return [file.stem for file in _mart_files()]
-
-
-def mart_grains() -> list[tuple[str, str]]:
-    """Return each mart with the first line of its file: what a row is."""
-    return [(file.stem, _grain(file.read_text(encoding="utf-8"))) for file in _mart_files()]
-
-
-def _mart_files() -> list[Path]:
+def mart_files() -> list[Path]:
+    """Return the files of all marts, by name."""
     return sorted(MARTS.glob("*.sql"))
 
 
@@ -190,11 +181,12 @@ def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
         connection.execute(f"create view mart.{file.stem} as {text}")
     except duckdb.Error as error:
         return str(error)
-    connection.execute(f"comment on view mart.{file.stem} is {_quote(_grain(text))}")
+    connection.execute(f"comment on view mart.{file.stem} is {_quote(mart_grain(text))}")
     return ""
 
 
-def _grain(text: str) -> str:
+def mart_grain(text: str) -> str:
+    """Return what a row of a mart is: the first line of its file."""
     return text.split("\n", maxsplit=1)[0].removeprefix("-- ")
 
 

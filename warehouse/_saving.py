@@ -71,7 +71,7 @@ def _check_references(
     connection: duckdb.DuckDBPyConnection, table: str, references: dict[str, str]
 ) -> None:
     for column, other in references.items():
-        key = _column_in(other, column)
+        key = "question_id" if other == "questions" else column
         orphans = connection.execute(
             f"select distinct {column} from incoming i where {column} is not null and not exists "
             f"(select 1 from {other} o where o.{key} = i.{column}) limit 3"
@@ -82,10 +82,6 @@ def _check_references(
                 f"{table}.{column} {shown} is not in {other}. Save the {other} first; "
                 "nothing was saved."
             )
-
-
-def _column_in(table: str, column: str) -> str:
-    return "question_id" if table == "questions" else column
 
 
 def _delete_unasked(connection: duckdb.DuckDBPyConnection, columns: list[str], run: str) -> None:

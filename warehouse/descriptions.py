@@ -4,7 +4,7 @@ import re
 import tomllib
 from functools import cache
 
-from warehouse._ddl import ADDED, FRAMES, MARTS, added_columns, mart_grains, mart_names
+from warehouse._ddl import ADDED, FRAMES, MARTS, added_columns, mart_files, mart_grain
 
 __all__ = ["FRAMES", "column_meanings", "grains", "marts", "picked_columns"]
 
@@ -20,12 +20,12 @@ PIVOTED = re.compile(r"'(\w+)' as (\w+)")
 
 def marts() -> list[str]:
     """Return the names of all marts."""
-    return mart_names()
+    return [file.stem for file in mart_files()]
 
 
 def grains() -> list[tuple[str, str]]:
     """Return each mart with what a row of it is."""
-    return mart_grains()
+    return [(file.stem, mart_grain(file.read_text(encoding="utf-8"))) for file in mart_files()]
 
 
 @cache

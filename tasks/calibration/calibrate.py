@@ -1,6 +1,5 @@
 """Calibration: align labels of judges and people and run the alternative annotator test."""
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from tasks.calibration.label_values import (
     as_json,
     as_whole,
     as_word,
-    read_labels,
+    readings,
     require_two_names,
 )
 from tasks.calibration.non_inferiority import Kind, Test, why_untested
@@ -158,17 +157,13 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
         labelled.who, left_on="annotator", right_on="name", how="left"
     ).with_columns(human=pl.lit(value=False))
     rows = pl.concat([people, judges], how="diagonal").drop_nulls(["item", "label"])
-    texts = rows["label"].unique()
-    read = read_labels(kind, [json.loads(text) for text in texts])
-    words = pl.DataFrame(
-        {
-            "label": texts,
-            "word": [as_word(each) for each in read],
-            "value": [each if kind == "number" else None for each in read],
-        },
-        schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
-    )
-    readable = rows.join(words, on="label").drop_nulls("word")
+    read = readings(kind, rows["label"])
+    words = {label: as_word(each) for label, each in read.items()}
+    values = read if kind == "number" else {}
+    readable = rows.with_columns(
+        word=pl.col("label").replace_strict(words, default=None, return_dtype=pl.String),
+        value=pl.col("label").replace_strict(values, default=None, return_dtype=pl.Float64),
+    ).drop_nulls("word")
     grouped = (
         readable.with_columns(cluster="item")
         if labelled.clusters is None

@@ -52,6 +52,13 @@ def read_labels(kind: Kind, labels: Sequence[Any]) -> list[Hashable | None]:
     return READERS[kind](labels)
 
 
+def readings(kind: Kind, labels: pl.Series) -> dict[str, Any]:
+    """Return each distinct label (JSON), and what it is as ``kind``; None if it is none."""
+    distinct = labels.drop_nulls().unique().to_list()
+    read = read_labels(kind, [json.loads(label) for label in distinct])
+    return dict(zip(distinct, read, strict=True))
+
+
 def _texts(labels: Sequence[Any]) -> list[Hashable | None]:
     """Parse names: 3, 3.0, "3" and "3.0" are the same; lists are sets."""
     flags = _flags(labels)
@@ -199,6 +206,9 @@ Floats = NDArray[np.float64]
 PAIRS = 2_000_000_000
 """Most pairs of distinct labels of an item that are compared; so many take minutes."""
 
+AT_ONCE = 1 << 20
+"""Pairs that are compared at once."""
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -256,8 +266,8 @@ def make_panel(values: Sequence[Hashable], items: Codes, codes: Codes) -> Panel:
     return Panel(values, size, keys // wide, keys % wide, np.bincount(row), row)
 
 
-def neighbours(panel: Panel, most: int) -> Iterator[tuple[slice, Codes, Codes]]:
-    """Pair each row with all rows of its item, in blocks of about ``most`` pairs.
+def neighbours(panel: Panel) -> Iterator[tuple[slice, Codes, Codes]]:
+    """Pair each row with all rows of its item, in blocks of about ``AT_ONCE`` pairs.
 
     Yields a slice of rows and, for each pair, the index within the slice and the other row.
     """
@@ -272,7 +282,7 @@ def neighbours(panel: Panel, most: int) -> Iterator[tuple[slice, Codes, Codes]]:
     done = 0
     while done < widths.size:
         before = ends[done - 1] if done else 0
-        stop = max(done + 1, int(np.searchsorted(ends, before + most, side="right")))
+        stop = max(done + 1, int(np.searchsorted(ends, before + AT_ONCE, side="right")))
         width = widths[done:stop]
         place = np.repeat(np.arange(stop - done), width)
         offset = np.arange(place.size) - np.repeat(np.cumsum(width) - width, width)
@@ -301,19 +311,12 @@ def as_whole(labels: pl.DataFrame, criteria: Sequence[str | None]) -> pl.DataFra
     if not criteria:
         return labels
     of = pl.col("criterion") if "criterion" in labels.columns else pl.lit(None, pl.String)
-    distinct = labels["label"].drop_nulls().unique()
-    read = read_labels("number", [json.loads(label) for label in distinct])
-    numbers = pl.DataFrame({"label": distinct, "grade": pl.Series(read, dtype=pl.Float64)})
-    whole = numbers.drop_nulls().select(
-        "label", grade=nearest_whole(pl.col("grade")).cast(pl.String)
-    )
+    read = readings("number", labels["label"])
+    grade = pl.col("label").replace_strict(read, default=None, return_dtype=pl.Float64)
+    whole = pl.coalesce(nearest_whole(grade).cast(pl.String), "label")
     known = pl.Series(criteria, dtype=pl.String)
     about = of.is_in(known.implode(), nulls_equal=True)
-    return (
-        labels.join(whole, on="label", how="left", maintain_order="left")
-        .with_columns(label=pl.when(about).then(pl.coalesce("grade", "label")).otherwise("label"))
-        .drop("grade")
-    )
+    return labels.with_columns(label=pl.when(about).then(whole).otherwise("label"))
 
 
 class Labelled(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.calibration.label_values import read_labels
+from tasks.calibration.label_values import readings
 from tasks.calibration.non_inferiority import (
     Kind,
     Test,
@@ -104,12 +104,12 @@ def describe_people(humans: pl.DataFrame, source: str = "the file") -> People:
 
 def _named(humans: pl.DataFrame) -> pl.DataFrame:
     """Read labels as the metric accuracy does, without invalid ones."""
-    texts = humans["label"].unique()
-    read = read_labels("text", [json.loads(text) for text in texts])
-    names = [json.dumps(sorted(each)) if isinstance(each, frozenset) else each for each in read]
-    known = pl.DataFrame({"label": texts, "name": pl.Series(names, dtype=pl.String)})
-    joined = humans.join(known, on="label", how="left", maintain_order="left")
-    return joined.with_columns(label="name").drop("name").drop_nulls("label")
+    names = {
+        label: json.dumps(sorted(each)) if isinstance(each, frozenset) else each
+        for label, each in readings("text", humans["label"]).items()
+    }
+    named = pl.col("label").replace_strict(names, default=None, return_dtype=pl.String)
+    return humans.with_columns(named).drop_nulls("label")
 
 
 class Simulation(NamedTuple):

@@ -18,13 +18,11 @@ Similarity = Callable[[Codes, Codes], Floats]
 TOLERANCE = 1e-9
 """Means this close count as tied: their order would depend on the order of summation."""
 
-PAIRS = 1 << 20
-
 
 def mean_similarity(panel: Panel, similarity: Similarity) -> Callable[[Codes], Floats]:
     """Return a function that compares mean ``similarity`` with the labels of all others."""
     own = np.empty(panel.code.size)
-    for rows, place, other in neighbours(panel, PAIRS):
+    for rows, place, other in neighbours(panel):
         codes = panel.code[rows]
         each = similarity(codes[place], panel.code[other]) * panel.count[other]
         itself = similarity(codes, codes)

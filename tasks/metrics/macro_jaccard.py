@@ -3,7 +3,6 @@
 import numpy as np
 
 from tasks.calibration.label_values import Bits, Codes, Floats, Panel, Sets, count_bits, neighbours
-from tasks.calibration.similarity import PAIRS
 from tasks.metrics import Gaps, metric
 
 
@@ -59,7 +58,7 @@ def _held(panel: Panel, human: Bits) -> tuple[Bits, Bits]:
 def _overlap(panel: Panel, sets: Sets, codes: Codes) -> Floats:
     """Return, per row, how often the people of its item hold the labels of its set."""
     overlap = np.empty(codes.size)
-    for rows, place, other in neighbours(panel, PAIRS):
+    for rows, place, other in neighbours(panel):
         common = sets.common(codes[rows][place], codes[other]) * panel.count[other]
         overlap[rows] = np.bincount(place, common, minlength=codes[rows].size)
     return overlap

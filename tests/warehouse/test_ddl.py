@@ -73,7 +73,7 @@ def test_every_mart_has_its_view_with_its_grain(warehouse: Warehouse) -> None:
     found = warehouse.query(
         "select view_name, comment from duckdb_views() where schema_name = 'mart'"
     )
-    files = {file.stem: file.read_text().split("\n")[0] for file in _ddl._mart_files()}
+    files = {file.stem: file.read_text().split("\n")[0] for file in _ddl.mart_files()}
     assert {view: f"-- {comment}" for view, comment in found.iter_rows()} == files
     assert all(line.startswith("-- One row per ") for line in files.values())
 
