@@ -124,13 +124,13 @@ def row_panel(
     )
 
 
-def row_texts(values: Sequence[Row], *, left: float = -12) -> list[Spec]:
+def row_texts(values: Sequence[Row]) -> list[Spec]:
     """Return names, results and what hovering over a row shows.
 
     A row without a result has in the plot what is ``missing``, and below it ``why``.
     """
     beside: Spec = {"y": Y, "tooltip": "tip"}
-    name: Spec = {**beside, "x": pixel(left), "align": "right"}
+    name: Spec = {**beside, "x": pixel(-12), "align": "right"}
     below = by_tone() if "tone" in values[0] else {"value": SOFT}
     result: Spec = {**beside, "x": pixel("width"), "dx": 10, "align": "left"}
     layers = [

@@ -209,7 +209,7 @@ class CircuitBreaker:
                 f"(pause {self._pauses} of {pauses}, {self._in_a_row} failures in a row)"
             )
         self._trial_at = _now() + pause
-        asyncio.get_running_loop().call_later(pause, self._offer_trial)
+        asyncio.get_running_loop().call_later(pause, self.return_trial)
 
     def waits_for(self) -> str:
         """Say what calls wait for now; empty if they do not wait."""
@@ -224,7 +224,8 @@ class CircuitBreaker:
 
     def return_trial(self) -> None:
         """Let another call make the trial, because this one was not made."""
-        self._offer_trial()
+        self._trial_available = True
+        self._wake()
 
     def _must_wait(self) -> bool:
         return _now() < self._not_before
@@ -262,10 +263,6 @@ class CircuitBreaker:
 
     def _give_up(self, reason: str) -> None:
         self.given_up = reason
-        self._wake()
-
-    def _offer_trial(self) -> None:
-        self._trial_available = True
         self._wake()
 
     def _wake(self) -> None:

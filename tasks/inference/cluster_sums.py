@@ -137,12 +137,13 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     Parameters
     ----------
     items
-        With the ``keys`` (``subgroup`` may be missing), ``dataset, cluster, kind, simulated,
-        votes``.
+        With the ``keys`` (without ``subgroup`` for whole cells), ``dataset, cluster, kind,
+        simulated, votes``.
     keys
         Columns that define a cell.
     """
-    items = with_subgroup(items)
+    if "subgroup" not in items.columns:
+        items = items.with_columns(subgroup=pl.lit(""))
     if items.is_empty():
         none = np.empty(0, np.int64)
         cells = items.select(*keys, "kind", "simulated", votes_per_pair="votes")
@@ -169,11 +170,6 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     votes = pl.Series("votes_per_pair", most_common(cell, items["votes"], len(first)))
     texts = pl.col(*keys, "kind").cast(pl.String)
     return Groups(described.with_columns(texts, votes), cell, place, starts, dataset, size, own)
-
-
-def with_subgroup(items: pl.DataFrame) -> pl.DataFrame:
-    """Return items with a ``subgroup``, empty (the whole cell) if they have none."""
-    return items if "subgroup" in items.columns else items.with_columns(subgroup=pl.lit(""))
 
 
 def all_numbered(items: pl.DataFrame, names: Iterable[str]) -> dict[str, tuple[Numbers, int]]:
