@@ -72,9 +72,7 @@ def smallest_effect(
     return _quantile_sum(power, alpha) * sigma / math.sqrt(samples) if samples else None
 
 
-def samples_needed(
-    effect: float, sigma: float, power: float = POWER, alpha: float = ALPHA
-) -> int | None:
+def samples_needed(effect: float, sigma: float) -> int | None:
     """Return ``((z_{1 - alpha/2} + z_power) sigma / effect)^2``, rounded up; null for no effect.
 
     Examples
@@ -84,7 +82,7 @@ def samples_needed(
     >>> samples_needed(0.05, 0.39)
     478
     """
-    return math.ceil((_quantile_sum(power, alpha) * sigma / effect) ** 2) if effect else None
+    return math.ceil((_quantile_sum(POWER, ALPHA) * sigma / effect) ** 2) if effect else None
 
 
 def smallest_dasr(samples: int) -> float | None:

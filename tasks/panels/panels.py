@@ -155,7 +155,7 @@ def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Pane
 
 
 def panels_of_prompts(
-    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], *, by: Sequence[str] = ()
+    shifts: pl.DataFrame, values: Mapping[str, pl.Expr], *, by: Sequence[str]
 ) -> Iterator[Panel]:
     """Yield panels of all judges with all prompts, per dataset, wave, mode and perturbation.
 
