@@ -216,8 +216,7 @@ def _checked(row: Row, table: Table, problems: Problems) -> Row:
 def _require(found: Collection[str], where: str, problems: Problems) -> None:
     missing = [name for name in ("ballot_id", "choice") if name not in found]
     if missing:
-        problems.add(where, f"there is no {' and no '.join(missing)}", "Use a file of --export.")
-        problems.check()
+        problems.refuse(where, f"there is no {' and no '.join(missing)}", "Use a file of --export.")
 
 
 READERS: dict[str, Reader] = {".jsonl": json_lines, ".csv": csv_table}

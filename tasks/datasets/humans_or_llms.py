@@ -140,8 +140,7 @@ def _raw(path: Path) -> dict[str, Raw]:
         rows[row.question_id] = row
     problems.check()
     if not rows:
-        problems.add("", "has no questions", AGAIN)
-    problems.check()
+        problems.refuse("", "has no questions", AGAIN)
     return rows
 
 
@@ -162,8 +161,7 @@ def _versions(path: Path, name: str, raw: dict[str, Raw]) -> dict[str, Version]:
     if missing := [key for key in raw if key not in versions]:
         lacking = several(len(missing), "question")
         what = f"has no row for {lacking} of {RAW}, the first {clip(missing[0])}"
-        problems.add("field 'question_id'", what, AGAIN)
-    problems.check()
+        problems.refuse("field 'question_id'", what, AGAIN)
     return versions
 
 

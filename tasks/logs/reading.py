@@ -258,8 +258,7 @@ def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Re
     known = None if mapping else recognise(source)
     if known is None and not mapping:
         if source.is_cut:
-            source.problems.add("", LONG_ROW, RESAVE)
-            source.problems.check()
+            source.problems.refuse("", LONG_ROW, RESAVE)
         return None
     try:
         if known is None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 MAX_TEXT = 100_000
@@ -121,15 +121,22 @@ class Problems:
 
         A ValueError gives the first problems; a problem that several lines share is listed once.
         """
-        if not self._count:
-            return
+        if self._count:
+            raise self._error()
+
+    def refuse(self, where: str, what: str, todo: str) -> NoReturn:
+        """Add a problem, and raise a ValueError with the first problems of the file."""
+        self.add(where, what, todo)
+        raise self._error()
+
+    def _error(self) -> ValueError:
         lines = [self._line(*problem) for problem in list(self._places)[:SHOWN]]
         if len(self._places) == 1:
-            raise ValueError(lines[0] + self._hint)
+            return ValueError(lines[0] + self._hint)
         number = f"{ENOUGH} or more" if self.full else self._count
         first = f" The first {SHOWN}:" if len(self._places) > SHOWN else ""
         listed = "\n  ".join(lines)
-        raise ValueError(f"{self.file} has {number} problems.{first}\n  {listed}{self._hint}")
+        return ValueError(f"{self.file} has {number} problems.{first}\n  {listed}{self._hint}")
 
     def _line(self, what: str, todo: str) -> str:
         where, *others = self._places[what, todo]
@@ -185,8 +192,7 @@ def known_suffix(path: Path, problems: Problems, suffixes: Collection[str]) -> s
     suffix = path.suffix.lower()
     if suffix not in suffixes and not path.is_dir():
         what = f"the file type {suffix!r} is not supported; allowed are {', '.join(suffixes)}"
-        problems.add("", what, "Convert the file or correct its name.")
-        problems.check()
+        problems.refuse("", what, "Convert the file or correct its name.")
     existing_file(path, problems)
     return suffix
 
@@ -194,14 +200,13 @@ def known_suffix(path: Path, problems: Problems, suffixes: Collection[str]) -> s
 def existing_file(path: Path, problems: Problems) -> Path:
     """Return ``path`` if it is a file of a size that can be read."""
     if path.is_dir():
-        problems.add("", "is a folder, not a file", "Give the path of a file in it.")
-    elif not path.is_file():
-        problems.add("", f"there is no such file at {clip(str(path))}", "Check the path.")
-    elif (size := path.stat().st_size) == 0:
-        problems.add("", "is empty", "Write at least one row.")
-    elif size > (limits := problems.limits).size:
-        problems.add("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
-    problems.check()
+        problems.refuse("", "is a folder, not a file", "Give the path of a file in it.")
+    if not path.is_file():
+        problems.refuse("", f"there is no such file at {clip(str(path))}", "Check the path.")
+    if (size := path.stat().st_size) == 0:
+        problems.refuse("", "is empty", "Write at least one row.")
+    if size > (limits := problems.limits).size:
+        problems.refuse("", f"has {size} bytes; at most {limits.size} are allowed", limits.todo)
     return path
 
 
@@ -237,14 +242,12 @@ def unpacked(path: Path, problems: Problems) -> Iterator[Path]:
                     size += len(part)
                     if size > most:
                         what = f"unpacks to more than {most} bytes, the maximum"
-                        problems.add("", what, problems.limits.todo)
-                        problems.check()
+                        problems.refuse("", what, problems.limits.todo)
                     to.write(part)
         except EOFError:
-            problems.add("", "is gzip that is cut off: its end is missing", EXPORT_AGAIN)
+            problems.refuse("", "is gzip that is cut off: its end is missing", EXPORT_AGAIN)
         except (OSError, zlib.error) as error:
-            problems.add("", f"is damaged gzip ({error!s:.200})", EXPORT_AGAIN)
-        problems.check()
+            problems.refuse("", f"is damaged gzip ({error!s:.200})", EXPORT_AGAIN)
         yield file
 
 
@@ -425,11 +428,6 @@ def line_fault(value: str) -> Fault | None:
         return None
     what = f"is {clip(value)}; it must be one line without leading or trailing spaces"
     return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")
-
-
-def as_pattern(path: Path) -> str:
-    """Return a path as a pattern of DuckDB that only this file matches."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
 MOST_OWN = 20

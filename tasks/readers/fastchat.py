@@ -74,8 +74,7 @@ def fastchat_table(folder: Path, problems: Problems, turn: int = 1) -> Table:
             f"is a folder with {several(len(questions), 'file')} of questions and "
             f"{several(len(answers), 'file')} of answers ({found}); needed are one and two"
         )
-        problems.add("", what, f"{LAYOUT}.")
-        problems.check()
+        problems.refuse("", what, f"{LAYOUT}.")
     return Table(None, _rows(questions[0], answers, references, problems, turn))
 
 

@@ -19,7 +19,6 @@ from tasks.readers.bounded import (
     MAX_LINE,
     Limits,
     Problems,
-    as_pattern,
     clip,
     existing_file,
     not_utf8,
@@ -29,6 +28,7 @@ from tasks.readers.bounded import (
 from tasks.readers.bounded import (
     RESAVE as SAVE_AS_UTF8,
 )
+from tasks.readers.parquet import as_pattern
 
 LIMITS = Limits(size=8 << 30, rows=20_000_000)
 """Limits of a log, which is read by columns and may be long."""
@@ -140,8 +140,7 @@ class Source:
         try:
             found: Any = json.loads(self.path.read_bytes().decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            self.problems.add("", f"is not JSON ({clip(str(error))})", RESAVE)
-            self.problems.check()
+            self.problems.refuse("", f"is not JSON ({clip(str(error))})", RESAVE)
         return found if isinstance(found, dict) else {}
 
     def _rows(self, tops: set[str], parsed: set[str]) -> str:

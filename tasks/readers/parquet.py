@@ -1,5 +1,6 @@
 """Read Parquet a few rows at a time, text columns only."""
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,6 @@ from tasks.readers.bounded import (
     Problems,
     Row,
     Table,
-    as_pattern,
     clip,
 )
 
@@ -34,6 +34,11 @@ NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER")
 COUNT = "select coalesce(sum(num_rows), 0) from parquet_file_metadata($file)"
 ROWS = "from read_parquet($file)"
 BOUNDS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "memory_limit": "2GB"}
+
+
+def as_pattern(path: Path) -> str:
+    """Return a path as a pattern of DuckDB that only this file matches."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))
 
 
 def parquet_table(

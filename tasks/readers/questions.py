@@ -118,8 +118,7 @@ def load_own(
         if given and category_column not in {*given, *(columns or {}).values()}:
             shown = some_columns(given, _is_known)
             what = f"has no column {clip(category_column)}, which category_column names"
-            problems.add("header" if table.columns else "", f"{what}; it has {shown}", CORRECT)
-            problems.check()
+            problems.refuse("header" if table.columns else "", f"{what}; it has {shown}", CORRECT)
     if columns:
         table = names.applied(table, problems)
         category_column = names.renamed(category_column)
@@ -139,8 +138,7 @@ def load_own(
         labels.check(problems)
     problems.check()
     if not samples:
-        problems.add("", "has no questions", "Write at least one.")
-        problems.check()
+        problems.refuse("", "has no questions", "Write at least one.")
     return imported(dataset, samples)
 
 
@@ -266,8 +264,9 @@ def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
         table = Table(None, chain(first, table.rows))
     if two := two_answers(columns):
         allowed = ", ".join([*PAIRED.allowed, *PEOPLE])
-        problems.add(first[0].where if first else "header", f"{two[0]}; allowed: {allowed}", two[1])
-        problems.check()
+        problems.refuse(
+            first[0].where if first else "header", f"{two[0]}; allowed: {allowed}", two[1]
+        )
     strange = [name for name in columns if not PAIRED.has(name) and name not in ALIASES]
     answered = {ANSWER, "target"} & {*columns} or nearest(ANSWER, strange)
     if "anchor" in columns or nearest("anchor", strange) or not answered:

@@ -108,8 +108,7 @@ def distinct_objects(
             f"has {len(conflicts)} with the {own} of an earlier one and different content, the "
             f"first is {clip(str(conflicts[0]))}"
         )
-        source.problems.add("", what, f"Keep one for each {own}.")
-        source.problems.check()
+        source.problems.refuse("", what, f"Keep one for each {own}.")
     return kept, {COPIES: copies}
 
 

@@ -121,8 +121,7 @@ def read_members(
             what = (
                 f"has {several(len(packed), 'sample')}, but another number of JSON objects in them"
             )
-            problems.add("", what, AGAIN)
-            problems.check()
+            problems.refuse("", what, AGAIN)
         tables.append(found)
     return pl.concat(tables) if tables else pl.DataFrame(schema=dict.fromkeys(fields, pl.String))
 
@@ -136,16 +135,14 @@ def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Pro
                     content = _packed_bytes(whole, each)
                     if (size := _unpacked_at_most(content)) > 2 * LARGEST:
                         what = f"unpacks to up to {size} bytes, and declares {each.file_size}"
-                        problems.add(f"member {clip(each.filename)}", what, BOMB)
-                        problems.check()
+                        problems.refuse(f"member {clip(each.filename)}", what, BOMB)
                     file.write(content)
                 else:
                     # Reads no more bytes than the archive declares.
                     file.write(archive.read(each))
                     file.write(b"\n")
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error) as error:
-        problems.add("", f"has a damaged member ({clip(str(error))})", AGAIN)
-        problems.check()
+        problems.refuse("", f"has a damaged member ({clip(str(error))})", AGAIN)
 
 
 def _packed_bytes(whole: BinaryIO, member: zipfile.ZipInfo) -> bytes:

@@ -59,8 +59,7 @@ def inspect_ai(source: Source) -> Parts:
         samples = [each for each in header.get("samples") or [] if isinstance(each, dict)]
     if header.get("version") != VERSION:
         what = f"is a log of version {header.get('version')!r:.20}; version {VERSION} is readable"
-        source.problems.add("", what, EXPORT)
-        source.problems.check()
+        source.problems.refuse("", what, EXPORT)
     judges = _judges(header)
     samples, copies = distinct_objects(source, samples, ("id", "epoch"), "uuid")
     samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
@@ -89,11 +88,8 @@ def _archive(source: Source) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     name = next((n for n in ("header.json", "_journal/start.json") if n in known), None)
     if name is None:
         what = "is a ZIP archive without header.json, so not a log of Inspect AI"
-        source.problems.add("", what, "Give an .eval file.")
-        source.problems.check()
-    head = read_members(
-        source.path, [known[str(name)]], ("version", "status", "eval"), source.problems
-    )
+        source.problems.refuse("", what, "Give an .eval file.")
+    head = read_members(source.path, [known[name]], ("version", "status", "eval"), source.problems)
     samples = [each for n, each in known.items() if n.startswith("samples/")]
     rows = read_members(source.path, samples, FIELDS, source.problems)
     return _parsed(head.to_dicts()[0]), [_parsed(row) for row in rows.iter_rows(named=True)]

@@ -77,8 +77,7 @@ def promptfoo(source: Source) -> Parts:
             f"version {VERSION} is readable"
         )
         todo = f"Export them with a promptfoo whose `promptfoo export` writes version {VERSION}."
-        source.problems.add("", what, todo)
-        source.problems.check()
+        source.problems.refuse("", what, todo)
     # The grader that the configuration sets for all tests.
     options = object_in(object_in(object_in(log.get("config")).get("defaultTest")).get("options"))
     default = _name(options.get("provider"))

@@ -74,8 +74,7 @@ def _found(source: Source, scores: dict[str, str]) -> pl.DataFrame:
         strange = given
     if strange.len():
         what = f"has scores that are no numbers ({strange.len()}), the first is {clip(strange[0])}"
-        source.problems.add("", what, "Write one number for each answer.")
-        source.problems.check()
+        source.problems.refuse("", what, "Write one number for each answer.")
     return found
 
 
@@ -88,8 +87,7 @@ def _columns(source: Source, scores: dict[str, str]) -> pl.DataFrame:
     if len({*lengths.values()}) > 1:
         shown = ", ".join(f"{path} {length}" for path, length in lengths.items())
         what = f"is an object whose columns differ in their number of rows ({shown})"
-        source.problems.add("", what, RESAVE)
-        source.problems.check()
+        source.problems.refuse("", what, RESAVE)
     rows = lengths[scores["chosen"]]
     columns = {
         name: [
