@@ -18,10 +18,11 @@ from tasks.readers.bounded import (
     known_suffix,
     reads_gzip,
     repeated_columns,
+    with_columns,
     without_gz,
 )
 from tasks.readers.expressions import refuse_decimal_commas
-from tasks.readers.labels import LARGEST, MOST, as_json, from_list_text
+from tasks.readers.labels import LARGEST, MOST, labels_as_json
 from tasks.readers.parquet import parquet_frame
 
 SUFFIXES = (".csv", ".jsonl", ".parquet")
@@ -254,11 +255,6 @@ def _texts(table: pl.DataFrame, columns: LabelColumns) -> pl.Expr:
 
 
 def _labels(values: pl.Series) -> pl.Series:
-    """Return labels as JSON, parsing each distinct one once."""
-    if isinstance(values.dtype, pl.List):
-        return pl.Series(
-            "json", [v if v is None else as_json(v) for v in values.to_list()], pl.String
-        )
     if values.dtype in (pl.Categorical, pl.Enum):
         values = values.cast(pl.String)
     if values.dtype == pl.Object or values.dtype.is_temporal() or values.dtype == pl.Struct:
@@ -266,14 +262,7 @@ def _labels(values: pl.Series) -> pl.Series:
             f"column {values.name!r:.60} is of type {values.dtype}, but must hold text, numbers, "
             "true or false, or lists of these. Convert it before saving."
         )
-    known = values.drop_nulls().unique()
-    read = [
-        as_json(from_list_text(each) if isinstance(each, str) else each) for each in known.to_list()
-    ]
-    parsed = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
-    return pl.DataFrame({"label": values}).join(
-        parsed, on="label", how="left", maintain_order="left"
-    )["json"]
+    return labels_as_json(values, with_list_texts=True)
 
 
 def _from_csv(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
@@ -292,8 +281,8 @@ def _from_csv(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def _from_json_lines(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.Series]:
-    rows = list(json_lines(path, problems).rows)
-    names = list(dict.fromkeys(name for row in rows for name in row.fields))
+    given, names = with_columns(json_lines(path, problems))
+    rows = list(given.rows)
     table = pl.DataFrame({name: _column([row.fields.get(name) for row in rows]) for name in names})
     return table, pl.Series([row.where for row in rows], dtype=pl.String)
 

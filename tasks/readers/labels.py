@@ -123,14 +123,14 @@ def _cached_json(label: Any, known: dict[tuple[type, Any], str | None]) -> str |
     if isinstance(label, dict):
         return None
     if isinstance(label, list):
-        return as_json(label)
+        return _as_json(label)
     key = type(label), label
     if key not in known:
-        known[key] = as_json(label)
+        known[key] = _as_json(label)
     return known[key]
 
 
-def as_json(label: Any) -> str | None:
+def _as_json(label: Any) -> str | None:
     """Return a label as JSON, without white space around it; None if missing or invalid."""
     each = label if isinstance(label, list) else [label]
     if not all(map(_is_readable, each)):
@@ -157,7 +157,7 @@ def _from_csv(path: Path) -> pl.DataFrame:
         raise ValueError(
             f"{path.name} is not CSV in UTF-8: {str(error).splitlines()[0]:.200}. {LIKE}"
         ) from error
-    return _from_table(path.name, table, as_list=True)
+    return _from_table(path.name, table, with_list_texts=True)
 
 
 def _from_parquet(path: Path) -> pl.DataFrame:
@@ -179,7 +179,7 @@ def _from_parquet(path: Path) -> pl.DataFrame:
         _is_text(inner) or inner.is_integer() or inner.is_float() or inner in (pl.Boolean, pl.Null)
     ):
         _refuse_type(path.name, table["label"], "text, numbers or lists of these")
-    return _from_table(path.name, table, as_list=False)
+    return _from_table(path.name, table, with_list_texts=False)
 
 
 def _is_text(dtype: Any) -> bool:
@@ -198,7 +198,7 @@ def _check_columns(name: str, found: list[str]) -> None:
         raise ValueError(f"{name} has the wrong columns: {', '.join(found)[:200]}. {LIKE}")
 
 
-def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFrame:
+def _from_table(name: str, table: pl.DataFrame, *, with_list_texts: bool) -> pl.DataFrame:
     if table.height > MOST:
         raise ValueError(f"{name} has more than {MOST} labels, the maximum. Leave out items.")
     names = table.with_columns(pl.col("annotator", "item").cast(pl.String))
@@ -206,20 +206,31 @@ def _from_table(name: str, table: pl.DataFrame, *, as_list: bool) -> pl.DataFram
         broken = (names[column].is_null() | (names[column] == "")).arg_true()
         if broken.len():
             raise ValueError(f"{name}: row {broken[0] + 1} has no {column}. {LIKE}")
-    labels = table["label"]
+    labels = names.with_columns(
+        label=labels_as_json(table["label"], with_list_texts=with_list_texts)
+    )
+    return labels.select(COLUMNS)
+
+
+def labels_as_json(labels: pl.Series, *, with_list_texts: bool) -> pl.Series:
+    """Return labels as JSON, reading each distinct one once; null if missing or invalid.
+
+    ``with_list_texts`` says whether a text may be a JSON list.
+    """
     known = labels.drop_nulls().unique()
-    read = [as_json(from_list_text(each) if as_list else each) for each in known.to_list()]
+    read = [
+        _as_json(_from_list_text(each) if with_list_texts else each) for each in known.to_list()
+    ]
     readable = pl.DataFrame([known.alias("label"), pl.Series("json", read, pl.String)])
-    joined = names.join(readable, on="label", how="left", maintain_order="left")
-    return joined.select("annotator", "item", label="json")
+    given = pl.DataFrame({"label": labels})
+    return given.join(readable, on="label", how="left", maintain_order="left")["json"]
 
 
-def from_list_text(text: str) -> Any:
-    """Parse text that is a JSON list; return other text unchanged."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return text
+def _from_list_text(label: Any) -> Any:
+    """Parse text that is a JSON list; return any other label unchanged."""
+    if not (isinstance(label, str) and label.startswith("[") and label.endswith("]")):
+        return label
     try:
-        found = json.loads(text, parse_constant=lambda _: None)
+        return json.loads(label, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
-        return text
-    return found
+        return label
