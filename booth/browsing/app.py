@@ -23,7 +23,7 @@ from warehouse.evidence.comparisons import (
     samples_like,
     studies_of,
 )
-from warehouse.evidence.selection import NAMED, with_wordings
+from warehouse.evidence.selection import NAMED
 from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
 
 TEXTS = (*NAMED, "category", "sample", "search")
@@ -80,10 +80,10 @@ def check_view(warehouse: Warehouse, view: str) -> None:
     if not path.path.startswith("/study/"):
         return
     filters = filters_of(unquote(path.path.removeprefix("/study/")), dict(parse_qsl(path.query)))
-    _require_study(warehouse, filters.study)
+    if filters.study not in (known := studies_of(warehouse)):
+        raise unknown("study", filters.study, known, "`voirdire browse` without a study lists all")
     where, names = f"in study {filters.study!r}", names_of(warehouse, filters.study)
-    known = {**names, "prompt": with_wordings(names["prompt"])}
-    require_known(filters.given, known, "`voirdire browse` lists all", where)
+    require_known(filters.given, names, "`voirdire browse` lists all", where)
     if filters.sample and not list_comparisons(warehouse, filters, 0).total:
         alike = samples_like(warehouse, filters.sample, filters.study)
         if alike is not None:
@@ -93,12 +93,6 @@ def check_view(warehouse: Warehouse, view: str) -> None:
             f"no comparison in study {filters.study!r} has the sample {filters.sample!r:.200} and "
             "these filters. `voirdire browse` without --pair lists all."
         )
-
-
-def _require_study(warehouse: Warehouse, study: str) -> None:
-    known = studies_of(warehouse)
-    if study not in known:
-        raise unknown("study", study, known, "`voirdire browse` without a study lists all")
 
 
 def filters_of(study: str, given: Mapping[str, str]) -> Filters:

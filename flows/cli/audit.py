@@ -282,8 +282,9 @@ class Shown(NamedTuple):
 
 def _results_of(study: Study, path: Path) -> Shown:
     """Read what is printed, in one visit of the warehouse; import what prints it."""
-    from flows.cli.printing.ranking_table import BIAS, RECOMMENDED
+    from flows.cli.printing.ranking_table import BIAS
     from flows.publishing.evidence import AT_HAND
+    from flows.publishing.gate import RECOMMENDED
     from warehouse.store import Warehouse
 
     found, at_hand, recommended, filled, error = Warehouse(path).query_all(

@@ -1,12 +1,11 @@
 """`voirdire calibrate`: run a calibration without a server and print its results."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from flows.cli.printing.calibration_tables import as_objects, as_rows, show_table
 from flows.cli.printing.live import View
-from flows.cli.printing.terminal import echo_data, say
+from flows.cli.printing.terminal import echo_data, echo_json, say
 from flows.labels.sources import changed_prompts, label_source, newer_votes, sources_of
 from flows.results.calibration import (
     Calibrated,
@@ -98,7 +97,7 @@ def show_calibration(
         places.append(f"{len(write_pictures(found.drawn(), pictures))} pictures in {pictures}.")
     view.close()
     if form == "json":
-        echo_data(json.dumps(as_objects(found, curve=curve), indent=1) + "\n")
+        echo_json(as_objects(found, curve=curve))
     elif form == "csv":
         echo_data(as_rows(found, curve=curve).write_csv())
     else:

@@ -1,6 +1,5 @@
 """`voirdire measure`: compute and print the statistics of a file of votes."""
 
-import json
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from flows.cli.printing.live import Printer, View
 from flows.cli.printing.measure_tables import missing, show_gates, show_rows, show_summary
 from flows.cli.printing.ranking_table import BIAS, show_categories
 from flows.cli.printing.tables import print_line, print_rows
-from flows.cli.printing.terminal import echo_data, interval, number, say
+from flows.cli.printing.terminal import echo_data, echo_json, interval, number, say
 from flows.publishing.csv_escaping import csv_text
 from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_of_votes
@@ -378,7 +377,7 @@ def _show(
     rows: pl.DataFrame, form: str, show_table: Callable[[Console, pl.DataFrame], None]
 ) -> None:
     if form == "json":
-        echo_data(json.dumps(rows.to_dicts(), indent=1) + "\n")
+        echo_json(rows.to_dicts())
     elif form == "csv":
         echo_data(csv_text(rows))
     else:

@@ -1,6 +1,5 @@
 """`voirdire plan`: what a study would ask, cost and be able to detect."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -30,7 +29,7 @@ from flows.cli.power_analysis import (
 )
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table, print_line
-from flows.cli.printing.terminal import echo_data, number, say
+from flows.cli.printing.terminal import echo_data, echo_json, number, say
 from flows.publishing.pages import require_data, saved_study
 from flows.running.ballots import ballots_of, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
@@ -237,7 +236,7 @@ def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) 
             "instances": plan.instances,
             "worst_judge": plan.worst,
         }
-        echo_data(json.dumps(found, indent=1) + "\n")
+        echo_json(found)
         return
     rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
     console = Printer(highlight=False)

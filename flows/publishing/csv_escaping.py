@@ -4,8 +4,8 @@ import json
 
 import polars as pl
 
-FORMULA = r"^[=+\-@\t\r]"
-"""How a cell begins that spreadsheets would compute."""
+FORMULA = r"^[=+\-@\t\r']"
+"""How a cell begins that spreadsheets would compute, or that looks like one that is guarded."""
 
 
 def csv_text(rows: pl.DataFrame) -> str:
@@ -17,7 +17,7 @@ def guarded(rows: pl.DataFrame) -> pl.DataFrame:
     """Put an apostrophe before texts that a spreadsheet would compute, or that begin with one."""
     texts = [name for name, kind in rows.schema.items() if kind == pl.String]
     return rows.with_columns(
-        pl.when(pl.col(name).str.contains(FORMULA) | pl.col(name).str.starts_with("'"))
+        pl.when(pl.col(name).str.contains(FORMULA))
         .then("'" + pl.col(name))
         .otherwise(name)
         .alias(name)

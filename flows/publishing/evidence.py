@@ -10,7 +10,7 @@ from flows.studies.calibration import SUFFIX
 from schemas.keys import JUDGE
 from tasks.validation.unknown_names import ALL_STUDIES, require_known, unknown
 from warehouse.evidence.comparisons import names_of, samples_like, studies_of
-from warehouse.evidence.selection import FLIPPED, OF_LABELS, UNREAD, conditions, with_wordings
+from warehouse.evidence.selection import FLIPPED, OF_LABELS, UNREAD, conditions
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
@@ -218,8 +218,7 @@ def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> N
             f"`voirdire audit {quote(study)} --wave {quote(wave)}`, which asks no judge again: "
             f"it measures these votes, and replaces the results of {', '.join(names['wave'])}."
         )
-    known = {**names, "prompt": with_wordings(names["prompt"])}
-    require_known(given, known, "`voirdire sql` lists all", f"in study {study!r}")
+    require_known(given, names, "`voirdire sql` lists all", f"in study {study!r}")
 
 
 def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> None:

@@ -257,8 +257,13 @@ def samples_like(warehouse: Warehouse, name: str, *studies: str) -> list[str] | 
 
 
 def names_of(warehouse: Warehouse, study: str) -> dict[str, list[str]]:
-    """Return the judges, prompts, waves and perturbations of a study."""
-    return _lists(warehouse.query(NAMES, {"study": study}))
+    """Return the judges, prompts (also without their digests), waves and perturbations of a study.
+
+    Each list has the names that a filter may give.
+    """
+    names = _lists(warehouse.query(NAMES, {"study": study}))
+    prompts = (name.partition("@")[0] for name in names["prompt"])
+    return {**names, "prompt": list(dict.fromkeys([*names["prompt"], *prompts]))}
 
 
 def _lists(names: pl.DataFrame) -> dict[str, list[str]]:

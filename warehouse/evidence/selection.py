@@ -1,6 +1,6 @@
 """Which rows of a study filters select: of comparisons, of replies and of differing labels."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
 FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
@@ -51,8 +51,3 @@ A vote with several criteria has a row for each."""
 def conditions(given: Iterable[str], sample: str = "sample") -> list[str]:
     """Return the conditions of the filters that are given; ``sample`` is its column."""
     return [CONDITIONS[name].format(sample) for name in given if name in CONDITIONS]
-
-
-def with_wordings(prompts: Sequence[str]) -> list[str]:
-    """Return the names of prompts, and those of the user's own also without their digests."""
-    return list(dict.fromkeys([*prompts, *(name.partition("@")[0] for name in prompts)]))

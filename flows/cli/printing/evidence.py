@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flows.cli.printing.answer import show_command
 from flows.cli.printing.live import Printer
-from flows.cli.printing.terminal import echo_data, say
+from flows.cli.printing.terminal import echo_json, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from flows.running.run_row import is_calibration
 from schemas.judging import SIDES
@@ -52,8 +52,7 @@ def show_evidence(
     """
     found = find_evidence(study, what, warehouse, **wanted)
     if form == "json":
-        rows = [{**row, **_sham(row, found.replies)} for row in found.rows.to_dicts()]
-        echo_data(json.dumps(rows, indent=1, default=str) + "\n")
+        echo_json([{**row, **_sham(row, found.replies)} for row in found.rows.to_dicts()])
         return
     filters = {"pair" if name == "sample" else name: wanted[name] for name in FILTERS}
     path = warehouse or default_path()

@@ -12,6 +12,7 @@ from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
 from flows.cli.printing.terminal import OF_PAIRS, OF_RATINGS, compares, interval, number, say
+from flows.publishing.gate import RECOMMENDED
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from flows.studies import Study
@@ -55,7 +56,6 @@ AT_RANDOM = (
     "is 0."
 )
 
-RECOMMENDED = "select * from mart.recommendations where study = ?"
 BIAS = """
     select * from mart.bias where study = $study
     order by judge, dataset, prompt, wave, kind = 'position', kind desc, perturbation

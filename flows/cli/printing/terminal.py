@@ -1,5 +1,6 @@
 """Terminal output: tables and lines."""
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -259,6 +260,11 @@ def echo_data(text: str) -> None:
     """Print data; on a terminal, replace control characters, which could control it."""
     # Click strips colour codes when writing to a file, which would change the data.
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=False, color=True)
+
+
+def echo_json(found: object) -> None:
+    """Print data as JSON; what JSON has no form for, such as a time, as text."""
+    echo_data(json.dumps(found, indent=1, default=str) + "\n")
 
 
 def say(text: str, *, err: bool = False) -> None:
