@@ -199,17 +199,17 @@ def _judge(row: Row) -> Judged:
         for column, one in (("dropped", "instance"), ("unreadable", "label"))
         if row[column]
     ]
-    texts = [
+    doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
+    return Judged.of(
+        row,
         _rate(row["winning_rate"]),
         ap if row["advantage_probability"] is not None else NONE,
         *(_rate(row[c]) for c in ("human_advantage_probability", "tied")),
         Text(thousands(row["annotators"])),
         Text(thousands(row["n"])),
         Text(listing(left) or "none"),
-    ]
-    doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
-    finding = Text(VERDICTS[row["passed"]] + doubt, row["reason"] or "")
-    return Judged(row["who"], bool(row["simulated"]), texts, finding)
+        finding=Text(VERDICTS[row["passed"]] + doubt, row["reason"] or ""),
+    )
 
 
 def _rate(value: float | None) -> Text:
@@ -219,13 +219,13 @@ def _rate(value: float | None) -> Text:
 def _metric(row: Row) -> Judged:
     known = {"estimate": row["advantage_probability"], **row, "reason": None}
     rates = (row["rates"].get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
-    texts = [
+    return Judged.of(
+        row,
         Text(row["metric"]),
         said(known) if row["advantage_probability"] is not None else NONE,
         _rate(row["human_advantage_probability"]),
         *(Text("none" if r is None else number(r), VERDICTS[passed]) for r, passed in rates),
-    ]
-    return Judged(row["who"], row["simulated"], texts)
+    )
 
 
 def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:

@@ -222,7 +222,7 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     rows = []
     for row in in_report_order(findings).to_dicts():
         e = row["e_value"]
-        texts = [
+        texts = (
             Text(row["perturbation"]),
             said(row),
             *(Text(p_value(row[name])) for name in PS),
@@ -230,8 +230,8 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
             Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
             _shrunk(row),
             _spread(row),
-        ]
-        rows.append(Judged(row["who"], bool(row["simulated"]), texts))
+        )
+        rows.append(Judged.of(row, *texts))
     return rows
 
 
@@ -357,15 +357,12 @@ def position_table(
     return PositionTable(
         list(shown),
         [
-            Judged(
-                row["who"],
-                bool(row["simulated"]),
-                [
-                    *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
-                    Text(p_value(row["p_adjusted"])),
-                    Text(thousands(own["clusters"]) if own else ""),
-                ],
-                finding_text(row),
+            Judged.of(
+                row,
+                *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
+                Text(p_value(row["p_adjusted"])),
+                Text(thousands(own["clusters"]) if own else ""),
+                finding=finding_text(row),
             )
             for row, own in zip(rows, measured, strict=True)
         ],
@@ -400,17 +397,14 @@ def category_groups(
     groups = []
     for (perturbation,), part in ordered.group_by("perturbation", maintain_order=True):
         rows = [
-            Judged(
-                row["who"],
-                bool(row["simulated"]),
-                [
-                    Text(row["category"]),
-                    said(row),
-                    Text(_unit(row["unit"], row["prompt"], labels)),
-                    Text(p_value(row["p_value"])),
-                    Text(p_value(row["p_adjusted"])),
-                    Text(thousands(row["clusters"])),
-                ],
+            Judged.of(
+                row,
+                Text(row["category"]),
+                said(row),
+                Text(_unit(row["unit"], row["prompt"], labels)),
+                Text(p_value(row["p_value"])),
+                Text(p_value(row["p_adjusted"])),
+                Text(thousands(row["clusters"])),
             )
             for row in part.to_dicts()
         ]

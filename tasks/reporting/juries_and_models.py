@@ -78,15 +78,14 @@ def model_rows(estimates: DataFrame[Estimates], checked: DataFrame[WinChecks]) -
     pairs = with_who(about).filter(pl.col("statistic") == "win_rate").sort("who", "subgroup")
     checks = checked.to_dicts()
     return [
-        Judged(
-            row["who"],
-            row["simulated"],
-            [
-                Text(row["subgroup"]),
-                *(said(found.get((name, *_place(row)))) for name in SHOWN),
-                _labels([found.get((name, *_place(row))) for name in LABELS]),
-            ],
-            Text(_conclusion(row, [check for check in checks if _place(check) == _place(row)])),
+        Judged.of(
+            row,
+            Text(row["subgroup"]),
+            *(said(found.get((name, *_place(row)))) for name in SHOWN),
+            _labels([found.get((name, *_place(row))) for name in LABELS]),
+            finding=Text(
+                _conclusion(row, [check for check in checks if _place(check) == _place(row)])
+            ),
         )
         for row in pairs.to_dicts()
     ]

@@ -54,15 +54,23 @@ class Text(NamedTuple):
         return Text(self.text, "; ".join(filter(None, [self.note, *notes])))
 
 
+BLANK = Text("")
+
+
 class Judged(NamedTuple):
     """One judge's row."""
 
     judge: str
     simulated: bool
     texts: list[Text]
-    finding: Text = Text("")
+    finding: Text = BLANK
     left_out: str = ""
     """Why its numbers are grey; empty if they are not."""
+
+    @classmethod
+    def of(cls, row: Row, *texts: Text, finding: Text = BLANK) -> "Judged":
+        """Return the row of the judge that a row with ``who`` and ``simulated`` is about."""
+        return cls(row["who"], bool(row["simulated"]), [*texts], finding)
 
 
 class Group(NamedTuple):
@@ -221,7 +229,7 @@ def _mean(name: str, rows: Sequence[Row], lookup: Lookup, subgroup: str) -> Judg
     # As in the rows of judges; what has no mean is blank.
     columns = ("mean_shift", "", "mean_asr", "mean_sham_floor", "", "mean_dasr", "", "", "")
     texts = [
-        said(lookup.find(name, cell, cell["perturbation"], subgroup), "none") if name else Text("")
+        said(lookup.find(name, cell, cell["perturbation"], subgroup), "none") if name else BLANK
         for name in columns
     ]
     return Judged(name, bool(rows[0]["simulated"]), texts)
@@ -376,13 +384,10 @@ def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
     lookup = Lookup(whole)
     judges = with_who(whole).unique("who", keep="first").sort("who").to_dicts()
     return [
-        Judged(
-            judge["who"],
-            judge["simulated"],
-            [
-                Text(thousands(judge["n"])),
-                *(_outcome(lookup.find(name, judge, None)) for name in names),
-            ],
+        Judged.of(
+            judge,
+            Text(thousands(judge["n"])),
+            *(_outcome(lookup.find(name, judge, None)) for name in names),
         )
         for judge in judges
     ]
