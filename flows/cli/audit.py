@@ -236,6 +236,14 @@ def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Ac
     notes = [state.message.replace(f" ({results.missing})", "")]
     if results.missing:
         notes.append(f"{'Completed with gaps' if gaps else 'Completed'}: {results.missing}.")
+    if results.newer:
+        *_, newest = results.newer
+        notes.append(
+            f"These results of wave {study.wave!r} replace those of newer waves "
+            f"({', '.join(results.newer)}), also in the report, in SQL and for the gate. "
+            f"`voirdire audit {study.name} --wave {quote(newest)}` measures the newest again, and "
+            "asks no judge."
+        )
     if access:
         notes.append(f"Prefect: {access.url}")
     _show(study, path, results, notes, gaps=gaps)
@@ -278,6 +286,8 @@ class Shown(NamedTuple):
     """The row of ``AT_HAND``."""
     missing: str | None
     """What is missing according to the last run."""
+    newer: list[str]
+    """Waves that began after the one that was measured, the newest last."""
 
 
 def _results_of(study: Study, path: Path) -> Shown:
@@ -285,15 +295,23 @@ def _results_of(study: Study, path: Path) -> Shown:
     from flows.cli.printing.ranking_table import BIAS
     from flows.publishing.evidence import AT_HAND
     from flows.publishing.gate import RECOMMENDED
+    from warehouse.evidence import NEWER_WAVES
     from warehouse.store import Warehouse
 
-    found, at_hand, recommended, filled, error = Warehouse(path).query_all(
+    found, at_hand, newer, recommended, filled, error = Warehouse(path).query_all(
         (BIAS, {"study": study.name}),
-        (AT_HAND, {"study": study.name, "wave": study.wave}),
+        *((query, {"study": study.name, "wave": study.wave}) for query in (AT_HAND, NEWER_WAVES)),
         *((query, [study.name]) for query in (RECOMMENDED, FILLED, LAST_ERROR)),
     )
     missing = None if error.is_empty() else error.item()
-    return Shown(found.to_dicts(), recommended, filled, at_hand.row(0, named=True), missing)
+    return Shown(
+        found.to_dicts(),
+        recommended,
+        filled,
+        at_hand.row(0, named=True),
+        missing,
+        newer["wave"].to_list(),
+    )
 
 
 def _show(

@@ -16,6 +16,7 @@ from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import PLAIN, clean, count, interval, number
 from tasks.validation.unknown_names import unknown
+from warehouse.evidence import NEWER_WAVES
 from warehouse.store import Warehouse
 
 PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
@@ -155,20 +156,29 @@ def gate_of(
     """Return the gates of a study, of one wave: the one named, or the last that was measured.
 
     Raise LookupError if the study has no results, or none of this wave or of one of these judges;
-    ValueError if no wave is named and the last run failed, because its judges may have changed.
+    ValueError if no wave is named and the last run failed, because its judges may have changed, or
+    a newer wave has other results.
     """
     run = study_of(run_of_results(warehouse, study))
-    found, recommended, last, waves, people = warehouse.query_all(
+    found, recommended, last, waves, people, newer = warehouse.query_all(
         (CHECKS, [study]),
         (RECOMMENDED, [study]),
         (LAST, [study]),
         (WAVES, [study]),
         (PEOPLE, {"study": study}),
+        (NEWER_WAVES, {"study": study, "wave": run.wave}),
     )
     if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
         raise ValueError(
             f"the last run of study {study!r} {STATES[last['state'].item()]}, so its gates are not "
             f"known. Run `voirdire audit {study}` again, or name an earlier wave with --wave."
+        )
+    if wave is None and newer.height:
+        newest = newer["wave"][-1]
+        raise ValueError(
+            f"the results of study {study!r} are of wave {run.wave!r}, which was measured again, "
+            f"and wave {newest!r} is newer. Run `voirdire audit {study} --wave {quote(newest)}`, "
+            f"which asks no judge again, or name this wave: --wave {quote(run.wave)}."
         )
     if found.is_empty():
         if people["only"].item():

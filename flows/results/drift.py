@@ -20,7 +20,7 @@ from tasks.reporting.wording import number
 from tasks.results import counted_votes
 from warehouse.store import Warehouse
 
-ASKED = """
+OF_STUDY = """
     from ballots as b
     join pairs as p using (pair_id)
     join judges as j using (judge)
@@ -30,6 +30,11 @@ ASKED = """
         and b.repeat < if(m.kind = 'pair', $repeats, $alone)
         and p.arm <> 'reworded' and b.pair_id in (select unnest($pairs))
 """
+WAVES = f"""
+    select b.wave {OF_STUDY} and v.choice is not null
+    group by b.wave order by min(v.cast_at), b.wave
+"""
+ASKED = f"{OF_STUDY} and b.wave in (select unnest($waves))"
 # The wave is part of a ballot's id: no vote of one wave can serve another, so none is cached.
 LOG = f"""
     select b.ballot_id, b.pair_id, p.dataset, b.judge, b.prompt, b.wave, p.sample, p.cluster,
@@ -49,9 +54,6 @@ TOKENS = f"""
     select p.dataset, b.judge, b.prompt, b.wave, b.pair_id || b.shown_first as item,
         v.first_token, v.first_probability
     {ASKED} and v.choice is not null and v.first_probability is not null
-"""
-WAVES = f"""
-    select b.wave {ASKED} and v.choice is not null group by b.wave order by min(v.cast_at), b.wave
 """
 REPLIES = """
     select b.judge, b.prompt, b.wave, min(v.cast_at) as first_vote,
@@ -81,7 +83,8 @@ def drift_of(
 
     Baselines and epochs are computed from the votes each time; ``measure`` may replace
     ``measure_wave`` by a cached version. ``pairs`` are the ids of the study's pairs, by default
-    those of its saved results: other studies may use the same names of waves.
+    those of its saved results: other studies may use the same names of waves. Waves that began
+    after that of the study do not count: its results are as they were then.
     """
     if not study.wave:
         return Drifts.empty()
@@ -97,6 +100,9 @@ def drift_of(
         "alone": study.votes_per_pair * (1 + study.asks_again),
     }
     waves = warehouse.query(WAVES, asked)["wave"].to_list()
+    if study.wave in waves:
+        waves = waves[: waves.index(study.wave) + 1]
+    asked["waves"] = waves
     if len(waves) < 2:
         return Drifts.empty()
     tallies, _, shifts = counted_votes(_log(study, warehouse, asked), study.mode)

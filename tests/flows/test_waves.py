@@ -67,6 +67,17 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     artifacts = ask_server("/artifacts/filter", {"limit": 200})
     of_waves = [a for a in artifacts if "waves" in (a["description"] or "")]
     assert [a["key"] for a in of_waves].count("answer") == len(WAVES)
+    # An earlier wave is measured again: everything is as it was then, and says so.
+    again = voirdire(*WORDS, "--wave", WAVES[2])
+    newer = f"replace those of newer waves ({WAVES[3]}, {WAVES[4]})"
+    assert newer in " ".join(again.stdout.split())
+    assert warehouse.query("select * from drifts where state = 'alert'").is_empty()
+    gate = voirdire("gate", "waves")
+    assert (gate.returncode, gate.stdout) == (2, "")
+    assert f"Run `voirdire audit waves --wave {WAVES[4]}`" in gate.stderr
+    assert "replace those" not in voirdire(*WORDS, "--wave", WAVES[4]).stdout
+    _has_one_alert(warehouse)
+    assert voirdire("gate", "waves").returncode == 1
 
 
 def _has_one_alert(warehouse: Warehouse) -> None:

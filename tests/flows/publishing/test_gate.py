@@ -289,6 +289,23 @@ def test_a_wave_whose_results_were_replaced_can_be_measured_again(gated: Any) ->
     )
 
 
+def test_results_of_an_older_wave_are_not_taken_for_the_newest(gated: Any, tmp_path: Path) -> None:
+    assert gated(gate("validity", wave="n 1"), before="n 0").exit_code == 0
+    path = tmp_path / "w.duckdb"
+    Warehouse(path).start_run(_run("r3", "completed", 3, ["n 2"]))
+    # n 1 is measured again: it does not become the newest wave.
+    Warehouse(path).start_run(_run("r4", "completed", 4, ["n 1"]))
+    words = ["gate", "mine", "--warehouse", str(path)]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "voirdire: the results of study 'mine' are of wave 'n 1', which was measured again, and "
+        "wave 'n 2' is newer. Run `voirdire audit mine --wave 'n 2'`, which asks no judge again, "
+        "or name this wave: --wave 'n 1'.\n"
+    )
+    assert CliRunner().invoke(main, [*words, "--wave", "n 1"]).exit_code == 0
+
+
 def test_results_from_before_a_failed_run_pass_nothing(gated: Any) -> None:
     done = gated(gate("validity"), last="failed")
     assert done.exit_code == 2

@@ -185,6 +185,16 @@ def test_remeasuring_renews_what_drifted(nights: Any, make_vote_log: Make) -> No
     assert_frame_equal(warehouse.read(Drifts), drift_of(study, warehouse))
 
 
+def test_a_wave_that_is_measured_again_knows_no_later_one(nights: Any) -> None:
+    study, warehouse = nights(["a", "a", "t", "t"])
+    # The alert of the fourth night is not known in the third.
+    third = drift_of(study.model_copy(update={"wave": "night 7"}), warehouse)
+    states = third.filter(measure="mps_drift").sort("wave", descending=True)
+    assert states.select("wave", "state").rows() == [("night 8", "quiet"), ("night 7", "suspect")]
+    first = drift_of(study.model_copy(update={"wave": "night 9"}), warehouse)
+    assert first.is_empty()
+
+
 def test_a_first_night_and_a_study_without_waves_have_no_drift(nights: Any) -> None:
     study, warehouse = nights(["a"])
     assert drift_of(study, warehouse).is_empty()
