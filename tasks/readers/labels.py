@@ -15,7 +15,7 @@ import polars as pl
 
 from tasks.readers.bounded import MAX_LINE, Limits, Problems, known_suffix, reads_gzip, separator_of
 from tasks.readers.expressions import refuse_decimal_commas
-from tasks.readers.parquet import parquet_frame
+from tasks.readers.parquet import require_parquet
 
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
@@ -161,15 +161,8 @@ def _from_csv(path: Path) -> pl.DataFrame:
 
 
 def _from_parquet(path: Path) -> pl.DataFrame:
-    try:
-        header = parquet_frame(path, most=0).columns
-    except ValueError as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
-    _check_columns(path.name, header)
-    try:
-        table = parquet_frame(path, COLUMNS, MOST + 1)
-    except ValueError as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
+    _check_columns(path.name, require_parquet(path, LIKE, most=0).columns)
+    table = require_parquet(path, LIKE, COLUMNS, MOST + 1)
     for column in ("annotator", "item"):
         if not (_is_text(table[column].dtype) or table[column].dtype.is_integer()):
             _refuse_type(path.name, table[column], "text or whole numbers")

@@ -106,6 +106,16 @@ def parquet_frame(path: Path, columns: Sequence[str] = (), most: int | None = No
     return frame.with_columns(empty)
 
 
+def require_parquet(
+    path: Path, like: str, columns: Sequence[str] = (), most: int | None = None
+) -> pl.DataFrame:
+    """Read as :func:`parquet_frame` does; its error names the file and says ``like``."""
+    try:
+        return parquet_frame(path, columns, most)
+    except ValueError as error:
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {like}") from error
+
+
 def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Problems) -> None:
     if number > MAX_ROWS:
         problems.add("", f"has {number} rows; at most {MAX_ROWS} are allowed", SPLIT)

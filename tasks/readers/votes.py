@@ -29,7 +29,7 @@ from tasks.readers.bounded import (
     reads_gzip,
     with_columns,
 )
-from tasks.readers.parquet import parquet_frame
+from tasks.readers.parquet import require_parquet
 
 COLUMNS = (
     "judge",
@@ -179,10 +179,7 @@ def _value(column: str, text: str) -> object:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
-    try:
-        votes = parquet_frame(path)
-    except ValueError as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}. {LIKE}") from error
+    votes = require_parquet(path, LIKE)
     _check_columns(path.name, votes.columns, votes=votes.height)
     fits: dict[type, Callable[[Any], bool]] = {
         str: lambda dtype: dtype in (pl.String, pl.Categorical, pl.Enum),
