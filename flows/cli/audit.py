@@ -359,37 +359,15 @@ def _show(
         from flows.cli.printing.ranking_table import show_wordings
 
         show_wordings(CONSOLE, study, Warehouse(path))
-    _show_changes(study, path)
+    if study.wave:
+        from flows.cli.printing.measure_tables import show_changes
+
+        show_changes(CONSOLE, study, Warehouse(path))
     for note in ("", *notes):
         print_line(CONSOLE, note)
     again = "run the same command again: it asks only the missing ballots"
     following = again if gaps else next_step(study.name, rows, results.at_hand, path)
     show_places(CONSOLE, report_path(path, study.name), path, following)
-
-
-def _show_changes(study: Study, path: Path) -> None:
-    """Say what changed since the first named wave, in the word of the gate drift."""
-    import polars as pl
-
-    from flows.cli.printing.tables import print_line
-    from schemas.results import Drifts, Gates
-    from warehouse.store import Warehouse
-
-    if not study.wave:
-        return
-    mine = pl.DataFrame({"study": [study.name]})
-    drifts, gates = (Warehouse(path).read(model, among=mine) for model in (Drifts, Gates))
-    if drifts.is_empty():
-        print_line(
-            CONSOLE,
-            "Drift cannot be measured yet, because no earlier named wave asked these judges the "
-            "same questions. Audits without --wave are not compared.",
-        )
-    else:
-        from flows.cli.printing.measure_tables import show_drift
-        from tasks.gates.recommendations import of_wave
-
-        show_drift(CONSOLE, drifts, of_wave(gates, study.wave))
 
 
 async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[Any, bool]:

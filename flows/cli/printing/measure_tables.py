@@ -10,8 +10,11 @@ from rich.console import Console
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.tables import fits, print_line, print_rows
 from flows.cli.printing.terminal import interval, legend, lost_lines, number, result_table
+from flows.studies import Study
 from schemas.judging import VoteLog
+from schemas.results import Drifts, Gates
 from tasks.conclusions.derived_columns import SCORECARD
+from tasks.gates.recommendations import of_wave
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
@@ -19,6 +22,7 @@ from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import clean, differing, listing, p_value, with_who
 from tasks.results import Conclusions
 from tasks.statistics import OWN_AUTHOR, STATISTICS, filled_columns, lacking
+from warehouse.store import Warehouse
 
 OF_JUDGES = {
     "valid": ("valid_rate", ""),
@@ -302,6 +306,20 @@ def _p(value: float | None) -> str:
 FIRST = "nothing to compare, as these are the results of the first"
 BASE = "the baseline (the first wave, or that of the last alert)"
 WIDE = "no alert, but intervals reach beyond the limits"
+
+
+def show_changes(console: Console, study: Study, warehouse: Warehouse) -> None:
+    """Say what changed since the first named wave, in the word of the gate drift."""
+    mine = pl.DataFrame({"study": [study.name]})
+    drifts, gates = warehouse.read_all([Drifts, Gates], mine)
+    if drifts.is_empty():
+        print_line(
+            console,
+            "Drift cannot be measured yet, because no earlier named wave asked these judges the "
+            "same questions. Audits without --wave are not compared.",
+        )
+    else:
+        show_drift(console, drifts, of_wave(gates, study.wave))
 
 
 def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> None:
