@@ -139,7 +139,7 @@ def _shifts(duel: Duel) -> Part:
         return part_of(duel, name, both, moments)
     test = swapped(swap_sums(pairs, duel.sums("shift", first, second)))
     columns = {"shift": (first, second), "measured": duel.of_pairs("measured", both)}
-    ends = duel.bounds(columns, both, _mean_gap)
+    ends = duel.bounds(columns, both, lambda shift, n: over(shift[0] - shift[1], n[0]))
     return part_of(duel, name, both, moments, test=test, ends=ends)
 
 
@@ -148,10 +148,6 @@ def _solved_shifts(parts: Sequence[Part]) -> pl.DataFrame:
         pl.col("estimate", "low", "high", "standard_error") * 2
     )
     return finished(parts, found.with_columns(pl.col("low", "high").clip(-2.0, 2.0)))
-
-
-def _mean_gap(shift: Sides, measured: Sides) -> Floats:
-    return over(shift[0] - shift[1], measured[0])
 
 
 def _rate_gap(hits: Sides, counted: Sides) -> Floats:

@@ -90,16 +90,14 @@ def length_controlled(contests: DataFrame[Contests]) -> Rows:
                     strict=True,
                 )
             ],
-            schema_overrides=_types(),
+            schema_overrides={
+                name: Estimates.dtypes()[name]
+                for name in ("perturbation", "kind", "reason", "simulated")
+            },
             infer_schema_length=None,
         )
     )
     return without_biased_orders(found, contests)
-
-
-def _types() -> dict[str, pl.DataType]:
-    kinds = Estimates.dtypes()
-    return {name: kinds[name] for name in ("perturbation", "kind", "reason", "simulated")}
 
 
 def _none(reason: str) -> tuple[Row, Row]:

@@ -81,7 +81,11 @@ def products(tallies: pl.DataFrame) -> pl.DataFrame:
 def _products(sides: pl.DataFrame, base: str) -> pl.DataFrame:
     in_both = [pl.all_horizontal(_valid(arm, order) > 0 for arm in (base, "")) for order in ORDERS]
     a, b = (
-        pl.sum_horizontal(_product(base + one, other, order) for order in ORDERS)
+        pl.sum_horizontal(
+            pl.col(f"{base}{one}_{order}").cast(pl.Float64)
+            * pl.col(f"{other}_{order}").cast(pl.Float64)
+            for order in ORDERS
+        )
         for one, other in (("anchor", "target"), ("target", "anchor"))
     )
     counted = pl.any_horizontal(in_both).fill_null(value=False)
@@ -90,11 +94,6 @@ def _products(sides: pl.DataFrame, base: str) -> pl.DataFrame:
 
 def _valid(arm: str, order: str) -> pl.Expr:
     return pl.sum_horizontal(f"{arm}{side}_{order}" for side in VERDICTS)
-
-
-def _product(base: str, experimental: str, order: str) -> pl.Expr:
-    before, after = pl.col(f"{base}_{order}"), pl.col(f"{experimental}_{order}")
-    return before.cast(pl.Float64) * after.cast(pl.Float64)
 
 
 def log_odds(sums: dict[str, Sums]) -> Sums:
