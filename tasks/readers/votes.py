@@ -20,14 +20,11 @@ from tasks.readers.bounded import (
     Limits,
     Problems,
     Reader,
-    Row,
-    Table,
     csv_table,
     json_lines,
     known_suffix,
     open_table,
     reads_gzip,
-    with_columns,
 )
 from tasks.readers.parquet import require_parquet
 
@@ -151,21 +148,22 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
             raise ValueError(f"{path.name}: a column occurs twice in {table.columns}. {LIKE}")
         # Check the columns even if the file has no votes.
         _check_columns(path.name, table.columns)
-        table = Table(table.columns, map(_converted, table.rows))
-    table, found = with_columns(table)
-    rows = list(table.rows)
+    # Not rows with their places: objects in objects would make reading take a fifth longer.
+    rows, places = [], []
+    for row in table.rows:
+        own = row.fields
+        if table.columns is not None:
+            own = {column: _value(column, text) for column, text in own.items()}
+        rows.append(own)
+        places.append(row.where)
     problems.check()
+    found = table.columns or list(dict.fromkeys(column for row in rows for column in row))
     _check_columns(path.name, found, votes=len(rows))
 
     def place(row: int) -> str:
-        return f"{path.name}, {rows[row].where}"
+        return f"{path.name}, {places[row]}"
 
-    columns = [_typed(c, [row.fields.get(c) for row in rows], place) for c in found]
-    return pl.DataFrame(columns), place
-
-
-def _converted(row: Row) -> Row:
-    return Row(row.where, {column: _value(column, text) for column, text in row.fields.items()})
+    return pl.DataFrame([_typed(c, [row.get(c) for row in rows], place) for c in found]), place
 
 
 def _value(column: str, text: str) -> object:
