@@ -61,8 +61,6 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         step("making pairs")
         made = make_pairs(study, STEPS)
         counts.count_dropped(made.perturbed)
-        if made.pairs.is_empty():
-            raise ValueError(f"no pair is left to ask about. {counts.notes_line()}")
         judges, prompts = (
             judge_table(study.judges),
             prompt_table(study.prompts, reworded=study.reworded),

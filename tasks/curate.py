@@ -183,6 +183,12 @@ def is_data_file(dataset: str) -> bool:
     return written or (dataset not in DATASETS and Path(dataset).exists())
 
 
+def file_of(dataset: str) -> str:
+    """Name the file of a dataset, for messages; a bundled one by its name."""
+    file = _path(dataset) if is_data_file(dataset) else DATASETS.own.get(dataset)
+    return file.name if file else f"dataset {dataset}"
+
+
 def _path(text: str) -> Path:
     try:
         return Path(text).expanduser()

@@ -7,13 +7,15 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
-from tasks.perturbations import SECOND, Item, Perturbation, perturbation_named
+from tasks.kit.printable import several
+from tasks.perturbations import PERTURBATIONS, SECOND, Item, Perturbation, perturbation_named
 from tasks.progress import step
 from tasks.rewriting.checks import sham_failure, words_kept
 
 PERTURBED_SLOT = 2
 NOT_BROUGHT = "the dataset brings no version of this answer"
 NOT_MADE = "no version: the dataset has none, and no template makes one of this text"
+SHOWN = 3
 NO_SHAM = "has no sham by design"
 NOTHING_TO_MATCH = "no perturbed text to match"
 UNREACHED = "no neutral edit of the answer is as long as the perturbed text"
@@ -64,6 +66,32 @@ def perturbation_table(names: Iterable[str]) -> DataFrame[Perturbations]:
         for p in (perturbation_named(name) for name in dict.fromkeys(names))
     ]
     return Perturbations.of(pl.DataFrame(rows, schema=Perturbations.dtypes(), orient="row"))
+
+
+def why_none(perturbed: DataFrame[PerturbedAnswers], file: str) -> str:
+    """Say why no perturbed answer is left to ask about, with the next step.
+
+    ``file`` is what the dataset is called.
+    """
+    made = perturbed.filter(pl.col("failure").ne_missing(NOT_MADE))
+    names = perturbed["perturbation"].str.strip_suffix(SECOND).unique().sort().to_list()
+    if made.is_empty() and names and all(PERTURBATIONS[name].from_data for name in names):
+        some = " or ".join(names)
+        these = "this perturbation" if len(names) == 1 else "these perturbations"
+        others = ", ".join(name for name, each in PERTURBATIONS.items() if not each.from_data)
+        return (
+            f"{file} has no filled column {some}; only the data can bring {these}. Add the column, "
+            f"or choose {others} with --perturbation."
+        )
+    reasons = perturbed.group_by("perturbation", "failure").len().sort("len", "perturbation")
+    listed = "; ".join(
+        f"{several(many, 'answer')} of {name} ({why or NOTHING_TO_MATCH})"
+        for name, why, many in reasons.reverse().head(SHOWN).iter_rows()
+    )
+    return (
+        f"no pair is left to ask about: {listed}. Choose another perturbation, or give other "
+        "answers. `voirdire list perturbations` says what each needs."
+    )
 
 
 def _targets(

@@ -9,11 +9,11 @@ from pandera.typing.polars import DataFrame
 from flows.studies import Study
 from schemas.curation import Perturbations, PerturbedAnswers
 from schemas.judging import Ballots, Judges, Pairs
-from tasks.curate import import_dataset, require_shown
+from tasks.curate import file_of, import_dataset, require_shown
 from tasks.datasets import Imported
 from tasks.judge import Design, draw_ballots
 from tasks.pair import pair_up, with_background
-from tasks.perturb import perturb, perturbation_table
+from tasks.perturb import perturb, perturbation_table, why_none
 
 
 class Steps(NamedTuple):
@@ -59,7 +59,8 @@ def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
 def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
     """Read the dataset of a study, perturb its answers and pair them.
 
-    Raise ValueError if the file cannot be used, or lacks what a judge prompt of the study shows.
+    Raise ValueError if the file cannot be used, lacks what a judge prompt of the study shows, or
+    has no answer that a perturbation of the study can change.
     """
     dataset = read_dataset(study, steps)
     require_shown(study.dataset, dataset, study.prompts)
@@ -80,6 +81,8 @@ def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
         shams=study.sham != "none",
         variants=study.variants(),
     )
+    if pairs.is_empty():
+        raise ValueError(why_none(perturbed, file_of(study.dataset)))
     shown = with_background(pairs, dataset.questions, study.prompts)
     return Made(dataset, perturbations, perturbed, pairs, shown)
 

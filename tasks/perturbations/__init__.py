@@ -45,6 +45,8 @@ class Perturbation:
     """A sham of another kind, so that a preference about one kind is not mistaken for a bias."""
     needs: str = ""
     """What the template needs of an answer, if it does not change each one."""
+    from_data: bool = False
+    """Whether only a dataset brings its texts, as there is no template."""
 
 
 def perturbation(
@@ -57,6 +59,7 @@ def perturbation(
     second_sham: Sham | None = None,
     recipe: int = 1,
     needs: str = "",
+    from_data: bool = False,
 ) -> Callable[[Recipe], Perturbation]:
     """Declare a perturbation; raise ``recipe`` whenever its output changes."""
 
@@ -64,7 +67,18 @@ def perturbation(
         summary = (make.__doc__ or "").strip().split("\n")[0]
         name = getattr(make, "__name__", "")
         return Perturbation(
-            name, kind, bias, source, recipe, make, sham, check, summary, second_sham, needs
+            name,
+            kind,
+            bias,
+            source,
+            recipe,
+            make,
+            sham,
+            check,
+            summary,
+            second_sham,
+            needs,
+            from_data,
         )
 
     return declare

@@ -12,6 +12,7 @@ from tasks.rewriting.shams import paraphrase, respace
     check=detracting,
     sham=paraphrase,
     second_sham=respace,
+    from_data=True,
 )
 def factual_error(_item: Item, _seed: int) -> str | None:
     """Change facts; there is no template, because the flawed versions come with a dataset."""

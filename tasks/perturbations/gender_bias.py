@@ -12,6 +12,7 @@ from tasks.rewriting.shams import addition, note
     check=detracting,
     sham=addition,
     second_sham=note,
+    from_data=True,
 )
 def gender_bias(_item: Item, _seed: int) -> str | None:
     """Add stereotypes; only a dataset brings them, so there is no template."""

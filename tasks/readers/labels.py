@@ -5,6 +5,7 @@ time and not .08 s, so the five million of ``benchmarks/alt_test.py`` would take
 whole command may take 10 s.
 """
 
+import csv
 import json
 import math
 from collections import Counter
@@ -13,7 +14,16 @@ from typing import Any
 
 import polars as pl
 
-from tasks.readers.bounded import MAX_LINE, Limits, Problems, known_suffix, reads_gzip, separator_of
+from tasks.kit.printable import several
+from tasks.readers.bounded import (
+    MAX_LINE,
+    Limits,
+    Problems,
+    clip,
+    known_suffix,
+    reads_gzip,
+    separator_of,
+)
 from tasks.readers.expressions import refuse_decimal_commas
 from tasks.readers.parquet import require_parquet
 
@@ -45,8 +55,36 @@ def read_labels(path: Path) -> pl.DataFrame:
     labels = readers[known_suffix(path, problems, readers)](path)
     if labels.is_empty():
         raise ValueError(f"{path.name} has no labels. {LIKE}")
+    _refuse_second_labels(path, labels)
     refuse_decimal_commas(path.name, labels["label"].str.strip_chars('"'))
     return labels
+
+
+def _refuse_second_labels(path: Path, labels: pl.DataFrame) -> None:
+    """Refuse two labels of one annotator for one item, which JSON cannot have."""
+    key = ["annotator", "item"]
+    if path.suffix.lower() == ".json" or (again := labels.height - labels.n_unique(key)) == 0:
+        return
+    rows = labels.with_row_index("row").filter(pl.struct(key).is_duplicated())
+    who, item = rows.select(key).row(0)
+    one, other = rows.filter(pl.col("annotator") == who, pl.col("item") == item)["row"].head(2)
+    lines = _lines(path) if path.suffix.lower() == ".csv" else None
+    where = f"lines {lines[one]} and {lines[other]}" if lines else f"rows {one + 1} and {other + 1}"
+    raise ValueError(
+        f"{path.name}, {where}: {clip(who)} labels {clip(item)} twice "
+        f"({several(again, 'label')} too many). If these are two people, give them two names; else "
+        "keep one label each."
+    )
+
+
+def _lines(path: Path) -> list[int]:
+    """Return the line on which each row of a CSV file starts; a quoted cell may have several."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        separator = separator_of(file.readline(MAX_LINE).encode())
+        file.seek(0)
+        table = csv.reader(file, delimiter=separator)
+        ends = [table.line_num for row in table if row]
+    return [end + 1 for end in ends[:-1]]
 
 
 class _WithRepeatedKey(dict[str, Any]):

@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from flows.cli import plan
+from flows.cli.main import main
 from flows.cli.plan import Cost, _cost, _cost_table, _estimate, show_plan
 from flows.running.ballots import make_pairs
 from flows.studies import Study
@@ -257,3 +259,30 @@ def test_a_perturbation_without_samples_is_named_and_left_out(
     show_plan(padded, tmp_path / "none.duckdb")
     said = " ".join(capsys.readouterr().out.split())
     assert "padding (the template needs an answer of two or more sentences" in said
+
+
+@pytest.mark.parametrize("columns", ["question,answer", "question,anchor,target"])
+def test_a_perturbation_that_only_data_can_bring(tmp_path: Path, columns: str) -> None:
+    file = tmp_path / "tickets.csv"
+    file.write_text(
+        f"{columns}\nWhy?,So it is.,{'Thus.' * ('anchor' in columns)}\n".replace(".,\n", ".\n"),
+        encoding="utf-8",
+    )
+    prompt = "pair_v2" if "anchor" in columns else "binary_v1"
+    words = ("--dataset", str(file), "--prompt", prompt, "--warehouse", str(tmp_path / "w.duckdb"))
+    asked = ("--perturbation", "factual_error", "--perturbation", "gender_bias")
+
+    def said(*perturbations: str) -> str:
+        done = CliRunner().invoke(main, ["plan", *words, *perturbations])
+        assert done.exit_code == 2
+        return " ".join(done.output.split())
+
+    assert (
+        "tickets.csv has no filled column factual_error; only the data can bring this "
+        "perturbation. Add the column, or choose fake_reference, padding, rich_content with "
+        "--perturbation."
+    ) in said(*asked[:2])
+    assert "factual_error or gender_bias; only the data can bring these" in said(*asked)
+    assert "no pair is left to ask about: 1 answer of padding (" in said(
+        "--perturbation", "padding"
+    )

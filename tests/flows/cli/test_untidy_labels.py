@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -175,13 +176,25 @@ def test_a_grade_with_a_decimal_comma_in_data_says_how_to_write_it(tmp_path: Pat
     assert "It has a decimal comma. Write 3.5." in said
 
 
-def test_labels_given_twice_are_counted(tmp_path: Path) -> None:
-    head = "annotator,item,label\n"
-    for name, again in (("one", 1), ("more", 2)):
-        text = "".join(f"{who},{at},x\n" for who in "ab" for at in range(30))
-        people, judges = tmp_path / f"{name}.csv", tmp_path / f"{name}-judges.csv"
-        people.write_text(head + text + "".join(f"a,{at},y\n" for at in range(again)), "utf-8")
-        judges.write_text(head + text[: len(text) // 2].replace("a,", "m,"), encoding="utf-8")
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_labels_given_twice_are_counted(tmp_path: Path, suffix: str) -> None:
+    items = [f"i{at}" for at in range(30)]
+    for again in (1, 2):
+        who = ["ann"] * 30 + ["ben"] * 30 + ["ann"] * again
+        table = pl.DataFrame({"annotator": who, "item": [*items, *items, *items[:again]]})
+        people, judges = tmp_path / f"people{suffix}", tmp_path / "judges.csv"
+        labelled = table.with_columns(label=pl.lit("x"))
+        if suffix == ".csv":
+            # The first label has two lines.
+            text = labelled.write_csv().replace("ann,i0,x", 'ann,i0,"x\ny"', 1)
+            people.write_text(text, encoding="utf-8")
+        else:
+            labelled.write_parquet(people)
+        labelled.head(30).with_columns(annotator=pl.lit("m")).write_csv(judges)
         done = run("calibrate", "--humans", people, "--judges", judges, "--no-save")
         labels = "1 label" if again == 1 else "2 labels"
-        assert f"({labels} too many)" in " ".join(done.output.split()), done.output
+        where = "lines 2 and 63" if suffix == ".csv" else "rows 1 and 61"
+        assert (
+            f"voirdire: people{suffix}, {where}: 'ann' labels 'i0' twice ({labels} too many). If "
+            "these are two people, give them two names; else keep one label each."
+        ) in " ".join(done.output.split()), done.output
