@@ -198,12 +198,12 @@ class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statist
     hits: int = optional("numerator, if the estimate is a share", ge=0)
     n: int = counted("number of items used")
     clusters: int = counted("number of independent clusters used")
-    missing: int = counted("items with a label of people and none of the judge")
+    missing: int = counted("items without a label of the judge")
     invalid: int = counted(
-        "items with a label of people on which the judge's label is invalid, such as an error, "
-        "or its repeats tie"
+        "items on which the judge's label is invalid, such as an error, or its repeats tie; also "
+        "those without a label of people"
     )
-    unlabelled: int = counted("items with a label of the judge and none of people")
+    unlabelled: int = counted("items with a valid label of the judge and none of people")
     tied: int = counted("items whose people disagree so that no label is the most frequent")
     p_value: float = share("raw two-sided p-value of no difference", nullable=True)
     p_adjusted: float = share("p-value adjusted over all of this calibration", nullable=True)

@@ -106,7 +106,7 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     step("reading labels")
     sources = sources_of(calibration, warehouse)
     require_positive(sources.labelled, options.positive, label_source(calibration))
-    require_grades(sources.labelled, options.threshold, label_source(calibration))
+    require_grades(sources.labelled, options.threshold, label_source(calibration), options.scale)
     labelled = sources.for_test
     step("testing judges")
     # Neither needs the other, and of millions of labels either takes seconds.

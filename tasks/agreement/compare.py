@@ -91,6 +91,11 @@ UNREADABLE = pl.DataFrame(
 )
 
 
+UNREAD_OF_PEOPLE = pl.DataFrame(
+    schema=dict.fromkeys(("dataset", "criterion", "item", "label"), pl.String)
+)
+
+
 class Comparison(NamedTuple):
     """Agreement of judges with people."""
 
@@ -109,6 +114,9 @@ class Comparison(NamedTuple):
     """Criteria with a few grades of people that are not whole; not saved."""
     ranges: tuple[tuple[str | None, Ranges], ...] = ()
     """Criteria and judges whose range of grades differs from people's; not saved."""
+    unread: pl.DataFrame = UNREAD_OF_PEOPLE
+    """Labels of people that could not be read, or are grades off the scale of the judge; not
+    saved."""
 
     @property
     def results(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -136,6 +144,7 @@ def compare(
     odd: list[tuple[str | None, OddLabels]] = []
     fractions: list[tuple[str | None, Fractions]] = []
     ranges: list[tuple[str | None, Ranges]] = []
+    unread = [UNREAD_OF_PEOPLE]
     with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
             for paired in pair_labels(
@@ -153,6 +162,8 @@ def compare(
                     fractions.append((paired.criterion, paired.fractions))
                 ranges += [(paired.criterion, found) for found in paired.ranges]
                 about = {"dataset": each.dataset, "criterion": paired.criterion}
+                literals = [pl.lit(v, pl.String).alias(k) for k, v in about.items()]
+                unread.append(paired.unread.select(*literals, "item", "label"))
                 measures += [about | row for row in _measures(paired, options)]
                 rows = paired.rows.with_columns(
                     dataset=pl.lit(each.dataset), criterion=pl.lit(paired.criterion, pl.String)
@@ -174,6 +185,7 @@ def compare(
         tuple(odd),
         tuple(fractions),
         tuple(ranges),
+        pl.concat(unread),
     )
 
 
@@ -394,11 +406,8 @@ def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:
         pl.col(value).round(2).cast(pl.String).str.strip_suffix(".0")
         for value in ("human_value", "judge_value")
     )
-    rows = used.filter(
-        (pl.col("judge_value") - pl.col("human_value")).abs() > 1e-9
-        if grades
-        else pl.col("judge_word") != pl.col("human_word")
-    )
+    # As in agreement, a mean grade counts as the grade nearest to it.
+    rows = used.filter(pl.col("judge_word") != pl.col("human_word"))
     cell = list(CELL[:5])
     return (
         rows.select(

@@ -28,9 +28,13 @@ from tasks.calibration.label_values import (
     unreadable,
     why_unreadable,
 )
+from tasks.pointwise.rated import is_on_scale
 
 MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
+
+
+UNREAD = pl.DataFrame(schema={"item": pl.String, "label": pl.String})
 
 
 class Paired(NamedTuple):
@@ -52,6 +56,9 @@ class Paired(NamedTuple):
     """Whether all labels of people are numbers."""
     fractions: Fractions | None = None
     """The few grades of people that are no whole numbers."""
+    unread: pl.DataFrame = UNREAD
+    """``item`` and ``label`` (JSON) of each label of people that is not of the kind, such as a
+    grade off the scale."""
     ranges: tuple[Ranges, ...] = ()
     """Judges whose range of grades differs clearly from people's, where no scale is declared."""
 
@@ -68,9 +75,9 @@ def pair_labels(
 
     ``rows`` has the columns of ``items``, the judge (``name``, ``judge``, ``prompt``, ``wave``,
     ``simulated``), ``judge_word``, ``judge_value``, ``human_word``, ``human_value``, ``people``,
-    ``human_share``, and ``status``: ``used``; ``missing`` or ``invalid`` if the judge gave no label
-    or an invalid one; ``unlabelled`` if people gave none; ``tied`` if theirs have no majority;
-    ``nobody`` if neither gave one.
+    ``human_share``, and ``status``, one of each item: ``used``; ``unlabelled`` if the judge alone
+    gave a valid label; ``tied`` if people's have no majority; else ``missing`` or ``invalid``, if
+    the judge gave no label or an invalid one, whether or not people gave one.
     """
     sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]
     criteria = items["criterion"].unique().sort().to_list()
@@ -145,9 +152,7 @@ def _pair(
     )
     by_people, by_judge = pl.col("people").is_not_null(), pl.col("judge_word").is_not_null()
     status = (
-        pl.when(~by_people & ~by_judge)
-        .then(pl.lit("nobody"))
-        .when(~by_people)
+        pl.when(~by_people & by_judge)
         .then(pl.lit("unlabelled"))
         .when(pl.col("tied"))
         .then(pl.lit("tied"))
@@ -173,8 +178,20 @@ def _pair(
         left_out(readable, grades=grades),
         declared or seen,
         fractions=fractions,
+        unread=_unread(people, items, grades=grades),
         ranges=tuple(ranges),
     )
+
+
+def _unread(people: pl.DataFrame, items: pl.DataFrame, *, grades: bool) -> pl.DataFrame:
+    """Return people's labels that are not of the kind, or grades off the scale of the judge."""
+    wrong = pl.col("word").is_null() & pl.col("label").is_not_null()
+    rows = people
+    if grades and "lowest" in items.columns:
+        ends = items.select("item", "lowest", "highest")
+        rows = people.join(ends, on="item", how="left", maintain_order="left")
+        wrong |= ~is_on_scale("value").fill_null(value=True)
+    return rows.filter(wrong).select("item", "label")
 
 
 def _read(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.DataFrame:

@@ -44,13 +44,24 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
     )
 
 
-def require_grades(labelled: Sequence[Labelled], threshold: float | None, source: str) -> None:
+def require_grades(
+    labelled: Sequence[Labelled],
+    threshold: float | None,
+    source: str,
+    scale: tuple[float, float] | None = None,
+) -> None:
     """Refuse a threshold if people gave no grades, or none that it could tell apart.
 
-    A ValueError gives what the labels are.
+    A ValueError gives what the labels are, or the declared ``scale`` if that does not hold it.
     """
     if threshold is None:
         return
+    if scale and not scale[0] < threshold <= scale[1]:
+        raise ValueError(
+            f"--threshold {threshold:g} is not on the scale from {scale[0]:g} to {scale[1]:g}, so "
+            f"all grades {'pass' if threshold <= scale[0] else 'fail'}. Choose a threshold above "
+            f"{scale[0]:g} and at most {scale[1]:g}."
+        )
     grades = []
     for each in labelled:
         parts = each.humans.with_columns(pl.lit(None).alias("criterion").cast(pl.String))

@@ -1,5 +1,6 @@
 """Labels of judges and people in a log of another tool, for a calibration."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,12 @@ from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
-from tasks.calibration.label_values import Labelled, are_whole, require_two_names
+from tasks.calibration.label_values import (
+    Labelled,
+    are_whole,
+    require_two_names,
+    why_unreadable,
+)
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
 from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.reading import Log, read_log
@@ -31,18 +37,24 @@ def labels_in_log(
     mapping: Mapping[str, str] | None = None,
     slices: Sequence[str] = (),
     people: str | None = None,
+    *,
+    positive: str | None = None,
 ) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
     """Return the labels of a log and what is known of their items; None if it is no log.
 
     There is an entry per dataset and criterion. A criterion that judges or people did not rate is
-    left out, and so are people whose names do not match the pattern ``people``.
+    left out, and so are people whose names do not match the pattern ``people``. A format's own
+    labels for pass and fail become the usual words, unless ``positive`` names the label of a pass.
 
     Raise ValueError if no criterion has ratings of both, or the log has no such slice.
     """
     log = read_log(path, people, mapping)
     if log is None:
         return None
-    labelled = labels_of_both(log.votes, log.ratings, metric)
+    labelled = [
+        _with_verdicts(each, log.verdicts, positive)
+        for each in labels_of_both(log.votes, log.ratings, metric)
+    ]
     if not labelled:
         raise ValueError(_why_not(path.name, log))
     field = (mapping or {}).get(CATEGORY)
@@ -57,6 +69,7 @@ def labels_in_log_and_file(
     slices: Sequence[str] = (),
     people: str | None = None,
     *,
+    positive: str | None = None,
     humans: Path | None = None,
     judges: Path | None = None,
 ) -> tuple[list[Labelled], list[pl.DataFrame]]:
@@ -86,7 +99,7 @@ def labels_in_log_and_file(
             f"{path.name} has labels on several criteria or data sets ({about:.200}), and a file "
             f"of labels is about one. Keep one of them in the log, or {IN_THE_LOG}."
         )
-    labelled = found[0]
+    labelled = _with_verdicts(found[0], log.verdicts, positive)
     known = given.join(labelled.clusters, on="item", how="semi", maintain_order="left")  # type: ignore[arg-type]
     if known.is_empty():
         shown = [
@@ -106,6 +119,26 @@ def labels_in_log_and_file(
     field = (mapping or {}).get(CATEGORY)
     categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
     return [labelled], items_in_log([labelled], log.texts, categories, log.chances)
+
+
+def _with_verdicts(
+    labelled: Labelled, verdicts: tuple[str, str] | None, positive: str | None
+) -> Labelled:
+    """Write a format's own labels for pass and fail, if all are such, as the usual words.
+
+    With a ``positive`` label the user says what passes.
+    """
+    if verdicts is None or positive is not None:
+        return labelled
+    words = dict(zip(map(json.dumps, verdicts), ('"pass"', '"fail"'), strict=True))
+    labels = pl.concat([labelled.humans["label"], labelled.judges["label"]]).drop_nulls().unique()
+    if not {label for label in labels if why_unreadable(label) is None} <= words.keys():
+        return labelled
+    humans, judges = (
+        each.with_columns(pl.col("label").replace(words))
+        for each in (labelled.humans, labelled.judges)
+    )
+    return labelled._replace(humans=humans, judges=judges)
 
 
 def labels_of_both(

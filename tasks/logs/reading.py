@@ -29,9 +29,11 @@ LONGEST = 1000
 MANY = 100_000
 """Rows above which intervals come from formulas only, without a bootstrap."""
 NO_PROMPT, NO_PERSONS_PROMPT = "unknown", "none"
-NO_JUDGE = "rows without the name of a judge or person"
-NO_ITEM = "rows without an id of the rated item"
-BAD_NAME = f"rows with a name that is reserved, contains {VERSUS!r}, or is too long"
+NO_JUDGE = "{} without the name of a judge or person"
+NO_ITEM = "{} without an id of the rated item"
+BAD_NAME = f"{{}} with a name that is reserved, contains {VERSUS!r}, or is too long"
+VOTES, RATINGS = "votes", "ratings"
+"""What is counted: a row of a file may hold several ratings."""
 MAPPED = "mapped table"
 AGAIN = "rows that repeat the id and content of an earlier row"
 KNOWN = "`voirdire list formats` shows the formats that are recognised."
@@ -57,6 +59,8 @@ class Log(NamedTuple):
     """Rows of the files; where a file is one object, its samples or results."""
     chances: pl.DataFrame | None = None
     """``label_chance`` of each ``item``, if the files have it."""
+    verdicts: tuple[str, str] | None = None
+    """Labels of the format for a pass and for a fail, if it has labels of its own."""
 
 
 class NoLogError(ValueError):
@@ -113,6 +117,7 @@ def read_log(
         _texts([p.texts for _, p in found if p.texts is not None]),
         sum(each.parts.rows for each in found),
         _chances(path.name, [p.ratings for _, p in found if p.ratings is not None]),
+        one_kind.pop() if len(one_kind := {p.verdicts for _, p in found}) == 1 else None,
     )
     if log.votes.is_empty() and log.ratings.is_empty():
         _require_rows(path.name, log)
@@ -127,7 +132,7 @@ def _require_rows(name: str, log: Log) -> None:
         fields = "name the fields yourself, as in `--map item=ID --map label=L`"
         what, todo = (
             ("no row that can be used names its judge", "Write the judge's name in each row")
-            if NO_JUDGE in log.left_out
+            if {*map(NO_JUDGE.format, (VOTES, RATINGS))} & {*log.left_out}
             else ("no row can be used, so there is nothing to measure", "Correct the rows")
         )
         raise ValueError(f"{name} ({titles}): {what}. Left out: {lost}. {todo}, or {fields}.")
@@ -335,6 +340,7 @@ def _named(name: str, rows: pl.DataFrame, item: str, left_out: Counter[str]) -> 
     rows = _unique(name, rows, left_out)
     judge, thing = pl.col("judge"), pl.col(item)
     authors = [c for c in ("anchor_author", "target_author") if c in rows.columns]
+    what = VOTES if item == "sample" else RATINGS
     strange = judge.is_in(RESERVED) | pl.any_horizontal(
         pl.col("judge", item, *authors).str.len_chars() > LONGEST
     )
@@ -346,7 +352,7 @@ def _named(name: str, rows: pl.DataFrame, item: str, left_out: Counter[str]) -> 
         (BAD_NAME, strange.fill_null(value=False)),
     ):
         kept = rows.filter(~broken)
-        left_out[why] += rows.height - kept.height
+        left_out[why.format(what)] += rows.height - kept.height
         rows = kept
     texts = [c for c in ("part", "category", "prompt", "criterion", *authors) if c in rows.columns]
     rows = rows.with_columns(pl.when(pl.col(texts) != "").then(pl.col(texts)))

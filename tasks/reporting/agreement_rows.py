@@ -129,7 +129,7 @@ class JudgeView(NamedTuple):
     labels: str
     """How many labels more would settle what is open."""
     unreadable: str
-    """Items with an invalid label of the judge; empty for results that were saved."""
+    """Items with an invalid label of people or of the judge; empty for results that were saved."""
     kappa: float | None
     """Agreement beyond chance; of grades the quadratic one."""
 
@@ -152,7 +152,12 @@ def judge_views(comparison: Comparison) -> list[JudgeView]:
         named = str(cell["dataset"]).endswith(f": {cell['prompt']}") and "dataset" in shown
         parts = [name for name in shown if cell[name] and not (named and name == "prompt")]
         title = ", ".join(str(cell[name]) for name in parts)
-        of_judge = Comparison(rows, *(frame.filter(own) for frame in comparison[1:4]))  # type: ignore[arg-type]
+        unread = comparison.unread.filter(same, pl.col("dataset") == cell["dataset"])
+        of_judge = Comparison(
+            rows,
+            *(frame.filter(own) for frame in comparison[1:4]),  # type: ignore[arg-type]
+            unread=unread,
+        )
         views.append(_view(clip(clean(title), 80), of_judge, yardstick, alone=alone))
     return views
 
@@ -174,7 +179,7 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
     return JudgeView(
         title,
         bool(first["simulated"]),
-        _items(whole, found.unreadable),
+        _items(whole, found),
         AGAINST[first["kind"] == "grade"] if people else "people",
         first["kind"],
         measures,
@@ -183,9 +188,22 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
         [_disagreement(row, grades=first["kind"] == "grade") for row in differing.to_dicts()],
         count(differing.height, *differing_items),
         _labels(whole),
-        unreadable_line(found.unreadable, none_read=_size(whole) == 0),
+        "; ".join(
+            filter(
+                None,
+                (
+                    unread_line(found.unread),
+                    unreadable_line(found.unreadable, none_read=_size(whole) == 0),
+                ),
+            )
+        ),
         whole.get("kappa_quadratic", whole.get("kappa", {})).get("estimate"),
     )
+
+
+def unread_line(rows: pl.DataFrame) -> str:
+    """Name the first items with an invalid label of people; empty if there is none."""
+    return f"invalid labels of people: {_named(rows)}" if rows.height else ""
 
 
 def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
@@ -193,14 +211,19 @@ def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
     rows = rows.filter(pl.col("label") != TIED)
     if rows.is_empty():
         return ""
+    helps = HELPS if rows["graded"].all() else OTHER_WORDS
+    todo = f". {helps}" if none_read else ""
+    return f"invalid labels of the judge: {_named(rows)}{todo}"
+
+
+def _named(rows: pl.DataFrame) -> str:
+    """Name the first items and their labels."""
     named = [
         f"{clip(clean(item), 40)} ({clip(clean(why_unreadable(label) or label), 60)})"
         for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()
     ]
     more = [f"{rows.height - len(named)} more"] if rows.height > len(named) else []
-    helps = HELPS if rows["graded"].all() else OTHER_WORDS
-    todo = f". {helps}" if none_read else ""
-    return f"invalid labels of the judge: {listing([*named, *more])}{todo}"
+    return listing([*named, *more])
 
 
 def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
@@ -317,9 +340,12 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
     return ""
 
 
-def _items(whole: dict[str, Row], unreadable: pl.DataFrame) -> str:
+def _items(whole: dict[str, Row], found: Comparison) -> str:
     row = whole["agreement"]
-    tied = unreadable.filter(label=TIED).height
+    tied = found.unreadable.filter(label=TIED).height
+    of_people = "without a label of people"
+    if found.unread.height:
+        of_people = "without a valid label of people"
     of_labels = row["prompt"] == PERSON
     missing = "without a label of the judge" if of_labels else "without a reply of the judge"
     kept_apart = [
@@ -329,7 +355,7 @@ def _items(whole: dict[str, Row], unreadable: pl.DataFrame) -> str:
             (row["invalid"] - tied, "with an invalid label of the judge"),
             (tied, "on which the repeats of the judge tie"),
             (row["tied"], "on which people are tied"),
-            (row["unlabelled"], "without a label of people"),
+            (row["unlabelled"], of_people),
         )
         if many
     ]

@@ -46,6 +46,8 @@ class Parts(NamedTuple):
     """What the format does not record, or what a reader should know."""
     rows: int = 0
     """Rows of the file; where a file is one object, its samples or results."""
+    verdicts: tuple[str, str] | None = None
+    """Labels of the format for a pass and for a fail, if it has labels of its own."""
     task: str | None = None
     """Name of the task within which the file numbers its items, if it has one."""
 
@@ -68,6 +70,13 @@ def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFr
 def object_in(value: object) -> dict[str, Any]:
     """Return a value of JSON if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def text_of(value: object) -> str | None:
+    """Return a text or number of JSON as text; None for what is neither, or empty."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value).strip() or None
 
 
 def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

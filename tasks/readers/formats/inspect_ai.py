@@ -8,13 +8,23 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import COPIES, Parts, distinct_objects, log_format, object_in, texts_of
+from tasks.readers.formats import (
+    COPIES,
+    Parts,
+    distinct_objects,
+    log_format,
+    object_in,
+    text_of,
+    texts_of,
+)
 from tasks.readers.formats._archive import members, read_members
 
 VERSION = 2
-GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Values of Inspect's letters: correct, partial, incorrect, no answer."""
-FIELDS = ("id", "epoch", "uuid", "scores", "error", "status", "input", "output")
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0}
+"""Values of Inspect's letters: correct, partial, incorrect."""
+NO_ANSWER, UNANSWERED = "N", "no answer"
+"""The letter for a score that is none, and why it is invalid."""
+FIELDS = ("id", "epoch", "uuid", "scores", "error", "status", "input", "output", "metadata")
 FAILED = "samples that failed before they were scored"
 ENDED = "sample ended with an error"
 """Why a score is invalid; Inspect gives such samples scores under its option score_on_error."""
@@ -24,6 +34,7 @@ PERSON = "unnamed reviewer"
 EXPORT = "Export it with `inspect log convert --to eval`."
 COLUMNS = {
     "item": pl.String,
+    "category": pl.String,
     "criterion": pl.String,
     "judge": pl.String,
     "human": pl.Boolean,
@@ -48,9 +59,10 @@ def inspect_ai(source: Source) -> Parts:
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
     The first entry of a score's history is the scorer's, later edits are those of people. A value
-    that is null or NaN, as where a grader's reply gave none, is invalid, and so is each rating of
-    a scorer in a sample that ended with an error. Letters are labels with
-    the values C 1, P .5, I and N 0; an object has a criterion for each key.
+    that is null or NaN, as where a grader's reply gave none, is invalid, and so are N (no answer)
+    and each rating of a scorer in a sample that ended with an error. Letters are labels with the
+    values C 1, P .5 and I 0, where there are only C and I a pass and a fail; an object has a
+    criterion for each key. The category is that of the sample's ``metadata``.
     """
     if source.kind == "archive":
         header, samples = _archive(source)
@@ -79,6 +91,7 @@ def inspect_ai(source: Source) -> Parts:
         left_out={FAILED: failed, **copies},
         notes=notes,
         rows=len(samples) + copies[COPIES],
+        verdicts=("C", "I"),
         task=task if isinstance(task := object_in(header.get("eval")).get("task"), str) else None,
     )
 
@@ -128,6 +141,7 @@ def _output(sample: Mapping[str, Any]) -> Any:
 def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the ratings of a sample, of scorers and of people."""
     item = _item(sample)
+    category = text_of(object_in(sample.get("metadata")).get("category"))
     lost = bool(sample.get("error")) or sample.get("status") == "error"
     for scorer, score in object_in(sample.get("scores")).items():
         history = [each for each in object_in(score).get("history") or [] if isinstance(each, dict)]
@@ -148,6 +162,7 @@ def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[d
             for key, part in parts:
                 yield {
                     "item": item,
+                    "category": category,
                     "criterion": f"{scorer}/{key}" if key else scorer,
                     "judge": who,
                     "human": human,
@@ -161,6 +176,8 @@ def _read(value: object, why: object) -> dict[str, Any]:
         return {"kind": "label", "label": json.dumps(value), "value": float(value)}
     if isinstance(value, int | float) and math.isfinite(value):
         return {"kind": "number", "value": float(value)}
+    if value == NO_ANSWER:
+        return {"kind": "label", "invalid": UNANSWERED}
     if isinstance(value, str) and value:
         return {"kind": "label", "label": value, "value": GRADES.get(value)}
     if isinstance(value, list) and value:

@@ -23,6 +23,7 @@ NAMES = (
 JUDGE, PERSON = "langfuse evaluator", "langfuse annotator"
 OTHER = "scores of source API: a program's or a user's, which the log does not tell apart"
 TEXT = "scores of type TEXT: not a rating"
+NO_NAME = "scores without a name: of no criterion"
 
 
 @log_format(
@@ -33,17 +34,19 @@ TEXT = "scores of type TEXT: not a rating"
 def langfuse(source: Source) -> Parts:
     """One score a row: ``source`` EVAL is a judge, ANNOTATION a person (``authorUserId``).
 
-    ``name`` is the criterion. The item is the observation, or else the trace, session or dataset
-    run; scores of one trace belong together. A numeric score that is no number is invalid.
+    ``name`` is the criterion; a score without one is left out. The item is the observation, or
+    else the trace, session or dataset run; scores of one trace belong together. A numeric score
+    that is no number is invalid. The category is that of ``metadata``.
     """
     snake = "traceId" not in source.columns
     paths = {n: re.sub("[A-Z]", lambda c: f"_{c[0].lower()}", n) if snake else n for n in NAMES}
-    found = source.fields(paths, {"raw": "value"}).with_columns(
+    found = source.fields(paths | {"category": "metadata.category"}, {"raw": "value"}).with_columns(
         number=as_number("raw"), type=pl.col("dataType").str.to_uppercase()
     )
     by = pl.col("source").str.to_uppercase()
     text, known = pl.col("type") == "TEXT", by.is_in(["EVAL", "ANNOTATION"])
-    rated = found.filter(known & ~text).with_columns(human=by == "ANNOTATION")
+    unnamed = pl.col("name").fill_null("").str.strip_chars() == ""
+    rated = found.filter(known & ~text & ~unnamed).with_columns(human=by == "ANNOTATION")
     is_number = pl.col("type") == "NUMERIC"
     # Langfuse writes 0 for categories to which no number is assigned.
     is_category = pl.col("type") == "CATEGORICAL"
@@ -65,6 +68,7 @@ def langfuse(source: Source) -> Parts:
         criterion="name",
         item=pl.coalesce("observationId", "group"),
         cluster=pl.coalesce("group", "observationId"),
+        category="category",
         kind=pl.when(is_number).then(pl.lit("number")).otherwise(pl.lit("label")),
         label="label",
         value=pl.when(assigned).then("number"),
@@ -79,5 +83,6 @@ def langfuse(source: Source) -> Parts:
         OTHER: found.filter(api).height,
         **counted("scores of source {}, which is neither EVAL nor ANNOTATION", strange),
         TEXT: found.filter(known & text).height,
+        NO_NAME: found.filter(known & ~text & unnamed).height,
     }
     return Parts(ratings=ratings, left_out=left_out, rows=found.height)

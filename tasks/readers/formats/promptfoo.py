@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, texts_of
+from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, text_of, texts_of
 
 VERSION = 3
 GRADED = {
@@ -34,10 +34,12 @@ OVERALL = "overall"
 TOGETHER = "all model-graded assertions"
 OTHERS = "assertions that neither a model nor a person graded"
 FAILED = "results without an output, because the provider failed"
+UNGRADED = "results without a graded assertion"
 NO_OBJECT = "results that are no objects"
 COLUMNS = {
     "item": pl.String,
     "cluster": pl.String,
+    "category": pl.String,
     "criterion": pl.String,
     "judge": pl.String,
     "human": pl.Boolean,
@@ -64,7 +66,8 @@ def promptfoo(source: Source) -> Parts:
 
     An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
     the output of a test case, prompt and provider, the cluster is the test case; in a folder with
-    results of several configurations, the ``description`` of each is part of both. With several
+    results of several configurations, the ``description`` of each is part of both. The category is
+    that of the test's metadata, else its variable ``category``. With several
     criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
     together.
     """
@@ -110,12 +113,14 @@ def _ratings(
     """Yield the ratings of one output; count what is left out."""
     grading = object_in(result.get("gradingResult"))
     components = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
-    if not components and result.get("failureReason") == ERROR:
-        counted[FAILED] += 1
+    if not components:
+        failed = result.get("failureReason") == ERROR or result.get("error")
+        counted[FAILED if failed else UNGRADED] += 1
         return
     test = result.get("testIdx")
     cluster = None if test is None else str(test)
     item = _item(result)
+    category = _category(result)
     seen: Counter[str] = Counter()
     for component in components:
         assertion = object_in(component.get("assertion"))
@@ -134,6 +139,7 @@ def _ratings(
         yield {
             "item": item,
             "cluster": cluster,
+            "category": category,
             "criterion": OVERALL if human else name if seen[name] == 1 else f"{name} #{seen[name]}",
             "judge": PERSON if human else judge,
             "human": human,
@@ -142,6 +148,13 @@ def _ratings(
             "value": float(passed) if valid else None,
             "invalid": None if valid else "grader error" if failed else "neither pass nor fail",
         }
+
+
+def _category(result: Mapping[str, Any]) -> str | None:
+    """Return the category of a test case: of its metadata or, without one there, of its vars."""
+    metadata = object_in(object_in(result.get("testCase")).get("metadata"))
+    given = (object_in(each).get("category") for each in (metadata, result.get("vars")))
+    return next(filter(None, map(text_of, given)), None)
 
 
 def _item(result: Mapping[str, Any]) -> str | None:
@@ -168,7 +181,7 @@ def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:
     together = (
         judged.group_by("item", maintain_order=True)
         .agg(
-            pl.col("cluster").first(),
+            pl.col("cluster", "category").first(),
             invalid=lost,
             value=pl.when(lost.is_null()).then(pl.col("value").min()),
         )

@@ -444,3 +444,28 @@ def test_unreadable_labels_are_few_and_harmless(call: Call, write: Callable[...,
     assert 'invalid labels of the judge: t15 ("[bold]' in text
     assert 't16 ("[/]"), t17 ("no way") and 2 more.' in text
     assert "x" * 100 not in text
+
+
+def test_the_counts_sum_to_the_items_and_a_grade_of_people_off_the_scale_is_named(
+    tmp_path: Path,
+) -> None:
+    rows = [f"{at},{1 + at % 5},{1 + at % 5}" for at in range(12)]
+    # No grade of people: of a valid, an invalid and a missing one of the judge, and one off scale.
+    rows += ["a,3,", "b,ERROR,", "c,,", "d,4,40"]
+    file = tmp_path / "g.csv"
+    file.write_text("\n".join(["id,judge,human", *rows, ""]), encoding="utf-8")
+
+    def said(*words: str) -> str:
+        done = CliRunner().invoke(main, ["calibrate", str(file), "--no-save", *words])
+        return " ".join(done.output.split())
+
+    shown = said("--scale", "1", "5")
+    assert (
+        "12 items compared; left out: 1 without a label of the judge, 1 with an invalid label of "
+        "the judge and 2 without a valid label of people"
+    ) in shown
+    assert 'invalid labels of people: d ("40")' in shown
+    assert (
+        "--threshold 7 is not on the scale from 1 to 5, so all grades fail. Choose a threshold "
+        "above 1 and at most 5."
+    ) in said("--scale", "1", "5", "--threshold", "7")

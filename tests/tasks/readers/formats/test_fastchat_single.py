@@ -35,7 +35,7 @@ def test_a_first_row_without_a_judge_is_left_out(tmp_path: Path, read: Any) -> N
     del rows[0]["judge"]
     assert read(rows).ratings["judge"].to_list() == ["gpt-4", "gpt-4"]
     done = CliRunner().invoke(main, ["doctor", str(tmp_path / "log.jsonl")])
-    said = "left out: rows without the name of a judge or person (1)"
+    said = "left out: ratings without the name of a judge or person (1)"
     assert said in " ".join(done.output.split())
 
 

@@ -42,7 +42,7 @@ def test_winners_people_and_judges(read: Any, rated: Any) -> None:
     ]
     assert set(log.ratings["dataset"]) == {"log/turn1"}
     assert set(log.ratings["item"]) == {"81/alpaca/vicuna"}
-    assert dict(log.left_out) == {"rows without the name of a judge or person": 1}
+    assert dict(log.left_out) == {"ratings without the name of a judge or person": 1}
     assert log.votes.is_empty()
 
 

@@ -1,8 +1,12 @@
 """Scores as Langfuse exports them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tasks.logs.reading import read_log
 
 
 def score(**changes: Any) -> dict[str, Any]:
@@ -54,3 +58,21 @@ def test_ids_are_unique(read: Any) -> None:
 
 def test_the_answer_of_the_api_is_unwrapped(read: Any) -> None:
     assert read({"data": [score()], "meta": {"page": 1}}).ratings.height == 1
+
+
+def test_a_score_without_a_name_is_of_no_criterion(read: Any, tmp_path: Path, rated: Any) -> None:
+    scores = [score(), score(id="s2", name="", traceId="t2", observationId="o2")]
+    read(scores)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    in_folder = read_log(folder)
+    assert in_folder is not None
+    for log in (read(scores), in_folder):
+        assert [item for (item,) in rated(log, "item")] == ["t1"]
+        assert dict(log.left_out) == {"scores without a name: of no criterion": 1}
+
+
+def test_the_category_is_that_of_the_metadata(read: Any, rated: Any) -> None:
+    log = read([score(metadata={"category": "billing"}), score(id="s2", traceId="t2")])
+    assert rated(log, "item", "category") == [("t1", "billing"), ("t2", None)]

@@ -93,3 +93,18 @@ def test_a_provider_that_failed_was_not_graded(read: Any) -> None:
 def test_another_version_is_an_error(read: Any) -> None:
     with pytest.raises(ValueError, match="results of version 4; version 3 is readable"):
         read(log_of(version=4))
+
+
+def test_each_result_is_counted_and_has_a_category(read: Any, rated: Any) -> None:
+    log = log_of(*([component("llm-rubric")] for _ in range(4)))
+    results = log["results"]["results"]
+    results[0]["vars"]["category"] = "of a variable"
+    results[1]["testCase"] = {"metadata": {"category": "of the test"}}
+    results[2] |= {"error": "API error: 500", "gradingResult": None}
+    results[3]["gradingResult"] = {"pass": True, "score": 1, "componentResults": []}
+    found = read(log)
+    assert rated(found, "category") == [("of a variable",), ("of the test",)]
+    assert dict(found.left_out) == {
+        "results without an output, because the provider failed": 1,
+        "results without a graded assertion": 1,
+    }
