@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.agreement.kinds import HAS, LACKS
 from tasks.agreement.pass_words import VERDICTS
@@ -153,9 +154,13 @@ def judge_views(comparison: Comparison) -> list[JudgeView]:
         parts = [name for name in shown if cell[name] and not (named and name == "prompt")]
         title = ", ".join(str(cell[name]) for name in parts)
         unread = comparison.unread.filter(same, pl.col("dataset") == cell["dataset"])
-        of_judge = Comparison(
-            rows,
-            *(frame.filter(own) for frame in comparison[1:4]),  # type: ignore[arg-type]
+        tables = (comparison.confusion, comparison.disagreements, comparison.unreadable)
+        confusion, differing, unreadable = (each.filter(own) for each in tables)
+        of_judge = comparison._replace(
+            measures=HumanAgreement.draft(rows),
+            confusion=ConfusionMatrix.draft(confusion),
+            disagreements=Disagreements.draft(differing),
+            unreadable=unreadable,
             unread=unread,
         )
         views.append(_view(clip(clean(title), 80), of_judge, yardstick, alone=alone))
@@ -343,9 +348,7 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
 def _items(whole: dict[str, Row], found: Comparison) -> str:
     row = whole["agreement"]
     tied = found.unreadable.filter(label=TIED).height
-    of_people = "without a label of people"
-    if found.unread.height:
-        of_people = "without a valid label of people"
+    valid = "valid " if found.unread.height else ""
     of_labels = row["prompt"] == PERSON
     missing = "without a label of the judge" if of_labels else "without a reply of the judge"
     kept_apart = [
@@ -355,7 +358,7 @@ def _items(whole: dict[str, Row], found: Comparison) -> str:
             (row["invalid"] - tied, "with an invalid label of the judge"),
             (tied, "on which the repeats of the judge tie"),
             (row["tied"], "on which people are tied"),
-            (row["unlabelled"], of_people),
+            (row["unlabelled"], f"without a {valid}label of people"),
         )
         if many
     ]
