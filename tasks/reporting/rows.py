@@ -167,12 +167,20 @@ SHARED = (0, 1, 6, 8)
 
 
 def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
-    """Add the points of the scale to a shift in standard deviations."""
-    points = lookup.find(row["statistic"].removesuffix("_sd"), row, row["perturbation"])
-    if row["unit"] != "sd" or points is None or points["estimate"] is None:
+    """Add the points of the scale to a shift in standard deviations.
+
+    The deviation is that of the control: samples that are invalid there count in points alone.
+    """
+    if row["unit"] != "sd":
+        return shift
+    names = (row["statistic"].removesuffix("_sd"), row["statistic"])
+    points, deviations = (lookup.find(name, row, row["perturbation"]) for name in names)
+    if points is None or points["estimate"] is None:
         return shift
     written = said(points)
-    return shift.with_notes(f"{written.text} points {written.note}".rstrip())
+    apart = deviations is not None and deviations["n"] != points["n"]
+    more = f"(n {points['n']})" if apart else ""
+    return shift.with_notes(" ".join(filter(None, [f"{written.text} points", written.note, more])))
 
 
 def _group(

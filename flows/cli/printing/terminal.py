@@ -214,10 +214,11 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         *(["change of the pass rate"] if "share" in units else []),
         *(["change of the share of labels chosen"] if "labels" in units else []),
     ]
+    in_control = ", and in control" if "sd" in units else ""
     of_votes = " (position: of votes)" if any(row["kind"] == POSITION for row in rows) else ""
     sentences = [
         "Brackets: 95 % confidence intervals.",
-        f"n: number of samples valid in both arms that the shift compares{of_votes}.",
+        f"n: number of samples valid in both arms that the shift compares{in_control}{of_votes}.",
         f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:

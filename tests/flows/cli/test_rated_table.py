@@ -114,6 +114,13 @@ def test_the_report_has_ratings_in_a_table_of_their_own(concluded: Conclusions) 
     assert re.search(r"in the pass rate$", notes[0]) or re.search(r"in the pass rate$", notes[1])
     (points,) = (note for note in notes if "points" in note)
     assert re.search(r"over the sham, in standard deviations; \.\d\d points \[", points)
+    assert "(n " not in points
+    # Points need no rating in control, standard deviations do.
+    in_sd = pl.col("statistic") == "rating_shift_sham_sd"
+    fewer = concluded.estimates.with_columns(n=pl.col("n") - pl.when(in_sd).then(7).otherwise(0))
+    (group,) = rated_groups(concluded.findings, fewer)
+    notes = [row.texts[0].note for row in group.rows]
+    assert [note.endswith(" (n 300)") for note in notes] == ["points" in note for note in notes]
     means = {row.texts[3].text for row in groups[0].rows}
     assert len(means) == 2
     assert any(re.match(r"5\.\d\d", text) for text in means)

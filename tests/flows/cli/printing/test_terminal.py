@@ -144,6 +144,7 @@ def test_the_number_of_votes_of_the_position_has_its_unit() -> None:
     assert f"{counted} (position: of votes)." in legend([ROW, ROW | position])
     # All three arms need not be readable: the sham arm is compared with the perturbed one.
     assert f"{counted}." in legend([ROW])
+    assert f"{counted}, and in control." in legend([ROW | {"unit": "sd"}])
 
 
 @pytest.mark.parametrize(
