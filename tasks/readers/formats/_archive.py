@@ -128,6 +128,7 @@ def read_members(
 
 def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Problems) -> None:
     """Write members one after the other: zstd as it is, others unpacked."""
+    too_large = None
     try:
         with path.open("rb") as whole, zipfile.ZipFile(whole) as archive, to.open("wb") as file:
             for each in packed:
@@ -135,7 +136,8 @@ def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Pro
                     content = _packed_bytes(whole, each)
                     if (size := _unpacked_at_most(content)) > 2 * LARGEST:
                         what = f"unpacks to up to {size} bytes, and declares {each.file_size}"
-                        problems.refuse(f"member {clip(each.filename)}", what, BOMB)
+                        too_large = f"member {clip(each.filename)}", what
+                        break
                     file.write(content)
                 else:
                     # Reads no more bytes than the archive declares.
@@ -143,6 +145,8 @@ def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Pro
                     file.write(b"\n")
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error) as error:
         problems.refuse("", f"has a damaged member ({clip(str(error))})", AGAIN)
+    if too_large:
+        problems.refuse(*too_large, BOMB)
 
 
 def _packed_bytes(whole: BinaryIO, member: zipfile.ZipInfo) -> bytes:
