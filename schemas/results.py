@@ -386,6 +386,11 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
         ge=1,
     )
     base: str = pa.Field(description="first wave of the epoch, with which others are compared")
+    base_questions: int = optional(
+        "questions of the base wave, which this wave may share or not; null in results of an "
+        "earlier version",
+        ge=0,
+    )
     estimate: float = optional("change since the base wave")
     low: float = optional("lower bound of its 95 % interval")
     high: float = optional("upper bound of its 95 % interval")

@@ -63,6 +63,14 @@ REPLIES = """
     where b.prompt in $prompts and b.judge in $judges
     group by b.judge, b.prompt, b.wave
 """
+BASES = """
+    select p.dataset, b.judge, b.prompt, b.wave as base,
+        count(distinct p.cluster)::bigint as base_questions
+    from ballots as b join pairs as p using (pair_id) join votes as v using (ballot_id)
+    where b.prompt in $prompts and b.judge in $judges and b.wave <> '' and v.choice is not null
+    group by all
+"""
+"""Questions of each wave, also those that the study does not ask now."""
 RUNS = """
     select parameters from runs
     where study = ? and flow = 'audit' and (state <> 'failed' or asked > 0) order by started_at
@@ -109,7 +117,10 @@ def drift_of(
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
     limits, answers = study.thresholds, rated_answers(_ratings(warehouse, asked))
     frames = (tallies, shifts, texts, tokens)
-    return watch(*frames, answers=answers, waves=waves, thresholds=limits, measure=measure)
+    found = watch(*frames, answers=answers, waves=waves, thresholds=limits, measure=measure)
+    whole = warehouse.query(BASES, {name: asked[name] for name in ("prompts", "judges")})
+    key = ["dataset", "judge", "prompt", "base"]
+    return Drifts.of(found.drop("base_questions").join(whole, on=key, how="left"))
 
 
 def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChanges]:

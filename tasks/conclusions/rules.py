@@ -101,6 +101,13 @@ def written(number: str | float | pl.Expr, digits: int = 2) -> pl.Expr:
     )
 
 
+def written_count(many: pl.Expr) -> pl.Expr:
+    """Format a whole number as ``tasks.reporting.wording.thousands`` does."""
+    digits = many.cast(pl.Int64).cast(pl.String).str.reverse()
+    groups = digits.str.extract_all(r"\d{1,3}").list.join("\N{NARROW NO-BREAK SPACE}")
+    return groups.str.reverse()
+
+
 def written_p(p_value: str) -> pl.Expr:
     """Format a p-value as ``tasks.reporting.wording.p_value`` does; null if it is."""
     small = pl.col(p_value) < 0.0005

@@ -187,7 +187,7 @@ def _votes_of(
 
 
 def _repeats(tallies: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the votes per fixed prompt of each judge and wave, and whether it is simulated."""
+    """Return votes per fixed prompt, questions and who is simulated, of each judge and wave."""
     compared = pl.sum_horizontal("anchor_12", "tie_12", "target_12")
     asked = [(tallies, compared, "planned")]
     if not answers.is_empty():
@@ -196,6 +196,7 @@ def _repeats(tallies: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         frame.group_by(pl.col(JUDGE).cast(pl.String)).agg(
             repeats=votes.max().cast(pl.Int64),
             usual=pl.col(planned).mode().max().cast(pl.Int64),
+            questions=pl.col("cluster").filter(votes > 0).n_unique().cast(pl.Int64),
             formula=pl.col("simulated").first(),
         )
         for frame, votes, planned in asked
@@ -264,7 +265,7 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
 
 
 def _with_sources(rows: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
-    """Add what is the same for every measure: unit, seed, votes per pair, and who is simulated."""
+    """Add what is the same for every measure, such as the unit and the size of the baseline."""
     declared = STATISTICS["drift"].rows
     about = pl.DataFrame(
         [
@@ -275,11 +276,15 @@ def _with_sources(rows: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
         schema={"measure": pl.String, "unit": pl.String, "null_value": pl.Float64},
     )
     there = rows.drop("null_value", strict=False)
-    missing = [c for c in Drifts.dtypes() if c not in (*there.columns, "null_value")]
+    bases = repeats.group_by(*SERIES, base="wave").agg(base_questions=pl.col("questions").max())
+    missing = [
+        c for c in Drifts.dtypes() if c not in (*there.columns, "null_value", "base_questions")
+    ]
     return (
         there.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
         .join(about, on="measure", how="left", suffix="_declared")
-        .join(repeats.drop("repeats"), on=JUDGE, how="left")
+        .join(repeats.drop("repeats", "questions"), on=JUDGE, how="left")
+        .join(bases, on=[*SERIES, "base"], how="left")
         .with_columns(
             seed=pl.coalesce("seed", seed_of_bounds()),
             unit=pl.coalesce("unit", "unit_declared"),

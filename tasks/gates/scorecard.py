@@ -84,6 +84,8 @@ def scorecard(
     )
     asked = judged.filter(subgroup="").group_by(JUDGE).agg(questions=pl.col("clusters").max())
     gates = pl.concat(rows, how="diagonal_relaxed").join(asked, on=JUDGE, how="left")
+    # Of drift only questions count that the baseline has too.
+    gates = gates.with_columns(questions=pl.coalesce("shared", "questions"))
     return Gates.of(explained(gates.with_columns(verdict=verdict)))
 
 
@@ -424,6 +426,8 @@ def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
         high=first("high"),
         measure=first("measure"),
         clusters=first("clusters"),
+        shared=pl.col("clusters").max(),
+        base_questions=first("base_questions"),
         standard_error=first("standard_error"),
         tolerance=pl.when(told.first()).then(minimum.first()).otherwise(pl.col("minimum").max()),
         failed=(state == "alert").any(),

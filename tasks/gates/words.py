@@ -6,7 +6,7 @@ import polars as pl
 
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
-from tasks.conclusions.rules import BY_LOGITS, shown, written, written_p
+from tasks.conclusions.rules import BY_LOGITS, shown, written, written_count, written_p
 from tasks.gates.more_questions import is_doubtful
 from tasks.kit.defaults import limits
 
@@ -165,8 +165,27 @@ def _in_logits() -> pl.Expr:
 
 
 def _missing() -> pl.Expr:
-    plural = pl.when(pl.col("more_questions") == 1).then(pl.lit("")).otherwise(pl.lit("s"))
-    return pl.format("about {} more question{}", "more_questions", plural)
+    """Say how many questions are lacking, of drift also where they must come from."""
+    more, base = pl.col("more_questions"), pl.col("base_questions")
+    plural = pl.when(more == 1).then(pl.lit("")).otherwise(pl.lit("s"))
+    about = pl.format("about {} more question{}", written_count(more), plural)
+    total = pl.col("questions") + more
+    too_small = pl.format(
+        "the baseline has only {} questions: a new one, in another dataset or warehouse, takes "
+        "about {}",
+        written_count(base),
+        written_count(total),
+    )
+    shared = pl.when(base.is_null()).then(pl.lit("baseline and wave share"))
+    shared = pl.format("{} that {}", about, shared.otherwise(pl.lit("the baseline has too")))
+    is_drift = pl.col("gate") == "drift"
+    return (
+        pl.when(is_drift & (total > base))
+        .then(too_small)
+        .when(is_drift)
+        .then(shared)
+        .otherwise(about)
+    )
 
 
 def _on_criterion() -> pl.Expr:

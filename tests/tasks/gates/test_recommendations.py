@@ -41,7 +41,7 @@ FACTS = {
     **Gates.dtypes(),
     **Findings.dtypes(),
     **dict.fromkeys(("few", "why"), pl.String),
-    **dict.fromkeys(("clusters", "criteria", "questions"), pl.Int64),
+    **dict.fromkeys(("clusters", "criteria", "questions", "base_questions"), pl.Int64),
     **dict.fromkeys(("odds", "standard_error"), pl.Float64),
     **dict.fromkeys(("sham_shift_low", "sham_shift_high"), pl.Float64),
     "contradicted": pl.Boolean,
@@ -585,9 +585,22 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(
     [found] = recommended(gate("bias"), gate("validity"), wide)
     assert (found["recommendation"], found["reasons"]) == ("use", None)
     assert found["undecided"] is None
-    said = re.fullmatch(r"drift is inconclusive \(about (\d+) more questions\)", found["drift"])
+    said = re.fullmatch(
+        r"drift is inconclusive \(about (\d+) more questions that baseline and wave share\)",
+        found["drift"],
+    )
     assert said is not None
     assert int(said[1]) == pytest.approx(more, abs=2)
+    # Only questions of the baseline count.
+    [found] = recommended(gate("bias"), wide | {"base_questions": 300})
+    said = f"(about {said[1]} more questions that the baseline has too)"
+    assert found["drift"] == f"drift is inconclusive {said}"
+    [found] = recommended(gate("bias"), wide | {"base_questions": 60})
+    assert found["drift"].startswith(
+        "drift is inconclusive (the baseline has only 60 questions: a new one, in another dataset "
+        "or warehouse, takes about "
+    )
+    assert int(re.findall(r"\d+", found["drift"])[1]) == pytest.approx(60 + more, abs=2)
     # A change that the next wave must confirm does limit it.
     [limited] = recommended(gate("bias"), gate("validity"), wide | {"changed": "ratings"})
     assert limited["recommendation"] == "use with care"
