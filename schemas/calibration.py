@@ -241,7 +241,7 @@ class Disagreements(
     item: str = name("the item")
     human_label: str = name("combined label of people; for several people's grades the mean")
     judge_label: str = name("label of the judge")
-    gap: float = counted("distance of two grades; 1 for other labels")
+    gap: float = counted("distance of two grades; 1 for other labels, of pairs .5 if one is a tie")
     people: int = pa.Field(ge=1, description="number of people who labelled the item")
     human_share: float = share("share of them who gave the combined label")
     texts: str = name("other text columns of the item, as a JSON object")

@@ -222,8 +222,7 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
         "position or validity that is inconclusive, which makes the data not enough unless a "
         "failed gate forbids the use: read it before reasons of a judge with not enough data; and, "
         "of any judge, what limits nothing: shams that move the judge themselves where a bias "
-        "beyond them is excluded, grades apart from people's, verdicts or ratings that hardly "
-        "repeat; null if there is none",
+        "beyond them is excluded, grades apart from people's; null if there is none",
         nullable=True,
     )
     drift: str = name(

@@ -337,8 +337,9 @@ class Gates(
     changed: str = name("what an alert of drift, or a suspicion, is about", nullable=True)
     too_few: bool = optional("true if the questions are too few for a verdict")
     more_questions: int = optional(
-        "further questions that would decide an inconclusive gate with a chance of 60 to 80 %; "
-        "null if no number up to ten times the questions asked would",
+        "further questions that would decide an inconclusive gate with a chance of 60 to 80 %, of "
+        "drift questions that its baseline must have too; null if no number up to ten "
+        "times the questions asked would",
         ge=1,
     )
     standing: str = optional(

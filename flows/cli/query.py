@@ -16,7 +16,7 @@ from rich.console import Console
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
 from flows.cli.printing.tables import fits_folded, leading, print_line, print_rows
-from flows.cli.printing.terminal import echo_data, number, say
+from flows.cli.printing.terminal import echo_data, interval, number, say
 from flows.cli.questions import ALL, asked, next_steps, questions, require_study
 from flows.publishing.csv_escaping import csv_text
 from flows.publishing.pages import (
@@ -123,6 +123,8 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
     always of the first columns.
     """
     shown, same, cut = rows.head(SHOWN), "", False
+    if named:
+        shown = _with_intervals(shown)
     if named and rows.height > 1 and _leading(shown, console) < shown.width:
         shown, same = _without_repeated(shown)
         shown, cut = _shortened(shown, console)
@@ -153,6 +155,19 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
             left += "name, or "
         notes.append(f"{left}use --format csv")
     say("; ".join(notes), err=True)
+
+
+def _with_intervals(rows: pl.DataFrame) -> pl.DataFrame:
+    """Write an estimate and the ends of its interval, if they follow each other, in one column."""
+    names = rows.columns
+    for name, low, high in zip(names, names[1:], names[2:], strict=False):
+        if (low, high) in ((f"{name}_low", f"{name}_high"), ("low", "high")):
+            texts = [
+                None if each is None else f"{number(each)} {interval(*ends)}".removesuffix(" -")
+                for each, *ends in rows.select(name, low, high).iter_rows()
+            ]
+            rows = rows.with_columns(pl.Series(name, texts, pl.String)).drop(low, high)
+    return rows
 
 
 def _leading(rows: pl.DataFrame, console: Console) -> int:

@@ -9,6 +9,7 @@ import polars.selectors as cs
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
+from schemas.judging import SIDES
 from tasks.agreement.corrected_means import corrected_means
 from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, Fractions, OddLabels, Ranges
 from tasks.agreement.measures import (
@@ -399,9 +400,22 @@ def _confusion(used: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+TIE = "tie"
+"""What a judge of pairs may say beside the sides."""
+
+
+def _gap(used: pl.DataFrame) -> pl.Expr:
+    """Return how far labels that are no grades differ: by 1, a tie of a pair by a half."""
+    both = pl.col("judge_word", "human_word")
+    known = {*used["judge_word"], *used["human_word"]}
+    of_pairs = bool(known & set(SIDES)) and known <= {*SIDES, TIE}
+    tied = pl.any_horizontal(both == TIE)
+    return pl.when(tied).then(0.5).otherwise(1.0) if of_pairs else pl.lit(1.0)
+
+
 def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:
     """Return items on which the labels differ: the largest gap first, then the most unanimous."""
-    distance = (pl.col("judge_value") - pl.col("human_value")).abs() if grades else pl.lit(1.0)
+    distance = (pl.col("judge_value") - pl.col("human_value")).abs() if grades else _gap(used)
     people, judge = (
         pl.col(value).round(2).cast(pl.String).str.strip_suffix(".0")
         for value in ("human_value", "judge_value")

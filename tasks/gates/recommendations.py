@@ -100,9 +100,7 @@ def recommend(
         absent=pl.concat_str(*absent, separator=", ", ignore_nulls=True).replace("", None),
     )
     texts = {
-        "undecided": pl.concat_str(
-            "unsettled", "level", "repeats", separator="; ", ignore_nulls=True
-        ),
+        "undecided": pl.concat_str("unsettled", "level", separator="; ", ignore_nulls=True),
         "not_measured": pl.concat_str("unmeasured", "absent", separator=", ", ignore_nulls=True),
     }
     unsteady = pl.col("unsteady")
@@ -137,8 +135,7 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
 
     ``level``: how far the mean grade or pass rate lies from people's, if by more than the smallest
     relevant shift. ``unsteady``: how far ratings of the same answer, or verdicts on the same pair,
-    agree, if hardly: below a poor reliability, or no more often than tosses of a coin.
-    ``repeats``: how often verdicts agree, if perhaps no more often than these.
+    agree, if hardly: below a poor reliability, or perhaps no more often than tosses of a coin.
     """
     low, high, name = pl.col("low"), pl.col("high"), pl.col("statistic")
     numbers = pl.format("{} [{}, {}]", written("estimate"), written(low), written(high))
@@ -158,17 +155,13 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
         pl.format(text + OF_A_COIN, numbers).filter(name == each).first()
         for each, text in REPEATED.items()
     ]
-    least, most = (
-        pl.coalesce(end.filter(name == each).first() for each in REPEATED) for end in (low, high)
-    )
-    verdicts, unsteady = pl.coalesce(said), most <= BY_COIN
+    least = pl.coalesce(low.filter(name == each).first() for each in REPEATED)
     return known.group_by(JUDGE).agg(
         level=pl.coalesce(
             pl.format("mean grade minus people's: {} points, {}", in_points, in_deviations.first()),
             pl.format("pass rate minus people's: {}", numbers).filter(far).first(),
         ),
-        unsteady=pl.coalesce(hardly.first(), pl.when(unsteady).then(verdicts)),
-        repeats=pl.when(~unsteady & (least <= BY_COIN)).then(verdicts),
+        unsteady=pl.coalesce(hardly.first(), pl.when(least <= BY_COIN).then(pl.coalesce(said))),
     )
 
 

@@ -21,7 +21,7 @@ SUBJECTS = {
 WITH_LABELS = "agreement with the labels"
 """How a recommendation names the gate agreement where each item has one label."""
 FAILED = {
-    "position": "prefers one slot",
+    "position": "prefers the {} slot",
     "validity": "invalid replies",
     "discernment": "does not detect flaws",
     "agreement": "agrees less with people than people with each other",
@@ -95,6 +95,12 @@ def words() -> pl.Expr:
 def _against() -> pl.Expr:
     """Word what a finding or a failed gate says against a judge."""
     said = pl.col("gate").replace(FAILED)
+    slot = pl.when(pl.col("value") < 0).then(pl.lit("second")).otherwise(pl.lit("first"))
+    said = (
+        pl.when(pl.col("gate") == "position")
+        .then(said.str.replace("{}", slot, literal=True))
+        .otherwise(said)
+    )
     for finding, text in FOUND.items():
         about = (pl.col("gate") == "bias") & (pl.col("finding") == finding)
         said = pl.when(about).then(pl.format(text, subject())).otherwise(said)
@@ -176,8 +182,8 @@ def _missing() -> pl.Expr:
         written_count(base),
         written_count(total),
     )
-    shared = pl.when(base.is_null()).then(pl.lit("baseline and wave share"))
-    shared = pl.format("{} that {}", about, shared.otherwise(pl.lit("the baseline has too")))
+    theirs = pl.when(base.is_null()).then(pl.lit("baseline and wave share"))
+    shared = pl.format("{} that {}", about, theirs.otherwise(pl.lit("the baseline has too")))
     is_drift = pl.col("gate") == "drift"
     return (
         pl.when(is_drift & (total > base))

@@ -198,17 +198,17 @@ def _missing(row: Mapping[str, Any]) -> str:
     """Say how many further questions would decide what makes the data not enough."""
     if row["unanswered"]:
         return "the same audit again asks only the ballots without a reply"
-    parts = []
+    decided = open_ = ""
     if row["stays_open"]:
-        parts.append(
-            f"no number of questions up to {MOST_TIMES} times those asked would decide "
-            f"{listing(sorted(row['stays_open'].split(', ')), 'or')} {LIKELY}"
-        )
+        open_ = listing(sorted(row["stays_open"].split(", ")), "or")
     if row["more_decide"]:
         questions = count(row["more_questions"], "more question")
         named = listing(sorted(row["more_decide"].split(", ")))
-        parts.append(f"about {questions} would decide {named} {CHANCE}")
-    return SEPARATOR.join(parts)
+        decided = f"about {questions} would decide {named} {CHANCE}"
+    none = f"up to {MOST_TIMES} times those asked would decide {open_}"
+    if decided and open_:
+        return f"{decided}, but no number {none}"
+    return decided or (open_ and f"no number of questions {none} {LIKELY}")
 
 
 def open_questions(gates: pl.DataFrame) -> list[str]:

@@ -14,6 +14,8 @@ from warehouse.store import Warehouse
 PARAMETER = re.compile(r"-- (\w+): (.+) \[(.*)\]")
 """``-- name: meaning [default]``, after the first line of a question."""
 
+WHOLE = re.compile(r"[0-9]{1,6}")
+
 ALL = "all studies"
 """Default of each question's parameter ``study``; no study can have this name."""
 
@@ -66,6 +68,12 @@ def asked(name: str, values: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
         if parameter not in question.parameters:
             raise unknown(f"parameter of --ask {name} to --set:", parameter, [*question.parameters])
     defaults = {key: default for key, (_, default) in question.parameters.items()}
+    for key, value in given.items():
+        if defaults[key].isdecimal() and not WHOLE.fullmatch(value):
+            raise ValueError(
+                f"--set {f'{key}={value}'!r:.200}: {key} must be a whole number of up to 6 digits, "
+                f"such as {key}={defaults[key]}."
+            )
     return question.sql, defaults | given
 
 

@@ -1,12 +1,13 @@
--- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract).
+-- Which perturbations changed how many verdicts, and what is concluded? First those that should change none (promote), then flaws (detract), the most flips beyond those of the sham first (excess_flips, a share of the pairs): noise flips verdicts under the sham too.
 -- study: name of the study [all studies]
 select
     p.study, p.judge, p.perturbation, any_value(p.kind) as kind,
     count(*) filter (p.control is not null and p.experimental is not null) as pairs,
-    count(*) filter (p.control <> p.experimental) as flipped, any_value(b.finding) as finding,
+    count(*) filter (p.control <> p.experimental) as flipped, any_value(f.excess_flips) as excess_flips, any_value(b.finding) as finding,
     any_value(p.simulated) as simulated, p.prompt, p.wave,
 from mart.comparisons as p
 left join mart.bias as b using (study, dataset, judge, prompt, wave, perturbation)
+left join mart.flips as f using (study, dataset, judge, prompt, wave, perturbation)
 where $study in (p.study, 'all studies') and p.perturbation is not null and p.rating_kind is distinct from 'number'
 group by p.study, p.judge, p.prompt, p.wave, p.perturbation
-order by p.study, any_value(p.kind) desc, flipped desc, p.judge, p.prompt, p.wave, p.perturbation
+order by p.study, any_value(p.kind) desc, excess_flips desc nulls last, flipped desc, p.judge, p.prompt, p.wave, p.perturbation

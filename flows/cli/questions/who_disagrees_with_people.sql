@@ -1,8 +1,13 @@
--- Which judge disagrees with people, and how often? First over all items, then by slice. `voirdire calibrate STUDY` makes these rows from labels of people, which come with the data or from `voirdire booth STUDY`. kappa_quadratic, with quadratic weights, is that of grades.
+-- Which judge disagrees with people, and how far? First over all items, then by slice, the worst first: grades by the mean error (mean distance between judge and people), others by agreement. `voirdire calibrate STUDY` makes these rows from labels of people, which come with the data or from `voirdire booth STUDY`. kappa_quadratic, with quadratic weights, is that of grades; bias is judge minus people.
 -- study: name of the study, or of a calibration [all studies]
+with asked as (
+    select *, kind = 'grade' as graded from mart.human_agreement
+    where $study = 'all studies' or study in ($study, $study || '-people')
+)
 select
-    study, judge, coalesce(slice_column || ' ' || slice, 'all items') as items, criterion, n, agreement, agreement_low, agreement_high,
-    if(kind = 'grade', null, kappa) as kappa, kappa_quadratic, bias, bias_finding, simulated, prompt, wave, kind,
-from mart.human_agreement
-where $study = 'all studies' or study in ($study, $study || '-people')
-order by study, slice is not null, slice_column, slice, agreement, judge, prompt, wave, criterion
+    study, judge, coalesce(slice_column || ' ' || slice, 'all items') as items, criterion,
+    if(graded, mean_error, null) as mean_error,
+    if(graded, null, agreement) as agreement, if(graded, null, agreement_low) as agreement_low, if(graded, null, agreement_high) as agreement_high,
+    if(graded, null, round(kappa, 12) + 0) as kappa, round(kappa_quadratic, 12) + 0 as kappa_quadratic, round(bias, 12) + 0 as bias, bias_finding, n, simulated, prompt, wave, kind,
+from asked
+order by study, slice is not null, graded, if(graded, -mean_error, agreement) nulls last, judge, prompt, wave, criterion, slice_column, slice

@@ -391,9 +391,9 @@ def test_questions_that_do_not_decide_the_position_may_decide_the_agreement(meas
     ]
     text = " ".join(measure(rows).stdout.split())
     assert (
-        "No number of questions up to 10 times those asked would decide position with a chance of "
-        "80 %; about 39 more questions would decide agreement with the labels with a chance of 60 "
-        "to 80 %. Position is inconclusive"
+        "About 39 more questions would decide agreement with the labels with a chance of 60 to 80 "
+        "%, but no number up to 10 times those asked would decide position. Position is "
+        "inconclusive"
     ) in text
 
 

@@ -254,14 +254,15 @@ def test_a_question_is_answered_in_a_row_each_without_what_repeats(
     assert done.exit_code == 0, done.output
     asked = ["sql", "--ask", "who_disagrees_with_people", *place]
     answer = CliRunner().invoke(main, asked)
-    heads, columns, *rows, same = answer.stdout.splitlines()
-    assert heads.split() == ["agreement_", "agreement_"]
-    assert columns.split()[:6] == ["judge", "items", "n", "agreement", "low", "high"]
+    columns, *rows, same = answer.stdout.splitlines()
+    assert columns.split()[:6] == ["judge", "items", "agreement", "kappa", "bias", "bias_finding"]
     assert same == "In all rows: study labels, prompt none, kind pass_fail."
+    # The slices of the worst judge follow each other.
     assert [row.split()[0] for row in rows if row.startswith("judge-")] == [
-        f"judge-{n}" for n in (5, 4, 3, 2, 1) * 3
+        f"judge-{n}" for n in (5, 4, 3, 2, 1, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1)
     ]
-    assert rows[0].split()[:5] == ["judge-5", "all", "items", "40", "0.5"]
+    assert rows[0].split()[:6] == ["judge-5", "all", "items", ".50", "[.34,", ".66]"]
+    assert rows[0].split()[6:8] == ["0", "0"]
     assert len(rows) == 15
     assert "15 rows; all studies (--set study=NAME: one)" in answer.stderr
     whole = json.loads(CliRunner().invoke(main, [*asked, "--format", "json"]).stdout)
@@ -326,6 +327,10 @@ def test_an_error_of_the_query_is_one_line_with_the_next_step(
         (["--ask="], "--ask names no question. There are: cost_per_judge_per_night, what_drifted"),
         (["--ask", "which_juge"], "no question of --ask 'which_juge'. Did you mean 'which_judge'?"),
         (["--ask", "which_judge", "--set", "stuyd=a"], "Did you mean 'study'?"),
+        (
+            ["--ask", "what_drifted", "--set", "days=abc"],
+            "--set 'days=abc': days must be a whole number of up to 6 digits, such as days=7.",
+        ),
         (
             ["select 1", "--ask", "which_judge"],
             "--ask 'which_judge' cannot be given beside a query",
@@ -596,5 +601,5 @@ def test_the_agreement_of_grades_has_the_weighted_kappa(tmp_path: Path) -> None:
         "select kappa, kappa_quadratic from mart.human_agreement where judge = 'ada'"
     )
     assert row["kind"] == "grade"
-    assert row["kappa"] is None
+    assert row["kappa"] is row["agreement"] is None
     assert row["kappa_quadratic"] == measured["kappa_quadratic"].item() > measured["kappa"].item()

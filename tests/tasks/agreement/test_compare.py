@@ -166,6 +166,13 @@ def test_several_people_s_grades_are_averaged() -> None:
     assert table(found, "humans")["people_error"]["estimate"] == pytest.approx((1 + 0 + 1 + 0) / 4)
 
 
+def test_the_other_side_of_a_pair_is_worse_than_a_tie() -> None:
+    people = ["anchor", "anchor", "tie", "target", "target"]
+    found = run({"h": people}, {"j": ["tie", "target", "anchor", "target", "anchor"]})
+    listed = found.disagreements.select("item", "gap").rows()
+    assert listed == [("i001", 1.0), ("i004", 1.0), ("i000", 0.5), ("i002", 0.5)]
+
+
 def test_grades_outside_the_scale_are_invalid() -> None:
     found = run({"h": [1, 2, 3, 4]}, {"j": [1, 2, 30, "7/10"]}, Options(scale=(1.0, 5.0)))
     row = table(found)["agreement"]

@@ -114,7 +114,7 @@ def test_a_judge_that_passes_all_gates_is_recommended(recommended: Any) -> None:
 @pytest.mark.parametrize(
     ("failed", "reason"),
     [
-        ("position", "prefers one slot"),
+        ("position", "prefers the first slot"),
         ("drift", "has changed since its baseline"),
         ("validity", "invalid replies"),
         ("discernment", "does not detect flaws"),
@@ -203,8 +203,8 @@ def test_a_slot_preferred_by_its_effect_in_logits_says_what_is_significant(
     rest = gate("position", "fail", **gap), gate("validity")
     [row] = recommended(*rest, findings=[finding("biased", **position)])
     assert row["reasons"] == (
-        "prefers one slot (gap -.04 [-.07, -.01], adjusted p .021, and effect in logits -.44, "
-        "limit .25)"
+        "prefers the second slot (gap -.04 [-.07, -.01], adjusted p .021, and effect in logits "
+        "-.44, limit .25)"
     )
 
 
@@ -285,7 +285,7 @@ def test_the_gravest_reason_comes_first(recommended: Any) -> None:
         "invalid replies",
         "biased by padding words",
         "biased by boast",
-        "prefers one slot",
+        "prefers the first slot",
     ]
 
 
@@ -294,7 +294,7 @@ def test_the_study_says_which_gates_disqualify(recommended: Any) -> None:
     with limited_by(Thresholds(disqualifying=("position",))):
         [row] = recommended(*gates)
     assert row["recommendation"] == "do not use"
-    assert row["reasons"].startswith("prefers one slot")
+    assert row["reasons"].startswith("prefers the first slot")
     with limited_by(Thresholds(disqualifying=())):
         [row] = recommended(*gates)
     assert row["recommendation"] == "use with care"
@@ -581,7 +581,7 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(
     recommended: Any, error: float | None, more: int
 ) -> None:
     ends = {"value": 0.0, "low": -0.07, "high": 0.07}
-    wide = gate("drift", "inconclusive", **ends, clusters=60, standard_error=error)
+    wide = gate("drift", "inconclusive", **ends, clusters=60, questions=60, standard_error=error)
     [found] = recommended(gate("bias"), gate("validity"), wide)
     assert (found["recommendation"], found["reasons"]) == ("use", None)
     assert found["undecided"] is None
@@ -779,15 +779,16 @@ def test_the_level_of_a_judge_of_single_answers_are_stated(
         ),
     ],
 )
-def test_how_often_a_judge_of_pairs_repeats_its_verdict_is_stated(
+def test_a_judge_of_pairs_that_may_toss_a_coin_is_used_with_care(
     recommended: Any, rows: list[tuple[str, float | None, Any, Any]], said: str | None
 ) -> None:
     names = ("statistic", "estimate", "low", "high")
     beside = [WHOLE | dict(zip(names, row, strict=True)) for row in rows]
     [row] = recommended(gate("validity"), gate("bias"), beside=beside)
-    assert (row["recommendation"], row["reasons"], row["undecided"]) == ("use", None, said)
+    word = "use with care" if said else "use"
+    assert (row["recommendation"], row["reasons"], row["undecided"]) == (word, said, None)
     [row] = recommended(gate("validity"), gate("bias"), beside=beside, clusters=9)
-    assert row["undecided"] is None
+    assert (row["recommendation"], row["reasons"]) == ("use", None)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,6 @@ def test_a_row_per_judge_with_reasons(
     warehouse.save(saved, run="r1", study="quick")
     [row] = warehouse.query("select * from mart.recommendations").to_dicts()
     assert (row["study"], row["recommendation"]) == ("quick", "do not use")
-    assert row["reasons"].endswith("prefers one slot (.20 [.10, .30], limit .05)")
+    assert row["reasons"].endswith("prefers the first slot (.20 [.10, .30], limit .05)")
     assert (row["passed"], row["failed"]) == (1, 2)
     assert row["not_measured"] == "discernment, agreement with people, drift"
