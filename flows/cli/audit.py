@@ -198,7 +198,7 @@ def _run(
     gc.disable()
     import flows.audit
     from flows.results.preparation import prepare_results
-    from flows.running.ballots import read_dataset
+    from flows.running.ballots import limit_line, read_dataset
     from flows.running.gaps import less_shown_line
     from flows.running.run_row import failure_recorded, require_free
     from tasks.curate import cannot_compute
@@ -214,8 +214,10 @@ def _run(
         require_free(study.name, Warehouse(path))
         if others := study.not_reworded():
             status.tell(f"--reworded: {', '.join(others)} not asked in other words (no variants).")
-        if line := less_shown_line(study, found[0].height, Warehouse(path)):
-            status.tell(line)
+        size = found[0].height
+        for line in (limit_line(study, size), less_shown_line(study, size, Warehouse(path))):
+            if line:
+                status.tell(line)
         if server:
             status.step = f"waiting for {where}"
             if _only_simulated(study):
@@ -322,17 +324,21 @@ def _show(
     from flows.cli.printing.tables import print_line
     from flows.cli.printing.terminal import legend, lost_lines, result_table
     from flows.publishing.pages import report_path
+    from flows.running.ballots import left_line
+    from tasks.gates.recommendations import of_wave
     from tasks.statistics import filled_columns, lacking_line
     from warehouse.store import Warehouse
 
-    rows = results.rows
+    rows, advised = results.rows, results.recommended
+    needed = None if advised.is_empty() else of_wave(advised, study.wave)["more_questions"].max()
     show_advice(
         CONSOLE,
-        results.recommended,
+        advised,
         study.wave,
         study.thresholds,
         study.name,
         detects_at=study.detects_at,
+        left=left_line(study, needed),
     )
     CONSOLE.print(result_table(rows, f"Study {study.name}", CONSOLE))
     hint = ""

@@ -31,7 +31,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table, print_line
 from flows.cli.printing.terminal import echo_data, echo_json, number, say
 from flows.publishing.pages import require_data, saved_study
-from flows.running.ballots import ballots_of, make_pairs
+from flows.running.ballots import ballots_of, left_line, limit_line, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
 from schemas.curation import PerturbedAnswers
@@ -196,6 +196,17 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
     if lines := open_questions(found.filter(asked, pl.col("standing").is_not_null())):
         yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
         yield from lines
+        if any("the sham itself moves this judge" in line for line in lines):
+            other = "first" if study.sham == "second" else "second"
+            yield (
+                "Where the sham itself moves a judge, more questions do not decide, but another "
+                f"sham may not move it: `voirdire audit {quote(study.name)} --sham {other} --name "
+                "NAME`."
+            )
+        # Those of drift must be the baseline's.
+        needed = found.filter(asked, pl.col("gate") != "drift")["more_questions"].max()
+        if line := left_line(study, needed):
+            yield line
         yield (
             "Where no number is given, more questions do not decide, or it would be more than "
             f"{MOST_TIMES} times those asked. "
@@ -303,6 +314,8 @@ def _prepare(
 ) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
     made = make_pairs(study)
     if line := cannot_compute(study.dataset, made.dataset):
+        tell(line)
+    if line := limit_line(study, made.dataset.questions.height):
         tell(line)
     return made.shown, made.perturbed
 

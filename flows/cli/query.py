@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
@@ -47,7 +48,7 @@ ABOUT = ("study", "prompt", "wave", "simulated", "criterion", "kind")
 """Columns that say what the rows of a named query are about."""
 QUERIES = (
     "Queries only read. `voirdire sql` lists the marts and questions, "
-    '`voirdire sql "describe bias"` the columns of a mart.'
+    '`voirdire sql "describe {}"` the columns of a mart.'
 )
 """The next step where a query does not run."""
 
@@ -92,7 +93,9 @@ def show_query(
         lines = (" ".join(line.split()) for line in str(error).splitlines())
         said = " ".join(line for line in lines if line.strip("^"))
         if isinstance(error, StatementError):
-            said += f"{'' if said.endswith(('.', '!', '?')) else '.'} {QUERIES}"
+            said += (
+                f"{'' if said.endswith(('.', '!', '?')) else '.'} {QUERIES.format(_mart_of(text))}"
+            )
         raise WarehouseError(said) from error
     except pl.exceptions.ComputeError as error:
         raise ValueError(
@@ -112,6 +115,13 @@ def show_query(
                 say(step, err=True)
     else:
         echo_data(_content(rows, form).decode())
+
+
+def _mart_of(query: str) -> str:
+    """Return the first mart that a query names; else one that every study has."""
+    marts = {name for name, _ in grains()}
+    named = re.findall(r"\b(?:from|join)\s+(?:mart\.)?(\w+)", query, re.IGNORECASE)
+    return next((each for each in named if each in marts), "bias")
 
 
 def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, named: bool) -> None:
@@ -304,7 +314,7 @@ def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFA
     click.echo(
         "least margin: margin of the worst gate, which is the share of its tolerance left at the "
         "worse end of the interval (1: all of it, 0: none, below 0: tolerance exceeded); empty if "
-        "a gate is undecided. chance of rank 1: share of 10,000 random draws of weights "
-        "(Dirichlet) and questions in which the perturbations move the judge least. Prefer the "
-        "scorecard: a single score depends on the weights of the biases."
+        "a gate has no margin, or too few questions. chance of rank 1: share of 10,000 random "
+        "draws of weights (Dirichlet) and questions in which the perturbations move the judge "
+        "least. Prefer the scorecard: a single score depends on the weights of the biases."
     )

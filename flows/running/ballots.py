@@ -14,6 +14,7 @@ from tasks.datasets import Imported
 from tasks.judge import Design, draw_ballots
 from tasks.pair import pair_up, with_background
 from tasks.perturb import perturb, perturbation_table, why_none
+from tasks.reporting.wording import count, thousands
 
 
 class Steps(NamedTuple):
@@ -54,6 +55,33 @@ def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
         pass_label=study.pass_label,
     )
     return found
+
+
+def limit_line(study: Study, questions: int) -> str:
+    """Say that a dataset has fewer questions than the limit of the study; empty if it has not."""
+    if study.limit is None or questions >= study.limit:
+        return ""
+    return f"--limit {study.limit}: the dataset has {count(questions, 'question')}, all are used."
+
+
+def left_line(study: Study, needed: int | None) -> str:
+    """Say how many of the further questions that judges need the dataset has; empty if none are.
+
+    ``needed`` is the largest number that is recommended; null if there is none.
+    """
+    if not needed:
+        return ""
+    total = read_dataset(study.model_copy(update={"limit": None})).questions.height
+    asked = min(study.limit or total, total)
+    left = total - asked
+    if not left:
+        return (
+            f"All {count(total, 'question')} of the dataset are asked: further ones take a larger "
+            "dataset."
+        )
+    ask = f"Of {count(needed, 'further question')}, {thousands(min(left, needed))} are in the "
+    ask += f"dataset: --limit {asked + min(left, needed)}"
+    return f"{ask}." if needed <= left else f"{ask}; the others take a larger dataset."
 
 
 def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:

@@ -45,7 +45,8 @@ DEFINITIONS = {
     "them shifts by at least the smallest relevant shift.",
     "inconclusive": "The data are compatible with several of these findings; a note below the "
     "finding may give another reason. A shift can differ from 0 significantly and be inconclusive, "
-    "because it may be smaller than the smallest relevant shift. Ask more questions.",
+    "because it may be smaller than the smallest relevant shift. More questions may decide it, "
+    "except where the sham itself moves the judge: there try another sham (--sham second).",
     "detects": "A detract perturbation made the answer worse, and the judge notices: the 95 %"
     " interval of the share of flaws detected (DP) lies above the limit (.5, unless the study sets"
     " another).",

@@ -31,10 +31,12 @@ def show_advice(
     *,
     detects_at: float = DETECTS_AT,
     people: int | None = None,
+    left: str = "",
 ) -> None:
     """Print whether to use each judge, and the policy.
 
-    ``study`` is that of a warehouse, ``people`` the number of people in a file.
+    ``study`` is that of a warehouse, ``people`` the number of people in a file; ``left`` says how
+    many further questions there are.
     """
     lines = advice(recommended, wave)
     if not lines:
@@ -47,7 +49,7 @@ def show_advice(
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
     rule = policy(thresholds, recommended, detects_at)
-    for sentence in (not_measured(recommended, study, people), rule):
+    for sentence in (left, not_measured(recommended, study, people), rule):
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
+from flows.running.ballots import left_line
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.results import Estimates
@@ -60,6 +61,34 @@ def test_with_other_options_the_plan_is_that_of_the_same_audit(run: Run) -> None
         assert "offline/hasty" not in planned.stdout
     assert "`voirdire plan mini` plans for the settings of study mini." in again.stderr
     assert "settings of study" not in fresh.stderr
+
+
+def test_a_limit_beyond_the_dataset_is_said(run: Run) -> None:
+    line = "--limit 75: the dataset has 60 questions, all are used."
+    assert line in run("quick", *JUDGE, "--limit", "75").stdout
+    assert "all are used" not in run("quick", *JUDGE, "--limit", "60").stdout
+
+
+@pytest.mark.parametrize(
+    ("limit", "needed", "said"),
+    [
+        (40, 12, "Of 12 further questions, 12 are in the dataset: --limit 52."),
+        (
+            40,
+            296,
+            (
+                "Of 296 further questions, 20 are in the dataset: --limit 60; the others take a "
+                "larger dataset."
+            ),
+        ),
+        (None, 5, "All 60 questions of the dataset are asked: further ones take a larger dataset."),
+        (40, None, ""),
+    ],
+)
+def test_how_many_further_questions_the_dataset_has(
+    limit: int | None, needed: int | None, said: str
+) -> None:
+    assert left_line(make_study("quick", {"limit": limit}), needed) == said
 
 
 @pytest.mark.parametrize("limit", [40, 30])

@@ -261,7 +261,7 @@ def test_a_question_is_answered_in_a_row_each_without_what_repeats(
     assert [row.split()[0] for row in rows if row.startswith("judge-")] == [
         f"judge-{n}" for n in (5, 4, 3, 2, 1, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1)
     ]
-    assert rows[0].split()[:6] == ["judge-5", "all", "items", ".50", "[.34,", ".66]"]
+    assert rows[0].split()[:6] == ["judge-5", "all", "items", ".50", "[.35,", ".65]"]
     assert rows[0].split()[6:8] == ["0", "0"]
     assert len(rows) == 15
     assert "15 rows; all studies (--set study=NAME: one)" in answer.stderr
@@ -304,6 +304,7 @@ def test_reasons_are_cut_to_fit_beside_the_judges(
         ("select x frm y", "syntax error"),
         ("drop table votes", 'Cannot execute statement of type "DROP"'),
         ("from nonexistent", "Table with name nonexistent does not exist"),
+        ("select shft from mart.asr", 'Referenced column "shft" not found'),
     ],
 )
 def test_an_error_of_the_query_is_one_line_with_the_next_step(
@@ -317,7 +318,8 @@ def test_an_error_of_the_query_is_one_line_with_the_next_step(
     assert says in line
     assert line.endswith(
         " Queries only read. `voirdire sql` lists the marts and questions, "
-        '`voirdire sql "describe bias"` the columns of a mart.'
+        f'`voirdire sql "describe {"asr" if "mart.asr" in query else "bias"}"` the columns of a '
+        "mart."
     )
 
 
