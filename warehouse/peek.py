@@ -20,6 +20,11 @@ RUNS = """
     from runs order by started_at
 """
 
+MEASURED = """
+    select study, false as calibration from estimates
+    union select study, true from human_agreements order by study
+"""
+JUDGES = "select distinct study, judge from estimates order by judge"
 WAVES = "select distinct study, wave from estimates where wave <> '' order by wave"
 
 
@@ -86,9 +91,25 @@ class CompletedRun(NamedTuple):
     """Number of votes behind its results."""
 
 
-def studies_in(path: Path) -> list[str]:
-    """Return the names of all studies that were run; none if the file cannot be read now."""
-    return sorted({study for study, *_ in _rows(path, RUNS)})
+def studies_in(path: Path, *, audited: bool = False) -> list[str]:
+    """Return the names of all studies that were run; none if the file cannot be read now.
+
+    With ``audited``, those that judges were asked about, without calibrations.
+    """
+    return sorted(
+        {study for study, flow, *_ in _rows(path, RUNS) if flow == "audit" or not audited}
+    )
+
+
+def measured_in(path: Path, *, calibrations: bool) -> list[str]:
+    """Return the studies with results, if asked for also calibrations; none as above."""
+    found = _rows(path, MEASURED)
+    return sorted({study for study, compared in found if calibrations or not compared})
+
+
+def judges_in(path: Path, study: str) -> list[str]:
+    """Return the judges of which a study has results; none as above."""
+    return [judge for name, judge in _rows(path, JUDGES) if name == study]
 
 
 def waves_in(path: Path, study: str) -> list[str]:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from flows.cli.options import DEFAULT_STUDY
+from flows.cli.completion import DEFAULT_STUDY
 from flows.cli.printing.live import Printer, View
 from flows.running.processes import exit_now, run_in_thread
 from flows.running.readiness import not_ready, not_ready_line

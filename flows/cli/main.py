@@ -7,16 +7,19 @@ from typing import Any
 
 import click
 
-from flows.cli.options import (
+from flows.cli.completion import (
     DEFAULT_STUDY,
+    complete_from,
+    complete_source,
+    complete_studies,
+)
+from flows.cli.options import (
     MODES,
     PATH,
     category_option,
     choice_option,
     command,
     compared_options,
-    complete_from,
-    complete_studies,
     format_option,
     interval_option,
     label_table_options,
@@ -169,7 +172,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
     "voirdire calibrate labels.csv --judge judge --human human",
     "voirdire calibrate --humans people.json --judges judges.json --metric jaccard",
 )
-@click.argument("source", required=False, metavar="[STUDY|FILE]")
+@click.argument("source", required=False, metavar="[STUDY|FILE]", shell_complete=complete_source)
 @log_options
 @label_table_options
 @click.option(

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
+from flows.cli.completion import Complete, complete_from, complete_judges
 from flows.running.processes import clear_errors
 from tasks.kit.command_line import Command, Finite, Place
 
@@ -16,9 +15,6 @@ PATH = Place()
 FILE = Place(dir_okay=False)
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
 """Where the next column of --map begins."""
-DEFAULT_STUDY = "quick"
-"""What STUDY is in commands that need one."""
-Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 Decorator = Callable[..., Any]
 
 
@@ -26,80 +22,6 @@ def command(section: str, *examples: str, name: str | None = None) -> Decorator:
     """Return a decorator that makes a command, whose errors are one line, of a function."""
     made = click.command(name, cls=Command, section=section, examples=examples)
     return lambda function: made(clear_errors(function))
-
-
-def complete_from(module: str, catalogue: str) -> Complete:
-    """Return what completes the names of a catalogue, or of a function's result.
-
-    It is imported only then.
-    """
-
-    def complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-        known = getattr(import_module(module), catalogue)
-        names = known() if callable(known) else known
-        return sorted(name for name in names if name.startswith(begun))
-
-    return complete
-
-
-def complete_studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Return the studies that begin so, bundled ones, the user's own and those in the warehouse."""
-    from warehouse.peek import default_path, studies_in
-
-    listed = complete_from("flows.studies", "STUDIES")(context, parameter, begun)
-    saved = studies_in(context.params.get("warehouse") or default_path())
-    return sorted({*listed, *(name for name in saved if name.startswith(begun))})
-
-
-def complete_waves(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """Return the waves that begin so, of which the study has results."""
-    from warehouse.peek import default_path, waves_in
-
-    place = context.params.get("warehouse") or default_path()
-    # Click leaves arguments unread where an option has no value yet.
-    study = context.args[0] if context.args else DEFAULT_STUDY
-    return [wave for wave in waves_in(place, study) if wave.startswith(begun)]
-
-
-def complete_values(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
-    """Return the parameters of the question of ``--ask``, or of all, with a value: ``days=30``."""
-    from flows.cli.questions import questions
-    from warehouse.peek import default_path, studies_in
-
-    ask = context.params.get("ask")
-    known = [each.parameters for name, each in questions().items() if ask in (None, name)]
-    values = {
-        f"{name}={default}"
-        for parameters in known
-        for name, (_, default) in parameters.items()
-        if name != "study"
-    }
-    if any("study" in parameters for parameters in known):
-        saved = studies_in(context.params.get("warehouse") or default_path())
-        values |= {f"study={name}" for name in saved}
-    return sorted(value for value in values if value.startswith(begun))
-
-
-class Bash(BashComplete):
-    """Completion for bash, which passes ``--set study=q`` in four words and replaces the last."""
-
-    _begun = ""
-
-    def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the one to complete, and that one, with what is before its =."""
-        args, last = super().get_completion_args()
-        words = [*args, "=", ""] if last == "=" else [*args, last]
-        if len(words) > 3 and (words[-4], words[-2]) == ("--set", "="):
-            self._begun = f"{words[-3]}="
-            return words[:-3], f"{self._begun}{words[-1]}"
-        return args, last
-
-    def format_completion(self, item: CompletionItem) -> str:
-        """Return the completion without what is before its =."""
-        return f"{item.type},{item.value.removeprefix(self._begun)}"
-
-
-add_completion_class(Bash)
 
 
 CATALOGUES = {
@@ -111,10 +33,14 @@ CATALOGUES = {
 """Option -> the module and the name of the catalogue of its names."""
 
 
-def name_option(option: str, *names: str, text: str, several: bool = False) -> Decorator:
-    """Return an option for names of entries of a catalogue, which shells complete."""
-    module, catalogue = CATALOGUES[option]
-    complete = complete_from(module, catalogue)
+def name_option(
+    option: str, *names: str, text: str, several: bool = False, complete: Complete | None = None
+) -> Decorator:
+    """Return an option for names of entries of a catalogue, which shells complete.
+
+    ``complete`` completes others.
+    """
+    complete = complete or complete_from(*CATALOGUES[option])
     return click.option(option, *names, multiple=several, shell_complete=complete, help=text)
 
 
@@ -339,7 +265,9 @@ def study_options(name_help: str) -> Decorator:
 
 
 shown_options = _all(
-    name_option("--judge", text="Show only this judge. Default: all judges."),
+    name_option(
+        "--judge", text="Show only this judge. Default: all judges.", complete=complete_judges
+    ),
     name_option("--prompt", text="Show only this judge prompt. Default: all prompts."),
     name_option("--perturbation", text="Show only this perturbation. Default: all perturbations."),
 )

@@ -13,7 +13,7 @@ import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.cli.options import DEFAULT_STUDY
+from flows.cli.completion import DEFAULT_STUDY
 from flows.cli.power_analysis import (
     advice,
     detectable_effects,

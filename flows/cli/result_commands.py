@@ -7,15 +7,18 @@ from typing import Any, get_args
 
 import click
 
-from flows.cli.options import (
+from flows.cli.completion import (
     DEFAULT_STUDY,
+    complete_from,
+    complete_judges,
+    complete_results,
+    complete_values,
+    complete_waves,
+)
+from flows.cli.options import (
     FILE,
     PATH,
     command,
-    complete_from,
-    complete_studies,
-    complete_values,
-    complete_waves,
     format_option,
     name_option,
     pictures_option,
@@ -31,7 +34,7 @@ from tasks.kit.command_line import port_option, warehouse_option
     "voirdire show quick --judge offline/dazzled",
     "voirdire show quick --invalid --most 3",
 )
-@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_results)
 @shown_options
 @click.option(
     "--wave",
@@ -122,7 +125,7 @@ def sql(**options: Any) -> None:
     "voirdire browse",
     "voirdire browse quick --judge offline/dazzled --perturbation fake_reference",
 )
-@click.argument("study", required=False, shell_complete=complete_studies)
+@click.argument("study", required=False, shell_complete=complete_results)
 @shown_options
 @click.option(
     "--pair",
@@ -154,7 +157,7 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
     "voirdire export quick --output results",
     "voirdire export --output everything --format csv",
 )
-@click.argument("study", required=False, shell_complete=complete_studies)
+@click.argument("study", required=False, shell_complete=complete_results)
 @click.option("--output", type=PATH, required=True, help="Write the files to this new folder.")
 @format_option("parquet", "csv", text="Write files of this format.")
 @warehouse_option
@@ -181,7 +184,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 
 
 @command("Results", "voirdire report quick", "voirdire report quick --pictures charts --number")
-@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_results)
 @click.option(
     "--out",
     type=FILE,
@@ -202,7 +205,7 @@ def report(**options: Any) -> None:
     "voirdire gate quick",
     "voirdire gate nightly --judge openai/gpt-5.4-mini --junit gate.xml",
 )
-@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_studies)
+@click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_results)
 @click.option(
     "--wave",
     shell_complete=complete_waves,
@@ -213,6 +216,7 @@ def report(**options: Any) -> None:
     "judges",
     several=True,
     text="Check only the gates of this judge (repeatable). Default: all judges.",
+    complete=complete_judges,
 )
 @click.option(
     "--only",

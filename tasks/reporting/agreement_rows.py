@@ -48,7 +48,6 @@ COMPACT = {
     "name": ("agreement", "kappa"),
 }
 """Statistics of the tables that compare judges, criteria or slices, by kind of labels."""
-_FIRST = {names[0] for names in COMPACT.values()}
 MOST_WORDS = 12
 """Most labels of a confusion matrix that is shown."""
 MOST_IN_REPORT = 50
@@ -409,9 +408,14 @@ def _shown(word: str) -> str:
 
 
 def _slices(rows: pl.DataFrame) -> Iterator[Part]:
-    """Yield the slices, those with the lowest agreement or kappa first."""
+    """Yield the slices, those with the lowest agreement, of grades the largest error, first."""
     several = rows["slice_column"].n_unique() > 1
-    first = pl.col("estimate").filter(pl.col("statistic").is_in(_FIRST)).first()
+    statistic, estimate = pl.col("statistic"), pl.col("estimate")
+    first = (
+        -estimate.filter(statistic == "mean_error").first()
+        if (rows["kind"] == "grade").any()
+        else estimate.filter(statistic == "agreement").first()
+    )
     ordered = rows.with_columns(worst=first.over("slice_column", "slice")).sort(
         "slice_column", "worst", nulls_last=True, maintain_order=True
     )

@@ -256,8 +256,11 @@ def _words(name: str) -> Iterator[str]:
     for meaning, places in columns.get(name, {}).items():
         more = [count(len(places) - PLACES, "other")] if len(places) > PLACES else []
         yield f"{name} (column of {wording.listing([*places[:PLACES], *more])}): {meaning}."
+    described = {place for places in columns.get(name, {}).values() for place in places}
     picked = {mart: known[name] for mart in marts() if name in (known := picked_columns(mart))}
     for mart, (number, row) in picked.items():
+        if f"mart.{mart}" in described:
+            continue
         see = "" if row == name else f"; see `voirdire list {row}`"
         yield f"{name} (column of mart.{mart}): `{number}` of `{row}`{see}."
     for end, about in ENDS.items():

@@ -31,7 +31,7 @@ MOST_VIEWS = 6
 """Most judges and criteria that are shown one by one: of more, half of these have the highest kappa
 and half the lowest."""
 MOST_SLICES = 8
-"""Most slices that are shown: those with the least agreement."""
+"""Most slices that are shown: those with the least agreement, or the largest mean error."""
 NAMED = 5
 """Most of the others, and of labels, that are named."""
 ABOUT = ("dataset", "criterion")
@@ -184,11 +184,12 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
 
 
 def _show_slices(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
-    """Print the slices with the least agreement, and say where the others are."""
+    """Print the slices that are worst, and say where the others are."""
     _show_parts(console, "slice", view.kind, view.slices[:MOST_SLICES], "")
     if left := len(view.slices[MOST_SLICES:]):
         where = f"{'the report, and ' if saved else ''}{more}"
-        print_line(console, f"{several(left, 'slice')} with more agreement: {where}.")
+        better = "a smaller mean error" if view.kind == "grade" else "more agreement"
+        print_line(console, f"{several(left, 'slice')} with {better}: {where}.")
 
 
 def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:

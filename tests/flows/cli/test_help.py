@@ -119,6 +119,17 @@ def test_all_commands_stand_in_four_sections() -> None:
     assert titles == ["Examples", "Options", "Audit", "People", "Results", "Operate"]
 
 
+def _completes_what_commands_take(completed: Callable[..., set[str]]) -> None:
+    """Check completions where ``mine`` has results, and ``yours`` none."""
+    for name in ("gate", "report", "show", "browse", "calibrate"):
+        assert "mine" in completed(name, "mi")
+        assert ("yours" in completed(name, "yo")) == (name == "calibrate")
+    assert {"mine", "mine-people"} & completed("audit", "mi") == {"mine"}
+    for name in ("show", "browse", "gate"):
+        assert not {"offline/fair"} & completed(name, "mine", "--judge", "")
+        assert "offline/fair" in completed(name, "other", "--judge", "offline/f")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_names(
@@ -153,14 +164,18 @@ def test_shells_complete_names(
     )
     assert "offline/dazzled" in re.split(r"[,\s]", done.stdout)
     assert "offline/dazzled" in completed("audit", "--judge", "offline/d")
-    assert "quick" in completed("report", "qui")
+    assert "quick" in completed("audit", "qui")
+    # Bundled, but without results.
+    assert "quick" not in completed("report", "qui")
     assert "fake_reference" in completed("show", "--perturbation", "fake")
     assert "which_judge" in completed("sql", "--ask", "wh")
     assert "dasr" in completed("list", "das")
     now = datetime.now(UTC)
     row = {**first_row("audit", "r1", make_study("quick", {}), now), "state": "completed"}
-    for run, study in (("r1", "mine"), ("r2", "yours")):
-        Warehouse(tmp_path / "voirdire.duckdb").start_run({**row, "run": run, "study": study})
+    for run, study in (("r1", "mine"), ("r2", "yours"), ("r3", "mine-people")):
+        flow = "calibrate" if study.endswith("-people") else "audit"
+        said = {**row, "run": run, "study": study, "flow": flow}
+        Warehouse(tmp_path / "voirdire.duckdb").start_run(said)
     waves = make_estimates([{"wave": wave} for wave in ("n1", "n2", "o1", "")])
     Warehouse(tmp_path / "voirdire.duckdb").save([Saving(Estimates, waves)], run="r1", study="mine")
     for name in ("gate", "show"):
@@ -168,6 +183,7 @@ def test_shells_complete_names(
         assert {"n1", "n2"} <= found
         assert "o1" not in found
         assert not {"n1", "n2"} & completed(name, "yours", "--wave", "n")
+    _completes_what_commands_take(completed)
     drifted, judges = (("sql", "--ask", name, "--set") for name in ("what_drifted", "which_judge"))
     assert "days=7" in completed(*drifted, "d")
     assert "days=7" not in completed(*drifted, "s")

@@ -249,3 +249,9 @@ def flat(text: str) -> str:
 def explained(name: str) -> str:
     """Return what ``voirdire list NAME`` prints; empty if it knows no such name."""
     return CliRunner().invoke(main, ["list", name]).stdout
+
+
+def test_a_column_of_a_mart_is_explained_once() -> None:
+    said = CliRunner().invoke(main, ["list", "n"]).stdout
+    assert "n (column of mart.accuracy): votes cast on pairs with a label" in said
+    assert said.count("mart.accuracy") == 1

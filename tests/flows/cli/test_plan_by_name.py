@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -13,7 +14,7 @@ from flows.cli.main import main
 from flows.running.ballots import left_line
 from flows.running.run_row import first_row
 from flows.studies import make_study
-from schemas.results import Estimates
+from schemas.results import Estimates, Gates
 from warehouse.store import Saving, Warehouse
 
 Run = Callable[..., Result]
@@ -61,6 +62,18 @@ def test_with_other_options_the_plan_is_that_of_the_same_audit(run: Run) -> None
         assert "offline/hasty" not in planned.stdout
     assert "`voirdire plan mini` plans for the settings of study mini." in again.stderr
     assert "settings of study" not in fresh.stderr
+
+
+def test_a_sham_that_moves_a_judge_has_a_next_step(run: Run, tmp_path: Path) -> None:
+    words = "fake reference is inconclusive (the sham itself moves this judge by .12 [.07, .17])"
+    row = {"dataset": "bloom", "judge": "offline/hasty", "prompt": "pair_v2", "wave": ""}
+    row |= {"mode": "balanced", "perturbation": "fake_reference", "gate": "bias"}
+    row |= {"verdict": "inconclusive", "standing": "care", "words": words, "simulated": True}
+    gates = Saving(Gates, Gates.draft(pl.DataFrame([row])))
+    Warehouse(tmp_path / "w.duckdb").save([gates], run="r1", study="mini")
+    said = " ".join(run("mini").stdout.split())
+    assert words in said
+    assert "another sham may not move it: `voirdire audit mini --sham second --name NAME`." in said
 
 
 def test_a_limit_beyond_the_dataset_is_said(run: Run) -> None:

@@ -74,6 +74,18 @@ def test_calibrate_shows_the_slices_with_the_least_agreement(tmp_path: Path) -> 
     assert "2 slices with more agreement: --format json." in lines
 
 
+def test_slices_of_grades_are_in_the_order_of_the_mean_error(tmp_path: Path) -> None:
+    """The judge is wrong by 3 on a quarter of part 1, and by 1 on all of part 2."""
+    path = tmp_path / "labels.csv"
+    lines = ["id,model,human,part"]
+    for at in range(12):
+        lines += [f"a{at},{5 if at % 4 else 2},5,part 1", f"b{at},{4 - at % 2},{5 - at % 2},part 2"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = ("calibrate", path, "--judge", "model", "--human", "human", "--slice", "part")
+    slices = [line.split()[:2] for line in run(*words, "--no-save") if line.startswith("part ")]
+    assert slices == [["part", "2"], ["part", "1"]]
+
+
 def test_measure_compares_judges_with_people_as_calibrate_does(tmp_path: Path) -> None:
     # People pass 30 of 40 items, the judge 20 of these and 6 of the others; 20 have no label.
     rows = [
