@@ -149,10 +149,10 @@ def test_the_gate_of_easy_pairs_shows_the_effect_that_decides_once(
         # Half of the 20 pairs get the same verdict again; Wilson, one vote fewer in effect.
         (
             2,
-            "a pair shown twice in one order gets the same verdict with probability .50 [.28, .72]",
+            "A pair shown twice in one order gets the same verdict with probability .50 [.28, .72]",
         ),
         # So do half of them if the second vote is in the other order.
-        (1, "a pair shown in both orders gets the same verdict with probability .50 [.29, .71]"),
+        (1, "A pair shown in both orders gets the same verdict with probability .50 [.29, .71]"),
     ],
 )
 def test_how_often_verdicts_on_a_pair_repeat_is_stated(
