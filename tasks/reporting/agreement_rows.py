@@ -410,12 +410,8 @@ def _shown(word: str) -> str:
 def _slices(rows: pl.DataFrame) -> Iterator[Part]:
     """Yield the slices, those with the lowest agreement, of grades the largest error, first."""
     several = rows["slice_column"].n_unique() > 1
-    statistic, estimate = pl.col("statistic"), pl.col("estimate")
-    first = (
-        -estimate.filter(statistic == "mean_error").first()
-        if (rows["kind"] == "grade").any()
-        else estimate.filter(statistic == "agreement").first()
-    )
+    name, sign = ("mean_error", -1) if (rows["kind"] == "grade").any() else ("agreement", 1)
+    first = sign * pl.col("estimate").filter(pl.col("statistic") == name).first()
     ordered = rows.with_columns(worst=first.over("slice_column", "slice")).sort(
         "slice_column", "worst", nulls_last=True, maintain_order=True
     )
