@@ -64,7 +64,7 @@ def limit_line(study: Study, questions: int) -> str:
     return f"--limit {study.limit}: the dataset has {count(questions, 'question')}, all are used."
 
 
-def left_line(study: Study, needed: int | None) -> str:
+def left_line(study: Study, needed: Any) -> str:
     """Say how many of the further questions that judges need the dataset has; empty if none are.
 
     ``needed`` is the largest number that is recommended; null if there is none.
