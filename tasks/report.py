@@ -11,7 +11,7 @@ from schemas.curation import PerturbedAnswers
 from schemas.results import Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.rules import detects_at_of
-from tasks.evidence.examples import Examples, examples_of
+from tasks.evidence.examples import Examples, changes, examples_of
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.pointwise.endpoints import labelled
 from tasks.progress import usd
@@ -67,6 +67,8 @@ FLOORS = {
     "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
     "replicate_floor": "control asked again, at the same votes per pair",
 }
+TELLING = ("biased", "mixed", "overlooks", "rewards")
+"""Findings against a judge, which are never grey."""
 MOST_NUMBERS = 2500
 """Rows of the table of all numbers: more make a page slow, and the warehouse has them."""
 MOST_CONTRASTS = 600
@@ -122,8 +124,11 @@ class SavedVotes(NamedTuple):
     """Judges that were asked one vote per order only, and why; empty if there is none."""
     numbers: pl.DataFrame | None = None
     """Rows of ``mart.numbers``: the estimates with everything derived from them."""
+    costs: pl.DataFrame | None = None
+    """Judge, prompt, ballots that runs of the study asked in this wave (``asked``), their cost in
+    US dollars (``cost_usd``, null if a price is unknown); null of votes from a file."""
     examples: pl.DataFrame | None = None
-    """Rows of ``mart.flipped_pairs``, with the number of all of their cell."""
+    """Rows of ``mart.compared_pairs`` that changed, with the number of all of their cell."""
 
 
 def report(
@@ -173,6 +178,7 @@ def report(
         "rated": ratings,
         "unit": unit,
         "positions": positions,
+        "telling": TELLING,
         "rule": rule(concluded.exclusions),
         "adjustments": adjustment_rows(cells),
         "categories": category_groups(concluded.category_shifts, estimates),
@@ -182,10 +188,10 @@ def report(
         "jury_cost": jury_cost(concluded.jury_findings),
         "drawn_how": DRAWN,
         "command": f"voirdire show {quote(facts.study)}",
+        "browsed": f"voirdire browse {quote(facts.study)}",
         "gates": gates,
         "scorecard": judged,
         "footnotes": footnotes,
-        "validity": validity_rows(estimates),
         "dropped": dropped_rows(perturbed),
         "provenance": _provenance(facts, estimates, rested, primary, unit),
         "glossary": glossary(facts.thresholds, unit),
@@ -207,6 +213,8 @@ def report(
         facts=facts,
         votes=votes,
         examples=shown,
+        validity=validity_rows(estimates, votes.costs),
+        changed=changes(shown, unit),
         linked={(each.judge, each.perturbation): each for each in shown},
         everything=all_rows(_whole_first(every), facts.persons),
         numbers=every.height,

@@ -11,23 +11,32 @@ from fastapi.responses import RedirectResponse, Response
 from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_line, vote_of
 from booth.web.pages import add_guard, add_static, page
 from tasks.evidence.browse_address import view_of
+from tasks.evidence.unmeasured_waves import votes_alone
 from tasks.kit.printable import message
 from tasks.validation.unknown_names import require_known, unknown
 from warehouse.evidence.comparisons import (
     ROWS_PER_PAGE,
     Filters,
+    Listing,
     describe_studies,
     find_comparison,
     list_comparisons,
     names_of,
     samples_like,
     studies_of,
+    unmeasured_waves,
 )
 from warehouse.evidence.selection import NAMED
 from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
 
 TEXTS = (*NAMED, "category", "sample", "search")
-SWITCHES = ("flipped", "invalid", "disagree")
+SWITCHES = {
+    "flipped": "flipped verdicts",
+    "moved": "moved grades",
+    "invalid": "invalid replies",
+    "disagree": "disagreements with people",
+}
+"""Filters of comparisons by what was found, with their labels."""
 MOST_CHARACTERS = 500
 """No name or search is longer."""
 
@@ -137,6 +146,10 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     if is_unknown and filters.study not in studies_of(warehouse):
         return page("studies", 404, links=_links(warehouse), missing=filters.study)
     first = number * ROWS_PER_PAGE
+    kinds = found.kinds
+    # All that a calibration has are labels that differ.
+    is_calibration = kinds["calibrated"] and not (kinds["judged"] or kinds["flipped"])
+    is_offered = {**kinds, **dict.fromkeys(("invalid", "disagree"), not is_calibration)}
 
     def turned(to: int) -> str:
         return (
@@ -149,6 +162,13 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
         "listing",
         filters=filters,
         found=found,
+        switches={
+            name: label
+            for name, label in SWITCHES.items()
+            if is_offered[name] or getattr(filters, name)
+        },
+        unit="disagreement" if is_calibration else "comparison",
+        why=_why_none(warehouse, filters, found) if not found.rows else "",
         entries=[(entry_of(row), address(filters, pair=row["id"])) for row in found.rows],
         first=first + 1,
         last=first + len(found.rows),
@@ -159,10 +179,24 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     )
 
 
+def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
+    """Return why no comparison can match these filters; empty if one could."""
+    study, wave, kinds = filters.study, filters.wave, found.kinds
+    if wave and wave in unmeasured_waves(warehouse, study):
+        return votes_alone(study, wave, found.names["wave"])
+    if filters.flipped and not kinds["flipped"] and kinds["moved"]:
+        return "Judges of this study give grades: these move, and no verdict flips."
+    if filters.moved and not kinds["moved"]:
+        return "This study has no grades that a perturbation could move."
+    return ""
+
+
 def _comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Response:
     found = find_comparison(warehouse, filters, row_id)
     if found is None:
-        return page("gone", 404, back=address(filters._replace(sample=None)), filters=filters)
+        why = _why_none(warehouse, filters, list_comparisons(warehouse, filters, 0))
+        back = address(filters._replace(sample=None))
+        return page("gone", 404, back=back, filters=filters, why=why)
     row = found.row
 
     def link(to: str | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tasks.judging.vote_wording import choice_text, order_text
+from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import laid_out
 from tasks.reporting.wording import count
 from tasks.rewriting.word_diff import Difference, Part, difference
@@ -23,7 +23,7 @@ class StudyLine(NamedTuple):
     kind: str
     datasets: str
     sizes: str
-    """Numbers of judges and votes."""
+    """Numbers of judges, and of the votes whose results the study has, with their waves."""
     last_run: str
 
 
@@ -80,7 +80,11 @@ def plain(text: str) -> str:
 
 def study_line(row: Mapping[str, Any]) -> StudyLine:
     """Return a study in a line."""
-    sizes = [count(row["judges"], "judge"), count(row["votes"], "vote") if row["votes"] else ""]
+    votes = count(row["votes"], "vote") if row["votes"] else ""
+    waves = row["waves"] or ()
+    if votes and waves:
+        votes += f" of wave {plain(waves[0])}" if len(waves) == 1 else f" of {len(waves)} waves"
+    sizes = [count(row["judges"], "judge"), votes]
     at = row["last_run"]
     return StudyLine(
         plain(row["study"]),
@@ -102,9 +106,9 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
     ]
     marks = [
         "flipped" if row.get("flipped") else None,
+        f"moved by {row['distance']:g}" if row.get("moved") else None,
         "invalid reply" if row.get("invalid") else None,
-        # Labels of pairs follow the swap protocol, verdicts the mean over both orders.
-        f"people: {row['people']}, judge: {row['labelled']}" if row.get("people") else None,
+        _labels(row),
         "simulated" if row.get("simulated") else None,
     ]
     perturbed = row.get("perturbation")
@@ -115,11 +119,25 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
         plain(row["prompt"]),
         plain(perturbed or ""),
         ", ".join(plain(str(each)) for each in details if each),
-        plain(row["control"] or "no verdict"),
-        plain(row["experimental"] or "no verdict") if perturbed or row["experimental"] else "",
-        plain(row["sham"] or ""),
+        _verdict(row["control"]),
+        _verdict(row["experimental"]) if perturbed or row["experimental"] else "",
+        plain(grade_text(row["sham"] or "")),
         tuple(plain(mark) for mark in marks if mark),
     )
+
+
+def _verdict(text: str | None) -> str:
+    return plain(grade_text(text or "no verdict"))
+
+
+def _labels(row: Mapping[str, Any]) -> str | None:
+    """Return the labels of people and of the judge; null if people gave none."""
+    if not row.get("people"):
+        return None
+    # Labels of pairs follow the swap protocol, verdicts the mean over both orders.
+    judge = "judge over both orders" if row["rating_kind"] is None else "judge"
+    people, labelled = (grade_text(row[name]) for name in ("people", "labelled"))
+    return f"people: {people}, {judge}: {labelled}"
 
 
 def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list[Side]:

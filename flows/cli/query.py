@@ -27,6 +27,7 @@ from flows.publishing.pages import (
     thresholds_of,
     write_pictures,
 )
+from flows.publishing.report_files import write_report_file
 from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
 from tasks.conclusions.single_numbers import acceptability, least_margins
@@ -277,7 +278,7 @@ def rewrite_report(
     say_outdated(store)
     calibrated = stored_calibration(store, study)
     stored = calibrated or stored_page(store, study)
-    write_private(target, stored.page.encode())
+    write_report_file(target, stored.page)
     click.echo(target)
     if pictures:
         say(f"{len(write_pictures(stored.drawn, pictures))} pictures in {pictures}.", err=True)

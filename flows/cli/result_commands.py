@@ -44,8 +44,11 @@ from tasks.kit.command_line import port_option, warehouse_option
 @click.option(
     "--flipped",
     is_flag=True,
-    help="Show pairs on which a perturbation changed the verdict. Default, unless --invalid, "
-    "--disagree or --all is given.",
+    help="Show pairs on which a perturbation changed the verdict. Default, unless --moved, "
+    "--invalid, --disagree or --all is given.",
+)
+@click.option(
+    "--moved", is_flag=True, help="Show grades that a perturbation moved, the furthest first."
 )
 @click.option("--invalid", is_flag=True, help="Show replies without a verdict.")
 @click.option(
@@ -73,7 +76,8 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
     from flows.cli.printing.evidence import show_evidence
 
-    whats = [what for what in ("flipped", "invalid", "disagree", "all") if options.pop(what)]
+    kinds = ("flipped", "moved", "invalid", "disagree", "all")
+    whats = [what for what in kinds if options.pop(what)]
     if len(whats) > 1:
         both = " and ".join(f"--{what}" for what in whats)
         raise ValueError(f"{both} cannot be given together. Give one of them.")

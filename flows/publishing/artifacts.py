@@ -12,6 +12,7 @@ from prefect.artifacts import acreate_image_artifact, acreate_markdown_artifact
 
 from flows.publishing.answers import place_of, study_answer
 from flows.publishing.pages import render_page, report_path
+from flows.publishing.report_files import write_report_file
 from flows.publishing.served_files import link_to
 from flows.results.stages import write_report
 from flows.results.study_results import StudyResults
@@ -51,7 +52,7 @@ async def publish(
             saved=saved,
             render=write_report,
         )
-        write_private(path, page.encode())
+        write_report_file(path, page)
     except Exception as error:  # noqa: BLE001 - see above
         saved()
         run.counts.not_written(f"report {path}", error, f"`voirdire report {name}` writes it")

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from flows.publishing.pages import Stored, report_path
+from flows.publishing.report_files import write_report_file
 from flows.results.calibration import Calibrated
 from flows.studies.calibration import Calibration
 from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
@@ -17,7 +18,6 @@ from tasks.agreement.compare import Comparison
 from tasks.calibration.rated_labels import PEOPLE
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
-from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 FRAMES = (AltTests, Advantages, Annotations, Estimates)
@@ -28,7 +28,7 @@ def publish_calibration(found: Calibrated, row: Mapping[str, Any], warehouse: Wa
     """Write the report of a calibration next to the warehouse."""
     calibration = Calibration.stored(row["parameters"])
     path = report_path(warehouse.path, calibration.name)
-    write_private(path, _page(calibration, found, row, warehouse).encode())
+    write_report_file(path, _page(calibration, found, row, warehouse))
     return path
 
 

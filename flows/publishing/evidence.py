@@ -1,4 +1,4 @@
-"""Evidence behind results: pairs whose verdict changed, invalid replies, disagreements."""
+"""Evidence behind results: changed verdicts, moved grades, invalid replies, disagreements."""
 
 from pathlib import Path
 from shlex import quote
@@ -8,9 +8,17 @@ import polars as pl
 
 from flows.studies.calibration import SUFFIX
 from schemas.keys import JUDGE
+from tasks.evidence.unmeasured_waves import votes_alone
 from tasks.validation.unknown_names import ALL_STUDIES, require_known, unknown
-from warehouse.evidence.comparisons import names_of, samples_like, studies_of
-from warehouse.evidence.selection import FLIPPED, OF_LABELS, UNREAD, conditions
+from warehouse.evidence.comparisons import names_of, samples_like, studies_of, unmeasured_waves
+from warehouse.evidence.selection import (
+    DISTANCE,
+    FLIPPED,
+    MOVED,
+    OF_LABELS,
+    UNREAD,
+    conditions,
+)
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
@@ -33,6 +41,7 @@ COMPARED = "mart.comparisons where perturbation is not null"
 VIEWS = {
     "all": View("compared_pairs", COMPARED, KEY),
     "flipped": View("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
+    "moved": View("compared_pairs", f"{COMPARED} and {MOVED}", KEY),
     "invalid": View(
         "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
     ),
@@ -44,7 +53,7 @@ VIEWS = {
         OF_LABELS,
     ),
 }
-SEEN_TOGETHER = ("flipped", "invalid")
+SEEN_TOGETHER = ("flipped", "moved", "invalid")
 """Views that are about the votes of judges, so that one leads to the other."""
 AT_HAND = f"""
     select
@@ -53,19 +62,10 @@ AT_HAND = f"""
             where study = $study and wave = $wave and gate = 'validity' and verdict = 'fail'
         ) as fails_validity,
         exists(from {COMPARED} and {FLIPPED} and study = $study) as flipped,
+        exists(from {COMPARED} and {MOVED} and study = $study) as moved,
         exists(from ({UNREAD}) where not human) as invalid,
 """
 """One row: the judge with too many invalid replies, if any; whether there is evidence."""
-WAVES = """
-    select parameters->>'wave' as wave from runs
-    where study = $study and flow = 'audit' and state = 'completed' and wave <> ''
-    except
-    select wave from (
-        select study, wave from estimates union all select study, wave from shifts
-    ) where study = $study
-    order by wave
-"""
-"""The waves of which the warehouse has votes but no results."""
 # In a random order, the same each time: nobody picked the examples. Of a judge and a person those
 # come first that differ most.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
@@ -76,7 +76,10 @@ AGAIN = """
     )
 """
 DRAWN = f"{AGAIN}, {PLACE}, judge"
-ORDER = {"disagree": 'judge, prompt, wave, criterion, "rank"'}
+ORDER = {
+    "disagree": 'judge, prompt, wave, criterion, "rank"',
+    "moved": f"{DISTANCE} desc, {DRAWN}",
+}
 # A judge of single answers rates the anchor too, which no perturbation changes.
 REPLIES = """
     select dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, choice,
@@ -89,7 +92,10 @@ REPLIES = """
 SAME = ["dataset", "judge", "prompt", "wave", "sample"]
 EXAMPLES = f"""
     select * exclude (again), {PLACE} as place, count(*) over cell as total
-    from (select *, {AGAIN} as again from mart.flipped_pairs where study = $study)
+    from (
+        select *, {AGAIN} as again from mart.compared_pairs
+        where study = $study and ({FLIPPED} or {MOVED})
+    )
     where question is not null and wave = coalesce(
         (select max(wave) from mart.scorecard where study = $study and wave = $wave),
         (select max(wave) from mart.scorecard where study = $study)
@@ -98,11 +104,12 @@ EXAMPLES = f"""
     qualify row_number() over (cell order by again, place, criterion) <= $most
     order by judge, prompt, dataset, perturbation, again, place, criterion
 """
-"""Flipped pairs of one wave, the one named or the last: a few of each cell, drawn as above."""
+"""Flipped pairs and moved grades of one wave, the one named or the last: a few of each cell, drawn
+as above."""
 
 
 def examples_query(study: str, wave: str, most: int) -> tuple[str, dict[str, Any]]:
-    """Return the query of up to ``most`` flipped pairs of a cell; its ``total`` counts all."""
+    """Return the query of up to ``most`` flips or moves of a cell; its ``total`` counts all."""
     return EXAMPLES, {"study": study, "wave": wave, "most": most}
 
 
@@ -112,12 +119,7 @@ GRADES = f"""
         count(*) filter (moved is not null) as grades,
         count(*) filter (moved > 0) as moved,
         max(moved) as furthest,
-    from (
-        select
-            *, try_cast(experimental as double) - try_cast(control as double) as difference,
-            if(rating_kind = 'number', abs(difference), null) as moved,
-        from {COMPARED}
-    )
+    from (select *, {DISTANCE} as moved from {COMPARED})
 """
 """How many verdicts and grades are compared, how many grades moved, and how far at most."""
 
@@ -131,9 +133,9 @@ class Evidence(NamedTuple):
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
     others: dict[str, Any]
-    """Number of rows that match in the views ``flipped`` and ``invalid``, and as ``unread`` that of
-    all votes without a verdict, also where the reply is unknown; what :data:`GRADES` says of grades
-    that match; empty for other views."""
+    """Number of rows that match in the views ``flipped``, ``moved`` and ``invalid``, and as
+    ``unread`` that of all votes without a verdict, also where the reply is unknown; what
+    :data:`GRADES` says of grades that match; empty for other views."""
 
 
 def find_evidence(
@@ -147,7 +149,8 @@ def find_evidence(
 ) -> Evidence:
     """Return the evidence of a study that matches: where there is more, drawn at random.
 
-    Disagreements are not drawn: the worst come first, judge by judge. ``what`` is one of
+    Disagreements are not drawn: the worst come first, judge by judge. Of moved grades the furthest
+    come first, those that moved as far in the drawn order. ``what`` is one of
     :data:`VIEWS`; ``sample`` a sample, or the ``pair_id`` of one of its pairs, or of disagreements
     an item; ``wanted`` are the judge, the judge prompt (one of the user's own also without its
     digest, in all its wordings), the perturbation and the wave.
@@ -179,7 +182,7 @@ def find_evidence(
             _require_sample(warehouse, study, what, sample)
     total = rows["total"][0] if rows.height else 0
     replies = _replies(warehouse, study, rows, what)
-    elsewhere = _without_results(warehouse, study)
+    elsewhere = unmeasured_waves(warehouse, study)
     others = _others(warehouse, condition, values) if what in SEEN_TOGETHER else {}
     return Evidence(rows.drop("total"), total, replies, elsewhere, others)
 
@@ -188,7 +191,7 @@ def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dic
     """Count what the same filters leave of other evidence."""
     counted = ", ".join(
         f"(select count(*) from {VIEWS[name].chosen_from} and {condition}) as {name}"
-        for name in SEEN_TOGETHER
+        for name in ("flipped", "invalid")
     )
     unread = f"(select count(distinct vote) from ({UNREAD}) where {condition}) as unread"
     grades = f"({GRADES} where {condition})"
@@ -212,12 +215,8 @@ def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFram
 
 def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> None:
     names, wave = names_of(warehouse, study), given.get("wave")
-    if wave is not None and wave in _without_results(warehouse, study):
-        raise ValueError(
-            f"study {study!r} has no results of wave {wave!r}, only its votes. Run "
-            f"`voirdire audit {quote(study)} --wave {quote(wave)}`, which asks no judge again: "
-            f"it measures these votes, and replaces the results of {', '.join(names['wave'])}."
-        )
+    if wave is not None and wave in unmeasured_waves(warehouse, study):
+        raise ValueError(votes_alone(study, wave, names["wave"]))
     require_known(given, names, "`voirdire sql` lists all", f"in study {study!r}")
 
 
@@ -230,10 +229,6 @@ def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> N
         )
         everything = f"`voirdire browse {quote(own)}` lists all"
         raise unknown(named, name, alike, everything, where=f"in study {own!r}")
-
-
-def _without_results(warehouse: Warehouse, study: str) -> list[str]:
-    return warehouse.query(WAVES, {"study": study})["wave"].to_list()
 
 
 def _replies(warehouse: Warehouse, study: str, rows: pl.DataFrame, what: str) -> pl.DataFrame:

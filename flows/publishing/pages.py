@@ -36,6 +36,18 @@ from warehouse.store import Warehouse
 MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400
 """Examples of a finding in a report, and of all findings, which keeps a large report readable."""
 BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
+COSTS = """
+    with once as (
+        select ballot_id, min(judge) as judge, arg_min(prompt, judge) as prompt
+        from ballots where wave = ? group by ballot_id
+    )
+    select judge, prompt, count(*) as asked,
+        case when count(*) = count(cost_usd) then sum(cost_usd) end as cost_usd
+    from votes semi join (from runs where study = ?) using (run) join once using (ballot_id)
+    group by all
+"""
+"""What each judge cost in a wave, whichever run of the study asked it; a vote that several judges
+share is of the first, as in `mart.cost`."""
 NUMBERS = """
     select * from mart.numbers where study = ?
     order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave
@@ -112,29 +124,31 @@ def render_page(
     def read() -> SavedVotes:
         saved()
         examples = examples_query(facts.study, facts.wave, most)
-        votes = saved_votes(warehouse, study_of(run), examples)
-        # A file of votes does not say why a person's vote is invalid.
-        return votes._replace(people="") if facts.from_file else votes
+        votes = saved_votes(warehouse, study_of(run), facts.wave, examples)
+        # A file of votes does not say why a person's vote is invalid, nor what votes cost.
+        return votes._replace(people="", costs=None) if facts.from_file else votes
 
     return render(facts, concluded, perturbed, read)
 
 
 def saved_votes(
-    warehouse: Warehouse, study: Study, examples: tuple[str, dict[str, Any]]
+    warehouse: Warehouse, study: Study, wave: str, examples: tuple[str, dict[str, Any]]
 ) -> SavedVotes:
     """Return what a report states about the saved votes, from one visit of the warehouse.
 
     ``examples`` is the query of its examples, with parameters.
     """
-    probed, by_people, numbers, shown = warehouse.query_all(
+    probed, by_people, numbers, costs, shown = warehouse.query_all(
         (PROBED, {"study": study.name}),
         *((query, [study.name]) for query in (BY_PEOPLE, NUMBERS)),
+        (COSTS, [wave, study.name]),
         examples,
     )
     return SavedVotes(
         _sentence(left_out_line(by_people, study)),
         _sentence(alike_line(probed.rows())),
         numbers,
+        costs,
         shown,
     )
 

@@ -9,7 +9,6 @@ from flows.running.run_row import row_without_calls
 from flows.studies import Study
 from tasks.kit.printable import several
 from warehouse.peek import CompletedRun
-from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 OUTDATED = """
@@ -57,10 +56,11 @@ def restore_report(study: Study, warehouse: Warehouse) -> Path:
     """Return the path of the report; write it if it is missing or older than the results."""
     # Importing the drawing library takes a second.
     from flows.publishing.pages import report_path, stored_page
+    from flows.publishing.report_files import write_report_file
 
     path = report_path(warehouse.path, study.name)
     saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
     since = saved_at.timestamp() if saved_at else 0.0
     if not path.is_file() or path.stat().st_mtime < since:
-        write_private(path, stored_page(warehouse, study.name).page.encode())
+        write_report_file(path, stored_page(warehouse, study.name).page)
     return path

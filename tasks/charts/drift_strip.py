@@ -51,6 +51,12 @@ WHO = ("dataset", "judge", "prompt")
 """What tells panels apart."""
 
 
+LINE = 14
+"""Height of a line, in pixels."""
+BESIDE = 16
+"""Characters that fit side by side below the plot on a phone."""
+
+
 @chart(order=6, title="Has a judge changed?")
 def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec]:
     """Draw a panel per judge, a row per measure and perturbation, a mark per wave.
@@ -84,7 +90,9 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     bases = [{"at": waves.index(wave)} for wave in alerts]
     marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
     title = "wave" if len(waves) > 1 else f"wave {clip(clean(waves[0]), 16)}"
-    bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": 6}
+    # Below the names of the first and the last wave.
+    padding = 6 if len(waves) == 1 else 6 + LINE * (2 if _is_stacked(waves) else 1)
+    bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": padding}
     x = scaled("x", "at", -0.7, len(waves) - 0.3, {"values": list(range(len(waves))), **bare})
     # Values as they are: the scale of colours is that of the texts.
     looks = {name: as_it_is(name) for name in ("color", "fill", "shape", "size")}
@@ -141,12 +149,18 @@ def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
     return f"{against}; {many}; significance level {number(level, 3)} per wave"
 
 
+def _is_stacked(waves: Sequence[str]) -> bool:
+    """Tell whether the names of both ends do not fit side by side in a narrow plot."""
+    return sum(len(clip(clean(wave), 16)) for wave in (waves[0], waves[-1])) > BESIDE
+
+
 def _ends(waves: Sequence[str]) -> list[Spec]:
     """Name the first and the last wave."""
-    sides = [(pixel(0), "left", waves[0]), (pixel("width"), "right", waves[-1])]
+    below = 16 + LINE if _is_stacked(waves) else 16
+    sides = [(pixel(0), "left", waves[0], 16), (pixel("width"), "right", waves[-1], below)]
     return [
-        note(clip(clean(wave), 16), x=x, align=side, y=pixel("height"), dy=16)
-        for x, side, wave in sides
+        note(clip(clean(wave), 16), x=x, align=side, y=pixel("height"), dy=dy)
+        for x, side, wave, dy in sides
     ]
 
 

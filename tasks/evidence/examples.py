@@ -1,14 +1,14 @@
-"""Examples of the report: pairs whose verdict a perturbation changed, with texts and replies."""
+"""Examples of the report: changed verdicts and moved grades, with texts and replies."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from tasks.evidence.browse_address import address_of, view_of
-from tasks.judging.vote_wording import order_text
+from tasks.judging.vote_wording import grade_text, order_text
 from tasks.kit.printable import laid_out
 from tasks.reporting.wording import ELLIPSIS, with_who
 from tasks.rewriting.word_diff import Part, difference
@@ -33,7 +33,7 @@ MOST_CHARACTERS = 1_000_000
 
 
 class Example(NamedTuple):
-    """A pair whose verdict a perturbation changed."""
+    """A pair or answer whose verdict a perturbation changed, or whose grade it moved."""
 
     sample: str
     question: str
@@ -59,6 +59,8 @@ class Examples(NamedTuple):
     judge: str
     simulated: bool
     perturbation: str
+    what: str
+    """What is counted: ``flipped``, of single answers ``ratings flipped`` or ``grades moved``."""
     total: int
     pairs: list[Example]
 
@@ -66,7 +68,8 @@ class Examples(NamedTuple):
 def examples_of(rows: pl.DataFrame, study: str, *, several: bool) -> list[Examples]:
     """Return the examples of each judge and perturbation, in the order given.
 
-    ``rows`` are those of ``mart.flipped_pairs``, with the number of all of their cell as ``total``.
+    ``rows`` are those of ``mart.compared_pairs`` that changed, with the number of all of their cell
+    as ``total``.
     ``several`` tells whether a single answer was rated more than once.
     """
     share = min(1.0, MOST_CHARACTERS / max(_characters(rows), 1))
@@ -79,11 +82,32 @@ def examples_of(rows: pl.DataFrame, study: str, *, several: bool) -> list[Exampl
             str(who),
             bool(cell["simulated"].any()),
             str(perturbation),
+            _what({*cell["rating_kind"]}),
             cell["total"].item(0),
             [_example(row, study, share, several=several) for row in cell.to_dicts()],
         )
         for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
     ]
+
+
+def changes(examples: Sequence[Examples], unit: str) -> list[tuple[str, str]]:
+    """Return what changed, for a heading, with the option of ``voirdire show`` that finds it."""
+    found = {each.what for each in examples}
+    verdicts = (f"{unit}s whose verdict a perturbation changed", "")
+    grades = ("answers whose grade a perturbation moved", "--moved")
+    return [
+        *([verdicts] if found - {"grades moved"} else []),
+        *([grades] if found & {"grades moved", "ratings changed"} else []),
+    ]
+
+
+def _what(kinds: set[str | None]) -> str:
+    """Return what changed, given the kinds of rating."""
+    if None in kinds:
+        return "flipped"
+    if "number" not in kinds:
+        return "ratings flipped"
+    return "grades moved" if len(kinds) == 1 else "ratings changed"
 
 
 def _characters(rows: pl.DataFrame) -> int:
@@ -105,8 +129,9 @@ def _example(row: Mapping[str, Any], study: str, share: float, *, several: bool)
     repeat = f"repeat {row['repeat'] + 1}" if several and row["repeat"] is not None else None
     about = ", ".join(filter(None, (row["criterion"], repeat)))
     about += ": " if about else ""
-    before, after = (row[name] or "no verdict" for name in ("control", "experimental"))
-    sham = f" (sham: {row['sham']})" if row["sham"] else ""
+    before, after = (grade_text(row[name] or "no verdict") for name in ("control", "experimental"))
+    sham = f" (sham: {grade_text(row['sham'])})" if row["sham"] else ""
+    moved = " --moved" if row["rating_kind"] == "number" else ""
     pair = f"{quote(study)} --judge {quote(row['judge'])} --pair {quote(row['sample'])}"
     named = {name: row[name] for name in ("judge", "prompt", "wave", "perturbation", "sample")}
     text, same, reply = (
@@ -132,7 +157,7 @@ def _example(row: Mapping[str, Any], study: str, share: float, *, several: bool)
             )
         ],
         (
-            f"voirdire show {pair}",
+            f"voirdire show {pair}{moved}",
             f"voirdire browse {pair} --perturbation {quote(row['perturbation'])}",
         ),
         address_of(view_of(study, **named)),

@@ -25,6 +25,8 @@ def choice_text(choice: str, shown_first: str, rating: str | None) -> str:
     --------
     >>> choice_text("second", "target", None), choice_text("tie", "target", None)
     ('anchor', 'tie')
+    >>> choice_text("rated", "target alone", "6.0")
+    '6'
     """
     if choice == "rated":
         return _rating(rating)
@@ -35,7 +37,7 @@ def choice_text(choice: str, shown_first: str, rating: str | None) -> str:
 def _rating(rating: str | None) -> str:
     """Return a vote's rating in words: `7`, or `clarity: 4, tone: 5`."""
     if not rating or not rating.startswith("{"):
-        return rating or "none"
+        return grade_text(rating or "none")
     read = json.loads(rating)
     return ", ".join(f"{name}: {_value(v)}" if name else _value(v) for name, v in read.items())
 
@@ -43,4 +45,18 @@ def _rating(rating: str | None) -> str:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return "pass" if value else "fail"
-    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return grade_text(str(value))
+
+
+def grade_text(text: str) -> str:
+    """Return a whole grade without a decimal point, and any other text as it is.
+
+    Examples
+    --------
+    >>> grade_text("6.0"), grade_text("6.5"), grade_text("pass")
+    ('6', '6.5', 'pass')
+    """
+    whole = text.removesuffix(".0")
+    return whole if whole.removeprefix("-").isdecimal() else text

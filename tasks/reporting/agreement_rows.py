@@ -91,6 +91,7 @@ class Part(NamedTuple):
     """Estimate and interval of each statistic."""
     p: str
     finding: str
+    simulated: bool = False
 
 
 class Disagreement(NamedTuple):
@@ -234,7 +235,10 @@ def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
     """Return one row per judge and criterion, for a table that compares them."""
     rows = comparison.measures.filter(pl.col("slice").is_null(), pl.col("judge") != HUMANS)
     parts = rows.partition_by(WHOLE, maintain_order=True)
-    return [_part(view.title, part) for view, part in zip(views, parts, strict=True)]
+    return [
+        _part(view.title, part)._replace(simulated=view.simulated)
+        for view, part in zip(views, parts, strict=True)
+    ]
 
 
 def adjustment_line(measures: pl.DataFrame) -> str:

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.curation import PerturbedAnswers
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Findings
+from tasks.progress import usd
 from tasks.reporting.summary import NO_NAMES, finding_words, is_person
 from tasks.reporting.wording import (
     bounds,
@@ -381,8 +382,13 @@ def gate_verdict(row: Row) -> str:
     return NOT_MEASURED if unmeasured and row["verdict"] == "inconclusive" else row["verdict"]
 
 
-def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
-    """Return per judge what became of its ballots: planned, then each outcome."""
+def validity_rows(
+    estimates: DataFrame[Estimates], costs: pl.DataFrame | None = None
+) -> list[Judged]:
+    """Return per judge what became of its ballots: planned, then each outcome.
+
+    The last text is what they cost, given the ``costs`` of :class:`tasks.report.SavedVotes`.
+    """
     names = [f"{outcome}_rate" for outcome in OUTCOMES]
     whole = estimates.filter(
         pl.col("statistic").is_in(names), pl.col("perturbation").is_null()
@@ -396,9 +402,19 @@ def validity_rows(estimates: DataFrame[Estimates]) -> list[Judged]:
             judge,
             Text(thousands(judge["n"])),
             *(_outcome(lookup.find(name, judge, None)) for name in names),
+            *([] if costs is None else [_cost(costs, judge)]),
         )
         for judge in judges
     ]
+
+
+def _cost(costs: pl.DataFrame, judge: Row) -> Text:
+    own = costs.filter(judge=judge["judge"], prompt=judge["prompt"])
+    if own.is_empty():
+        return Text("nothing asked")
+    if own["cost_usd"].null_count():
+        return Text("no price")
+    return Text(usd(own["cost_usd"].sum()))
 
 
 def _outcome(row: Row | None) -> Text:

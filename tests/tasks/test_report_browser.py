@@ -1,5 +1,6 @@
 """The report in a real browser: what a reader does with it, with hostile names and texts."""
 
+import csv
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -201,10 +202,38 @@ def test_a_table_is_sorted_filtered_and_copied_without_formulas(opened: Open) ->
     page.locator("details").filter(has=table).get_by_role("button", name="Copy as CSV").click()
     expect(page.get_by_text("Copied", exact=True)).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()").splitlines()
-    assert copied[0].startswith("Judge,Statistic,Perturbation,Estimate,Interval,Level,n,")
+    head = "Judge,Statistic,Perturbation,Estimate,Interval low,Interval high,Level,n,"
+    assert copied[0].startswith(head)
     assert len(copied) == 5
     assert all(line.startswith(f"'{EVIL},") for line in copied[1:])
-    assert any(line.startswith(f"'{EVIL},mps_sham,fake_reference,.03,") for line in copied)
+    assert any(line.startswith(f"'{EVIL},mps_sham,fake_reference,0.03,") for line in copied)
+
+
+def test_copied_cells_are_numbers_that_a_spreadsheet_reads(opened: Open) -> None:
+    page = opened(permissions=["clipboard-read", "clipboard-write"])
+    results = page.locator("#results ~ .tools").first
+    results.get_by_role("button", name="Copy as CSV").click()
+    expect(page.get_by_text("Copied", exact=True)).to_be_visible()
+    head, *rows = csv.reader(page.evaluate("navigator.clipboard.readText()").splitlines())
+    assert head[:6] == ["Perturbation", "Judge", "Finding", "MPS", "MPS low", "MPS high"]
+    assert "p, adjusted, raw" in head
+    first = dict(zip(head, rows[0], strict=True))
+    told = [first[name] for name in ("Perturbation", "MPS", "MPS low", "MPS high")]
+    assert told == ["fake_reference", "0.12", "0.12", "0.22"]
+    numbers = [row[at] for row in rows for at, name in enumerate(head) if name.startswith("MPS")]
+    assert [text for text in numbers if text and "\N{MINUS SIGN}" in text] == []
+
+
+def test_a_filter_without_a_match_says_so(opened: Open) -> None:
+    page = opened()
+    page.get_by_text("All numbers, with sample sizes").click()
+    page.get_by_label("Filter the rows of All numbers").fill("nothing like it")
+    expect(page.get_by_text("No rows match.")).to_be_visible()
+    page.get_by_label("Filter the rows of All numbers").fill("")
+    expect(page.get_by_text("No rows match.")).to_be_hidden()
+    # Of a group without rows, its heading is not left over.
+    page.get_by_label("Judge", exact=True).select_option(EVIL)
+    expect(page.locator("th.group:visible")).to_have_count(2)
 
 
 def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
@@ -212,6 +241,8 @@ def test_a_flipped_pair_is_one_click_from_its_finding(opened: Open) -> None:
     page.get_by_role("link", name="26 flipped").click()
     example = page.locator("#examples-1")
     expect(example).to_be_visible()
+    # Whose example it is, is in sight.
+    expect(example.locator("summary")).to_be_in_viewport()
     shown = example.inner_text()
     assert f"Why? {EVIL}" in shown
     assert "anchor \N{RIGHTWARDS ARROW} target (sham: tie)" in shown

@@ -5,20 +5,30 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.judging import ARMS
-from warehouse.evidence.selection import FLIPPED, NAMES, OF_LABELS, UNREAD, conditions
+from warehouse.evidence.selection import (
+    DISTANCE,
+    FLIPPED,
+    MOVED,
+    NAMES,
+    OF_LABELS,
+    UNMEASURED,
+    UNREAD,
+    conditions,
+)
 from warehouse.store import Warehouse
 
 STUDIES = """
     with results as (
-        select study, dataset, judge, 'pairs' as shown, count(*) as votes from vote_log group by all
+        select study, dataset, judge, wave, 'pairs' as shown, count(*) as votes
+        from vote_log group by all
         union all
-        select study, dataset, judge, 'pairs', 0 from shifts group by all
+        select study, dataset, judge, '', 'pairs', 0 from shifts group by all
         union all
-        select study, dataset, judge, 'single answers', count(distinct
+        select study, dataset, judge, wave, 'single answers', count(distinct
             (prompt, wave, coalesce(sample, item), side, arm, perturbation, repeat))
         from ratings group by all
         union all
-        select study, dataset, judge, null, 0 from differing_labels group by all
+        select study, dataset, judge, '', null, 0 from differing_labels group by all
     ),
     ran as (
         select study, max(started_at) as last_run,
@@ -30,6 +40,7 @@ STUDIES = """
     select study, concat_ws(' of ', any_value(flow), string_agg(distinct shown, ' and ')) as kind,
         string_agg(distinct dataset, ', ' order by dataset) as datasets,
         count(distinct judge) as judges, sum(votes)::bigint as votes,
+        list(distinct wave order by wave) filter (wave <> '') as waves,
         any_value(last_run) as last_run,
     from results left join ran using (study) group by study order by study
 """
@@ -53,7 +64,7 @@ ROWS = f"""
     studied as (from pairs semi join (from study_pairs where study = $study) using (pair_id)),
     found as (
         select
-            *, {FLIPPED} as flipped, {SAID} as said,
+            *, {FLIPPED} as flipped, {MOVED} as moved, {DISTANCE} as distance, {SAID} as said,
             concat_ws(chr(31), dataset, sample, coalesce(perturbation, ''), said) as place,
             left(md5(place), 16) as id,
         from mart.comparisons as c
@@ -74,6 +85,7 @@ FURTHER = {
         )
     )""",
     "flipped": "flipped",
+    "moved": "moved",
     # An invalid reply on the control pair concerns every perturbation.
     "invalid": """(
         said in (select said from unread where perturbation is null)
@@ -82,6 +94,10 @@ FURTHER = {
         )
     )""",
 }
+# A place is a text that sorts.
+FURTHEST_FIRST = """* replace (
+    lpad((row_number() over (order by distance desc, place))::varchar, 12, '0') as place
+)"""
 IS_LABELLED = """
     l.judge = c.judge and l.prompt = c.prompt and l.wave = c.wave and l.item = c.sample
     and l.criterion is not distinct from c.criterion
@@ -122,6 +138,22 @@ CATEGORIES = """
         select category from vote_log where study = $study
         union all select category from ratings where study = $study
     ) where category is not null order by category
+"""
+KINDS = """
+    select
+        exists(from shifts where study = $study) or exists(
+            from ratings where study = $study and arm = 'experimental' and kind <> 'number'
+        ) as flipped,
+        exists(
+            from ratings where study = $study and arm = 'experimental' and kind = 'number'
+        ) as moved,
+        exists(from verdicts where study = $study)
+            or exists(from ratings where study = $study) as judged,
+        exists(from differing_labels where study = $study) as calibrated,
+        (
+            select sum(n)::bigint from mart.human_agreement
+            where study = $study and slice_column is null
+        ) as labels
 """
 RUNNING = """
     select coalesce(from_warehouse, 0) + coalesce(asked, 0) as cast, planned
@@ -195,6 +227,7 @@ class Filters(NamedTuple):
     search: str | None = None
     """Words in the sample's name, question or answers."""
     flipped: bool = False
+    moved: bool = False
     invalid: bool = False
     disagree: bool = False
 
@@ -210,7 +243,8 @@ class Filters(NamedTuple):
         further = (FURTHER[name] for name in given if name in FURTHER)
         where = " and ".join(["true", *conditions(given), *further])
         values = {k: v for k, v in given.items() if v is not True}
-        chosen = f"chosen as (from found as c {labelled} where {where})"
+        columns = FURTHEST_FIRST if self.moved else "*"
+        chosen = f"chosen as (select {columns} from found as c {labelled} where {where})"
         return f"{ROWS}, {chosen} {selected}", {"study": self.study, **values, **more}
 
 
@@ -223,6 +257,10 @@ class Listing(NamedTuple):
     """How many labels of a judge on an item these comparisons are of."""
     names: dict[str, list[str]]
     """Judges, prompts, waves, perturbations and categories of the study."""
+    kinds: dict[str, Any]
+    """Whether there are verdicts that can be ``flipped``, grades that can be ``moved``, votes of
+    judges (``judged``), and labels that differ from people's (``calibrated``); and the number of
+    ``labels`` of judges that were compared with people's, null if none was."""
     running: dict[str, int] | None
     """Votes so far, and all, of a run that goes on; null if there is none."""
 
@@ -238,13 +276,18 @@ class Comparison(NamedTuple):
 
 
 def describe_studies(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """Return all studies with results: kind, datasets, numbers of judges and votes, last run."""
+    """Return all studies with results: kind, datasets, judges, votes, their waves, last run."""
     return warehouse.query(STUDIES).to_dicts()
 
 
 def studies_of(warehouse: Warehouse) -> list[str]:
     """Return the names of all studies with results."""
     return [study["study"] for study in describe_studies(warehouse)]
+
+
+def unmeasured_waves(warehouse: Warehouse, study: str) -> list[str]:
+    """Return the waves of a study of which the warehouse has votes but no results."""
+    return warehouse.query(UNMEASURED, {"study": study})["wave"].to_list()
 
 
 def samples_like(warehouse: Warehouse, name: str, *studies: str) -> list[str] | None:
@@ -274,11 +317,12 @@ def _lists(names: pl.DataFrame) -> dict[str, list[str]]:
 def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listing:
     """Return a page of the comparisons that the filters leave, the first page being 0."""
     study = {"study": filters.study}
-    rows, items, names, categories, running = warehouse.query_all(
+    rows, items, names, categories, kinds, running = warehouse.query_all(
         filters.query(LIST, skipped=page * ROWS_PER_PAGE),
         filters.query(ITEMS),
         (NAMES, study),
         (CATEGORIES, study),
+        (KINDS, study),
         (RUNNING, study),
     )
     return Listing(
@@ -286,6 +330,7 @@ def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listi
         rows["total"][0] if rows.height else 0,
         items["items"][0],
         {**_lists(names), "category": categories["category"].to_list()},
+        kinds.row(0, named=True),
         next(iter(running.to_dicts()), None),
     )
 

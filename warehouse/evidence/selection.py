@@ -5,6 +5,13 @@ from collections.abc import Iterable
 NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
 FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
 """As in `mart.flipped_pairs`: a changed grade is no changed verdict."""
+DISTANCE = """if(
+    rating_kind = 'number',
+    abs(try_cast(experimental as double) - try_cast(control as double)),
+    null
+)"""
+"""How far the perturbation moved a grade; null of what is no grade."""
+MOVED = f"coalesce({DISTANCE} > 0, false)"
 OF_LABELS = """(
     study = $study or study in (
         select study from runs
@@ -30,6 +37,16 @@ NAMES = f"""
         union all select judge, prompt, wave, null from differing_labels where {OF_LABELS}
     )
 """
+UNMEASURED = """
+    select parameters->>'wave' as wave from runs
+    where study = $study and flow = 'audit' and state = 'completed' and wave <> ''
+    except
+    select wave from (
+        select study, wave from estimates union all select study, wave from shifts
+    ) where study = $study
+    order by wave
+"""
+"""The waves of which the warehouse has votes but no results."""
 UNREAD = f"""
     select study, judge, prompt, wave, perturbation, sample, null as criterion, null as repeat, arm,
         coalesce(human, false) as human,

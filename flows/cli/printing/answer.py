@@ -72,8 +72,10 @@ def next_step(
     )
     if found:
         names = {name: found[0][name] for name in ("judge", "perturbation")}
-        return show_command(study, warehouse, names)
-    for what in ("flipped", "invalid"):
+        # The unit of a grade's shift is its standard deviation.
+        what = "moved" if found[0]["unit"] == "sd" else "flipped"
+        return show_command(study, warehouse, names, what)
+    for what in ("flipped", "moved", "invalid"):
         if at_hand[what]:
             return show_command(study, warehouse, {}, what)
     return shlex.join(map(printable, ["voirdire", "gate", study, *_warehouse_words(warehouse)]))

@@ -16,7 +16,7 @@ from flows.cli.printing.terminal import echo_json, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from flows.running.run_row import is_calibration
 from schemas.judging import SIDES
-from tasks.judging.vote_wording import choice_text, order_text
+from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import message, printable
 from tasks.reporting.wording import DRAWN, count, listing, thousands
 from tasks.rewriting.word_diff import difference
@@ -25,6 +25,7 @@ from warehouse.store import Warehouse
 
 NONE = {
     "flipped": "No perturbation changed a verdict of {who}.",
+    "moved": "No perturbation moved a grade of {who}.",
     "invalid": "Every reply to {who} has a verdict.",
     "disagree": "No label of {who} differs from people's, or none was compared: run "
     "`voirdire calibrate {study}` first.",
@@ -34,7 +35,10 @@ OF_LABELS = (
     "{!r} is a calibration, which has labels of items, and no perturbations, pairs or replies. To "
     "see the items that a judge and people label differently: `{}`."
 )
-CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {"disagree": "the worst first, judge by judge"}
+CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {
+    "moved": "the furthest first",
+    "disagree": "the worst first, judge by judge",
+}
 """What to show -> how those that are shown were chosen."""
 
 FILTERS = ("judge", "prompt", "perturbation", "wave", "sample")
@@ -107,11 +111,11 @@ def _others(
     """Say which other evidence the same filters leave, and which command shows it."""
     there = found.others
     if what == "flipped" and there["moved"]:
-        command = show_command(study, path, filters, "all")
+        command = show_command(study, path, filters, "moved")
         grades = f"{thousands(there['moved'])} of {count(there['grades'], 'grade')}"
         yield (
             f"{grades} of {_who(study, filters)} moved with a perturbation, by at most "
-            f"{there['furthest']:g}. To see the pairs: `{command}`."
+            f"{there['furthest']:g}. To see them, the furthest first: `{command}`."
         )
     elif what == "flipped" and there["grades"]:
         grades = count(there["grades"], "grade")
@@ -123,7 +127,7 @@ def _others(
     elif there.get("unread") and not there["invalid"]:
         votes = count(there["unread"], "vote has", "votes have")
         yield f"{votes} no verdict. The replies are unknown: these votes were collected elsewhere."
-    if there.get("flipped") and what == "invalid" and found.rows.is_empty():
+    if there.get("flipped") and what in ("moved", "invalid") and found.rows.is_empty():
         changed = count(there["flipped"], "verdict")
         command = show_command(study, path, filters)
         yield f"A perturbation changed {changed}. To see them: `{command}`."
@@ -178,13 +182,14 @@ def _sham(row: Mapping[str, Any], replies: pl.DataFrame) -> dict[str, list[str]]
 def _about(what: str, row: Mapping[str, Any]) -> str:
     several = f", {row['criterion']}" if row.get("criterion") else ""
     if what == "disagree":
-        return f"{row['item']}{several}: people: {row['human_label']}, judge: {row['judge_label']}"
+        human, judge = (grade_text(row[label]) for label in ("human_label", "judge_label"))
+        return f"{row['item']}{several}: people: {human}, judge: {judge}"
     if what == "invalid":
         return f"{row['perturbation'] or row['arm']}: {row['choice']}"
-    changed = f"{row['control'] or 'no verdict'} -> {row['experimental'] or 'no verdict'}"
-    sham = f" (sham: {row['sham']})" if row["sham"] else ""
+    said = [grade_text(row[arm] or "no verdict") for arm in ("control", "experimental")]
+    sham = f" (sham: {grade_text(row['sham'])})" if row["sham"] else ""
     again = "" if row["repeat"] is None else f", repeat {row['repeat'] + 1}"
-    return f"{row['perturbation']}{several}{again}: {changed}{sham}"
+    return f"{row['perturbation']}{several}{again}: {' -> '.join(said)}{sham}"
 
 
 def _texts(texts: Mapping[str, Any]) -> Iterator[Padding]:

@@ -118,6 +118,13 @@
       row.hidden = !ofJudge(judgesOf(row)) || !isWanted({ perturbation: perturbation === "none" ? "" : perturbation }) || (words && !text.includes(words));
       if (rest) rest.hidden = row.hidden;
     }
+    let any = false;
+    for (const body of table.tBodies) {
+      const shown = [...body.rows].some((row) => !row.hidden && !row.matches(".rests") && !row.querySelector(".group"));
+      any ||= shown && !body.hidden;
+      for (const row of body.rows) if (row.querySelector(".group")) row.hidden = !shown;
+    }
+    table.none.hidden = any || !rowsOf(table).length;
   };
 
   for (const select of all("[data-choice]"))
@@ -150,25 +157,65 @@
     }
   };
 
-  // Copying: as voirdire exports CSV, no cell begins as a formula does.
+  // Copying: as voirdire exports CSV, no cell begins as a formula does. A cell that holds several
+  // numbers, such as an interval, becomes as many columns.
+  const AMOUNT = "[+-]?(?:\\d+(?:\\.\\d+)?|\\.\\d+)";
+  const ENDS = `\\[(${AMOUNT}), (${AMOUNT})\\]`;
+  const IS_AMOUNT = new RegExp(`^<? ?${AMOUNT}$`);
+  const INTERVAL = new RegExp(`^${ENDS}(?: (.+))?$`);
+  const ESTIMATE = new RegExp(`^(<? ?${AMOUNT})( sd)?(?: ${ENDS})?$`);
+  const NAMED = new RegExp(`^(?:([A-Za-z][A-Za-z ]{0,24}) )?(<? ?${AMOUNT})(?: ([A-Za-z][A-Za-z ]{0,24}))?(?: ${ENDS})?$`);
+  const ascii = (text) => text.replace(/\u2212/g, "-").replace(/(\d)\u202f(?=\d{3})/g, "$1").replace(/\s+/g, " ").trim();
+  const amount = (text) => text.replace(/\s/g, "").replace(/^(<?[+-]?)\./, (_, sign) => `${sign}0.`);
   const cell = (text) => {
-    const plain = text.replace(/\s+/g, " ").trim();
-    const amount = plain.replace(/^\u2212/, "-");
-    const safe = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(amount) ? amount : /^[=+\-@\t\r']/.test(plain) ? `'${plain}` : plain;
+    const plain = ascii(text);
+    const safe = IS_AMOUNT.test(plain) ? amount(plain) : /^[=+\-@\t\r']/.test(plain) ? `'${plain}` : plain;
     return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
   };
   const textOf = (td) => [...td.childNodes].filter((n) => !n.classList?.contains("to-examples")).map((n) => n.textContent.trim()).filter(Boolean).join(" ");
+  const ends = (name, low, high) => (low === undefined ? [] : [[`${name} low`, low], [`${name} high`, high]]);
+  const ofNote = (piece) => {
+    const [, low, high, rest] = piece.match(INTERVAL) || [];
+    if (low !== undefined) return [...ends("", low, high), ...(rest ? [[", note", rest]] : [])];
+    const [, before, value, after, ...both] = piece.match(NAMED) || [];
+    if (value === undefined || (before && after)) return [[", note", piece]];
+    const name = `, ${before || after || "share"}`;
+    return [[name, value], ...ends(name, ...both)];
+  };
+  // What a cell says, as pairs of the rest of a column's name and a text.
+  const partsOf = (td) => {
+    const notes = all(":scope > small", td);
+    if (notes.length > 1) return [["", textOf(td)]];
+    const main = ascii([...td.childNodes].filter((n) => !notes.includes(n) && !n.classList?.contains("to-examples")).map((n) => n.textContent.trim()).filter(Boolean).join(" "));
+    // A name may be a number.
+    if (td.matches("th")) return [["", main], ...notes.map((each) => [", note", each.textContent])];
+    const [, value, unit, ...both] = main.match(ESTIMATE) || [];
+    const [, low, high, rest] = main.match(INTERVAL) || [];
+    const said = low !== undefined && !rest ? ends("", low, high)
+      : value !== undefined ? [["", value], ...ends("", ...both), ...(unit ? [[", unit", unit]] : [])]
+      : [["", main]];
+    const told = notes.length ? ascii(notes[0].textContent).split("; ").flatMap(ofNote) : [];
+    return [...said, ...told.filter(([, text]) => text)];
+  };
   const csv = (table) => {
     const grouped = !!table.querySelector(".group");
-    const lines = [[...(grouped ? ["Perturbation"] : []), ...[...table.tHead.rows[0].cells].map(textOf)]];
+    const lines = [];
     for (const body of table.tBodies) {
       if (body.hidden) continue;
       for (const row of body.rows) {
         if (row.hidden || row.matches(".rests") || row.querySelector(".group")) continue;
-        lines.push([...(grouped ? [body.dataset.perturbation || ""] : []), ...[...row.cells].map(textOf)]);
+        lines.push([...(grouped ? [[["", body.dataset.perturbation || ""]]] : []), ...[...row.cells].map(partsOf)]);
       }
     }
-    return lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+    const heads = [...(grouped ? ["Perturbation"] : []), ...[...table.tHead.rows[0].cells].map(textOf)];
+    const kinds = heads.map((_, at) => {
+      const parts = lines.flatMap((line) => line[at] || []);
+      const found = [...new Set(parts.filter(([kind, text]) => kind || text).map(([kind]) => kind))];
+      return found.length ? found : [""];
+    });
+    const texts = (line) => kinds.flatMap((own, at) => own.map((kind) => (line[at] || []).filter((part) => part[0] === kind).map((part) => part[1]).join("; ")));
+    const names = kinds.flatMap((own, at) => own.map((kind) => heads[at] + kind));
+    return [names, ...lines.map(texts)].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
   };
   const copy = async (text) => {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -206,6 +253,9 @@
     tools.prepend(status);
     tools.append(button);
     table.parentElement.before(tools);
+    table.none = make("p", { className: "none", hidden: true, textContent: "No rows match." });
+    table.none.setAttribute("role", "status");
+    table.parentElement.after(table.none);
     [...table.tHead.rows[0].cells].forEach((heading, at) => {
       const sorter = make("button", { type: "button" });
       sorter.append(...heading.childNodes);
@@ -216,6 +266,7 @@
 
   // A link to an example opens what holds it.
   const reveal = () => {
+    // The heading of a fold says whose examples these are.
     const target = location.hash && document.getElementById(location.hash.slice(1));
     const folded = target && target.closest("details");
     if (folded && !folded.open) {

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -14,6 +15,8 @@ from click.testing import CliRunner
 
 from booth.browsing.app import check_view, make_app
 from flows.cli.main import main
+from flows.running.run_row import first_row
+from flows.studies import make_study
 from schemas.calibration import Ratings
 from schemas.judging import Shifts, VoteLog
 from warehouse.store import Saving, Warehouse, WarehouseBusyError
@@ -178,10 +181,16 @@ def test_from_one_pair_all_of_its_judge_and_perturbation_are_reached(client: Cli
 
 
 def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client: Client) -> None:
-    assert "people: anchor" in client.get("/study/quick?disagree=1&pair=").text
+    both = "people: anchor, judge over both orders: tie"
+    assert both in client.get("/study/quick?disagree=1&pair=").text
     listed = client.get("/study/quick-people").text
     assert "Question 3?" in listed
-    assert "people: anchor" in listed
+    assert "people: anchor, judge: tie" in listed
+    assert '<p role="status" class="count">1 to 1 of 1 disagreement</p>' in listed
+    assert "A disagreement is an item that a judge labels differently from people." in listed
+    # All rows are disagreements, and nothing was perturbed.
+    assert 'type="checkbox"' not in listed
+    assert client.get("/study/quick").text.count('type="checkbox"') == 3
     assert "Question 3?" in client.get("/study/quick-people?pair=").text
 
 
@@ -252,6 +261,58 @@ def test_a_judge_of_single_answers_is_browsed_too(audited: Make, make_ratings: M
     # One answer has no order.
     assert "Order" not in flipped
     assert len(ROW.findall(client.get("/study/own?invalid=1").text)) == 1
+
+
+def test_moved_grades_are_a_filter_and_flipped_verdicts_are_none(
+    audited: Make, make_ratings: Make
+) -> None:
+    warehouse = audited()
+    given = {"g1": (6.0, 7.0), "g2": (5.0, 2.5), "g3": (4.0, 4.0), "g4": (8.0, 9.0)}
+    rows = [
+        {"sample": sample, "arm": arm, "value": value}
+        for sample, pair in given.items()
+        for arm, value in zip(("control", "experimental"), pair, strict=True)
+    ]
+    warehouse.save([Saving(Ratings, make_ratings(rows))], run="r1", study="grades")
+    client = Client(warehouse)
+    listed = client.get(f"/study/grades?token={TOKEN}").text
+    assert "moved grades" in listed
+    assert "flipped verdicts" not in listed
+    why = "Judges of this study give grades: these move, and no verdict flips."
+    assert why in client.get("/study/grades?flipped=1").text
+    moved = client.get("/study/grades?moved=1")
+    assert "1 to 3 of 3 comparisons, the furthest first</p>" in moved.text
+    first, second, _ = (link.replace("&amp;", "&") for link in ROW.findall(moved.text))
+    text = client.get(first).text
+    assert "Sample <bdi>g2</bdi>" in text
+    assert "control: <strong><bdi>5</bdi></strong>, perturbed: <strong><bdi>2.5" in text
+    assert "moved by 2.5" in text
+    (after,) = re.findall(r'id="after" href="([^"]+)"', text)
+    assert after.replace("&amp;", "&") == second
+    assert "Sample <bdi>g1</bdi>" in client.get(second).text
+    none = "This study has no grades that a perturbation could move."
+    assert none in client.get("/study/quick?moved=1").text
+
+
+def test_of_a_wave_without_results_it_is_said_what_measures_it(
+    audited: Make, make_vote_log: Make, make_shifts: Make
+) -> None:
+    warehouse, now = audited(), datetime.now(UTC)
+    for wave in ("n1", "n2"):
+        row = first_row("audit", wave, make_study("quick", {"wave": wave}), now)
+        warehouse.start_run({**row, "study": "nights", "state": "completed", "ended_at": now})
+    frames = [
+        Saving(VoteLog, make_vote_log([{"wave": "n2"}])),
+        Saving(Shifts, make_shifts([{"sample": "s1", "wave": "n2"}])),
+    ]
+    warehouse.save(frames, run="n2", study="nights")
+    client = Client(warehouse)
+    assert "1 judge, 1 vote of wave n2" in client.get(f"/?token={TOKEN}").text
+    for path in ("/study/nights?wave=n1", "/study/nights?wave=n1&pair="):
+        text = client.get(path).text
+        assert "has no results of wave &#39;n1&#39;, only its votes." in text
+        assert "<code>voirdire audit nights --wave n1</code>, which asks no judge again" in text
+    assert "only its votes" not in client.get("/study/nights?wave=n3").text
 
 
 def test_a_busy_warehouse_is_said_and_asked_again(

@@ -21,6 +21,7 @@ from warehouse.store import Saving, Warehouse
 Make = Callable[..., pl.DataFrame]
 Run = Callable[..., Result]
 pytestmark = pytest.mark.usefixtures("measured")
+JSON = ("--format", "json")
 TEXTS = {"question": "Why \x1b[31mis it?", "answer": "[bold]So[/bold]."}
 
 
@@ -205,12 +206,23 @@ def test_grades_that_moved_are_counted_though_no_verdict_changed(
     warehouse.save([Saving(Ratings, Ratings.of(ratings))], run="r3", study="grades")
     first, unread = run("grades").stdout.splitlines()
     moved = "2 of 6 grades of study grades moved with a perturbation, by at most 2.5."
-    assert first.startswith(f"{moved} To see the pairs: `voirdire show grades --all")
+    assert first.startswith(f"{moved} To see them, the furthest first: `voirdire show grades --mov")
     assert unread.startswith("1 vote has no verdict.")
     shown = run("grades", "--all").stdout
-    assert "ada  boast, repeat 1: 6.0 -> 7.0" in shown
+    assert "ada  boast, repeat 1: 6 -> 7" in shown
     still = run("grades", "--judge", "bea").stdout
     assert still == "None of 2 grades of bea moved with a perturbation.\n"
     of_pair = run("grades", "--pair", "g0").stdout
     assert "1 of 1 grade of study grades on g0 moved with a perturbation, by at most 1." in of_pair
     assert "grade" not in run("mine").stdout
+    # The furthest first, as on the page; what did not move is not there.
+    furthest = [row["sample"] for row in json.loads(run("grades", "--moved", *JSON).stdout)]
+    listed = list_comparisons(warehouse, Filters("grades", moved=True), 0).rows
+    assert furthest == [row["sample"] for row in listed] == ["g1", "g0"]
+    one = run("grades", "--moved", "--most", "1").stdout
+    assert "1 of 2  ada  boast, repeat 1: 5 -> 2.5" in one
+    assert "1 of 2, the furthest first; --most 2 shows all." in one
+    of_bea = run("grades", "--moved", "--judge", "bea").stdout
+    assert of_bea == "No perturbation moved a grade of bea.\n"
+    of_verdicts = run("mine", "--moved").stdout
+    assert "No perturbation moved a grade of study mine.\nA perturbation changed 3" in of_verdicts

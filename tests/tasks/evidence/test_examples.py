@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tasks.evidence import examples
-from tasks.evidence.examples import Size, cut, examples_of, shown, within
+from tasks.evidence.examples import Size, changes, cut, examples_of, shown, within
 from tasks.rewriting.word_diff import Part, changed_words
 
 ROW: dict[str, Any] = {
@@ -54,6 +54,27 @@ def test_texts_keep_their_layout_without_unseen_characters() -> None:
     }
     assert kept == {"before": ROW["target"], "after": "# It\n\n* is so.\n    * It ends."}
     assert {part.text.strip() for part in pair.target if part.change == "added"} <= {"#", "*", ""}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "what", "options"),
+    [
+        ([None], "flipped", [""]),
+        (["label"], "ratings flipped", [""]),
+        (["number"], "grades moved", ["--moved"]),
+        (["number", "label"], "ratings changed", ["", "--moved"]),
+    ],
+)
+def test_grades_that_moved_are_counted_and_found_as_such(
+    kinds: list[str | None], what: str, options: list[str]
+) -> None:
+    rows = [ROW | {"rating_kind": kind, "control": "6.0", "experimental": "8"} for kind in kinds]
+    groups = examples_of(pl.DataFrame(rows), "my study", several=False)
+    assert [group.what for group in groups] == [what]
+    assert [option for _, option in changes(groups, "answer")] == options
+    first = groups[0].pairs[0]
+    assert first.changed == "6 \N{RIGHTWARDS ARROW} 8"
+    assert first.commands[0].endswith(" --moved") == (kinds[0] == "number")
 
 
 def test_of_white_space_alone_more_of_the_text_is_shown_than_of_a_passage_that_is_the_same() -> (

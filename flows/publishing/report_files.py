@@ -1,0 +1,31 @@
+"""Report files: a study's, and that of its calibration, which lead to each other."""
+
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from flows.studies.calibration import SUFFIX
+from warehouse.private import write_private
+
+PLACE = "<!-- another report -->"
+"""Where a report has the link to the other one."""
+
+
+def write_report_file(path: Path, page: str) -> None:
+    """Write a report; if the other one is beside it, let each lead to the other."""
+    study = path.stem.removesuffix(SUFFIX)
+    is_calibration = study != path.stem
+    other = path.with_stem(study if is_calibration else f"{study}{SUFFIX}")
+    if other.is_file():
+        page = page.replace(PLACE, _link(other, is_calibration=not is_calibration), 1)
+        theirs = other.read_text("utf-8")
+        if PLACE in theirs:
+            linked = theirs.replace(PLACE, _link(path, is_calibration=is_calibration), 1)
+            write_private(other, linked.encode())
+    write_private(path, page.encode())
+
+
+def _link(to: Path, *, is_calibration: bool) -> str:
+    """Return a link to a report in the same folder."""
+    what = "Agreement with people" if is_calibration else "Biases of these judges"
+    return f'<a href="{quote(to.name)}">{what}: <bdi>{escape(to.stem)}</bdi></a>'
