@@ -1,3 +1,5 @@
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -70,6 +72,22 @@ def test_a_panel_per_judge_whose_simulation_is_marked(make_drifts: Make) -> None
     assert "b (simulated)" in titles[1]
     # A single wave is named once, below its mark.
     assert [text for text in titles[0] if text.endswith("n1")] == ["wave n1"]
+
+
+def test_names_of_waves_do_not_run_into_each_other_on_a_phone(make_drifts: Make) -> None:
+    def ends(*waves: str) -> tuple[list[int], int]:
+        rows = make_drifts([{"wave": wave} for wave in waves])
+        (panel,) = drift_strip(drifts=rows, gates=Gates.empty())
+        named = [
+            layer["mark"]
+            for layer in panel["layer"]
+            if layer.get("data", {}).get("values", [{}])[:1] in [[{"note": wave}] for wave in waves]
+        ]
+        titles = re.findall(r'"titlePadding": (\d+)', json.dumps(panel))
+        return [mark["dy"] for mark in named], max(map(int, titles))
+
+    assert ends("n1", "n2") == ([16, 16], 20)
+    assert ends("2026-11-26", "2026-11-28") == ([16, 30], 34)
 
 
 def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
