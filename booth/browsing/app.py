@@ -182,8 +182,9 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
 def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
     """Return why no comparison can match these filters; empty if one could."""
     study, wave, kinds = filters.study, filters.wave, found.kinds
-    if wave and wave in unmeasured_waves(warehouse, study):
-        return votes_alone(study, wave, found.names["wave"])
+    if wave and wave in (unmeasured := unmeasured_waves(warehouse, study)):
+        measured = [name for name in found.names["wave"] if name not in unmeasured]
+        return votes_alone(study, wave, measured)
     if filters.flipped and not kinds["flipped"] and kinds["moved"]:
         return "Judges of this study give grades: these move, and no verdict flips."
     if filters.moved and not kinds["moved"]:

@@ -215,8 +215,9 @@ def _with_texts(warehouse: Warehouse, study: str, what: str, chosen: pl.DataFram
 
 def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> None:
     names, wave = names_of(warehouse, study), given.get("wave")
-    if wave is not None and wave in unmeasured_waves(warehouse, study):
-        raise ValueError(votes_alone(study, wave, names["wave"]))
+    if wave is not None and wave in (unmeasured := unmeasured_waves(warehouse, study)):
+        measured = [name for name in names["wave"] if name not in unmeasured]
+        raise ValueError(votes_alone(study, wave, measured))
     require_known(given, names, "`voirdire sql` lists all", f"in study {study!r}")
 
 
