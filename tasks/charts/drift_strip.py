@@ -51,7 +51,7 @@ WHO = ("dataset", "judge", "prompt")
 """What tells panels apart."""
 
 
-LINE = 14
+LINE_HEIGHT = 14
 """Height of a line, in pixels."""
 BESIDE = 16
 """Characters that fit side by side below the plot on a phone."""
@@ -91,7 +91,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
     title = "wave" if len(waves) > 1 else f"wave {clip(clean(waves[0]), 16)}"
     # Below the names of the first and the last wave.
-    padding = 6 if len(waves) == 1 else 6 + LINE * (2 if _is_stacked(waves) else 1)
+    padding = 6 if len(waves) == 1 else 6 + LINE_HEIGHT * (2 if _is_stacked(waves) else 1)
     bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": padding}
     x = scaled("x", "at", -0.7, len(waves) - 0.3, {"values": list(range(len(waves))), **bare})
     # Values as they are: the scale of colours is that of the texts.
@@ -156,7 +156,7 @@ def _is_stacked(waves: Sequence[str]) -> bool:
 
 def _ends(waves: Sequence[str]) -> list[Spec]:
     """Name the first and the last wave."""
-    below = 16 + LINE if _is_stacked(waves) else 16
+    below = 16 + LINE_HEIGHT if _is_stacked(waves) else 16
     sides = [(pixel(0), "left", waves[0], 16), (pixel("width"), "right", waves[-1], below)]
     return [
         note(clip(clean(wave), 16), x=x, align=side, y=pixel("height"), dy=dy)

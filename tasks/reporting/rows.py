@@ -414,7 +414,7 @@ def _cost(costs: pl.DataFrame, judge: Row) -> Text:
         return Text("nothing asked")
     if own["cost_usd"].null_count():
         return Text("no price")
-    return Text(usd(own["cost_usd"].sum()))
+    return Text(usd(sum(own["cost_usd"].to_list())))
 
 
 def _outcome(row: Row | None) -> Text:
