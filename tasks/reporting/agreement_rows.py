@@ -235,10 +235,8 @@ def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
     """Return one row per judge and criterion, for a table that compares them."""
     rows = comparison.measures.filter(pl.col("slice").is_null(), pl.col("judge") != HUMANS)
     parts = rows.partition_by(WHOLE, maintain_order=True)
-    return [
-        _part(view.title, part)._replace(simulated=view.simulated)
-        for view, part in zip(views, parts, strict=True)
-    ]
+    each = zip(views, parts, strict=True)
+    return [_part(view.title, part)._replace(simulated=view.simulated) for view, part in each]
 
 
 def adjustment_line(measures: pl.DataFrame) -> str:
