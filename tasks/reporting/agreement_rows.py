@@ -433,8 +433,7 @@ def _part(name: str, rows: pl.DataFrame) -> Part:
         texts.append((text if row else "", ends))
     apart = found.get("agreement_difference") or found.get("error_difference")
     p = p_value(apart["p_adjusted"]) if apart and apart["p_adjusted"] is not None else ""
-    bias = found.get("bias")
-    finding = (bias and bias["finding"]) or ""
+    finding = found.get("bias", {}).get("finding") or ""
     return Part(clip(clean(name), 60), _size(found), texts, p, finding)
 
 
