@@ -1,7 +1,9 @@
 """Save a frame in the warehouse: all rows or none."""
 
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
@@ -84,10 +86,27 @@ def _check_references(
             )
 
 
-def _delete_unasked(connection: duckdb.DuckDBPyConnection, columns: list[str], run: str) -> None:
-    """Delete judges that have other content now and nothing rests on, with their ballots.
+def require_unchanged(connection: duckdb.DuckDBPyConnection, saving: Saving) -> None:
+    """Raise WarehouseError if facts are there with other content; nothing is written."""
+    model, frame = saving.model, saving.frame
+    if frame.is_empty():
+        return
+    place, columns = model.place(), list(model.dtypes())
+    lend(connection, "incoming", frame)
+    _check_unchanged(connection, place.table, place.key, columns)
 
-    Votes, batches and other runs that are running keep a judge from being deleted.
+
+def _delete_unasked(connection: duckdb.DuckDBPyConnection, columns: list[str], run: str) -> None:
+    """Delete judges that have other content now and nothing rests on, with their ballots."""
+    names = {"names": _unasked(connection, columns, run)}
+    for table in ("ballots", "judges"):
+        connection.execute(f"delete from {table} where judge in (select unnest($names))", names)
+
+
+def _unasked(connection: duckdb.DuckDBPyConnection, columns: list[str], run: str = "") -> list[str]:
+    """Return the judges that have other content now and that nothing rests on.
+
+    Votes, batches and other runs that are running keep a judge from being one of them.
     """
     differs = " or ".join(f"i.{c} is distinct from j.{c}" for c in columns)
     unasked = connection.execute(
@@ -98,9 +117,7 @@ def _delete_unasked(connection: duckdb.DuckDBPyConnection, columns: list[str], r
         "and contains(r.parameters, to_json(judge)))",
         {"run": run},
     ).fetchall()
-    names = {"names": [judge for (judge,) in unasked]}
-    for table in ("ballots", "judges"):
-        connection.execute(f"delete from {table} where judge in (select unnest($names))", names)
+    return [judge for (judge,) in unasked]
 
 
 OF_DATA = (
@@ -116,10 +133,6 @@ NEW_NAMES = {
     "answers": OF_DATA,
     "perturbations": OF_PERTURBATION,
     "perturbed_answers": OF_PERTURBATION,
-    "judges": (
-        ": rename its table [judges.NAME] in the provider file. It has votes, or a run is asking "
-        "it, under its earlier definition"
-    ),
 }
 """Table -> how a new version of its rows gets a name."""
 
@@ -136,6 +149,9 @@ def _check_unchanged(
         f"select {shown} from incoming i join {table} t using ({', '.join(key)}) "
         f"where {differs} limit 3"
     ).fetchall()
+    if changed and table == "judges":
+        _check_judges(connection, columns)
+        return
     if changed:
         rows = "; ".join(", ".join(map(str, row)) for row in changed)
         raise WarehouseError(
@@ -143,3 +159,36 @@ def _check_unchanged(
             f"never change. Give the new version a new name{NEW_NAMES.get(table, '')}; nothing was "
             "saved."
         )
+
+
+def _check_judges(connection: duckdb.DuckDBPyConnection, columns: list[str]) -> None:
+    """Refuse judges that were asked under another definition, and name what has changed."""
+    unasked = _unasked(connection, columns)
+    before, now = (
+        {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
+        for rows in (
+            connection.execute(
+                f"select {', '.join(f'{t}.{c}' for c in columns)} from incoming i "
+                "join judges t using (judge)"
+            ).fetchall()
+            for t in ("t", "i")
+        )
+    )
+    for judge in sorted(before):
+        changed = list(_changes(before[judge], now[judge]))
+        if changed and judge not in unasked:
+            raise WarehouseError(
+                f"{judge} already has votes, or a run is asking it, with {'; '.join(changed)}. A "
+                "judge never changes under its name. Give the new version a new name: rename its "
+                "table [judges.NAME] in the provider file; nothing was saved."
+            )
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Name each field of a judge that differs, with its earlier and its present value."""
+    old_fields, new_fields = ({**each, **json.loads(each["params"])} for each in (before, now))
+    for name in sorted({*old_fields, *new_fields} - {"params"}):
+        old, new = old_fields.get(name), new_fields.get(name)
+        if old != new:
+            shown = ["none" if value in (None, "") else f"{value!s:.80}" for value in (old, new)]
+            yield f"{name} {shown[0]} (now {shown[1]})"

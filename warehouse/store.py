@@ -19,7 +19,14 @@ from schemas.judging import tallies_query
 from schemas.runs import BatchedBallots, Batches, Runs
 from warehouse._external_access import REFUSED, connect, is_refusal
 from warehouse._locks import LockedError, LockNotices, LockRetry, WarehouseBusyError
-from warehouse._saving import Saving, StatementError, WarehouseError, save, typed
+from warehouse._saving import (
+    Saving,
+    StatementError,
+    WarehouseError,
+    require_unchanged,
+    save,
+    typed,
+)
 from warehouse._schema import VERSION, build, is_current
 from warehouse.file_export import Copy, copy_file, log_of, require_target, write_copy
 from warehouse.peek import DEFAULT, VARIABLE, default_path, is_of_another_kind, require_folder
@@ -198,6 +205,13 @@ class Warehouse:
                 "anti join votes using (ballot_id) where run = ?",
                 [run],
             )
+
+    def require_unchanged(self, savings: Sequence[Saving]) -> None:
+        """Raise WarehouseError if facts are there with other content, as ``save`` does."""
+        checked = list(map(typed, savings))
+        with self._visit(write=False) as connection:
+            for saving in checked:
+                require_unchanged(connection, saving)
 
     def start_run(self, row: dict[str, Any]) -> None:
         """Record that a run began; one that is tried again begins anew."""

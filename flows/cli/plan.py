@@ -34,8 +34,8 @@ from flows.publishing.pages import require_data, saved_study
 from flows.running.ballots import ballots_of, left_line, limit_line, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
-from schemas.curation import PerturbedAnswers
-from schemas.judging import SIDES, Ballots, Pairs, Votes
+from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions, Versions
+from schemas.judging import SIDES, Ballots, Judges, Pairs, Votes
 from schemas.keys import unit_name
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.planner import Simulation, describe_people, plan_annotators
@@ -62,7 +62,7 @@ from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import CHANCE, open_questions
 from tasks.validation.unknown_names import unknown
 from warehouse.peek import default_path, studies_in
-from warehouse.store import Warehouse
+from warehouse.store import Saving, Warehouse
 
 FRAMES = 2 * FRAME_TOKENS
 
@@ -143,7 +143,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         )
     study = study.at(datetime.now(UTC))
     console = Printer(highlight=False)
-    pairs, perturbed = _prepare(study, partial(print_line, console))
+    pairs, perturbed = _prepare(study, partial(print_line, console), warehouse)
     costs = _estimate(study, pairs, warehouse)
     console.print(_cost_table(costs))
     notes = (
@@ -283,7 +283,7 @@ def confirm_spending(
     if study.budget_usd is not None or all(provider_of(j).simulated for j in study.judges):
         return False
     # What the columns do not suffice for is said before money is spent on them.
-    pairs, _ = _prepare(study, current_status().tell)
+    pairs, _ = _prepare(study, current_status().tell, warehouse)
     costs = _estimate(study.at(datetime.now(UTC)), pairs, warehouse)
     due = [cost for cost in costs if cost.calls]
     total = sum(cost.expected_usd or 0.0 for cost in due)
@@ -310,9 +310,22 @@ def confirm_spending(
 
 
 def _prepare(
-    study: Study, tell: Callable[[str], None]
+    study: Study, tell: Callable[[str], None], warehouse: Path | None
 ) -> tuple[DataFrame[Pairs], DataFrame[PerturbedAnswers]]:
     made = make_pairs(study)
+    place = Warehouse(warehouse)
+    if place.path.is_file():
+        # What an audit would refuse is no plan.
+        place.require_unchanged(
+            [
+                Saving(Questions, made.dataset.questions),
+                Saving(Answers, made.dataset.answers),
+                Saving(Versions, made.dataset.versions),
+                Saving(Perturbations, made.perturbations),
+                Saving(PerturbedAnswers, made.perturbed),
+                Saving(Judges, judge_table(study.judges)),
+            ]
+        )
     if line := cannot_compute(study.dataset, made.dataset):
         tell(line)
     if line := limit_line(study, made.dataset.questions.height):

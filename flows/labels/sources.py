@@ -1,6 +1,7 @@
 """Labels that a calibration compares: of a table, of two files, of a log, or of a study."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +24,11 @@ from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import Labelled, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
+from tasks.kit.printable import several
 from tasks.logs.labels import labels_in_log, labels_in_log_and_file
+from tasks.progress import current_status
 from tasks.prompts import AT, is_known, label_of
+from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
@@ -200,6 +204,9 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
     """Return the labels of a study whose judges rated single answers."""
     people = read_labels(Path(calibration.humans)) if calibration.humans else None
     found = labels_of_ratings(ratings, people)
+    if people is not None:
+        named = [item_names(each.items["item"], _dataset(each.labelled)) for each in found]
+        _name_strangers(people, named, calibration.humans)
     labelled = [each for each in found if not each.labelled.humans.is_empty()]
     if not labelled:
         raise ValueError(
@@ -237,9 +244,34 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     if humans is None and not votes["human"].any():
         given = _given_labels(calibration.study, warehouse)
     voted = labelled_by_votes(pl.concat([votes, given], how="diagonal"), calibration.metric)
+    named = [item_names(items_of(each)["item"], each.dataset) for each in voted]
+    for labels, file in zip((humans, judges), files, strict=True):
+        if labels is not None:
+            _name_strangers(labels, named, file)
     if humans is None and given.is_empty():
         _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
+
+
+def _dataset(labelled: Labelled) -> str:
+    """Return the dataset of labels of a study, which are named after their prompt too."""
+    return labelled.dataset.partition(": ")[0]
+
+
+def _name_strangers(
+    labels: pl.DataFrame, named: Sequence[Mapping[str, str]], file: str | None
+) -> None:
+    """Say how many labels of a file are about items that are not in the study, if some are not."""
+    known = {name for names in named for name in names}
+    given = labels.drop_nulls("item")
+    strange = given.filter(~pl.col("item").is_in(sorted(known)))
+    if 0 < strange.height < given.height:
+        current_status().tell(
+            f"{strange.height} of {several(given.height, 'label')} of {Path(file or '').name} "
+            f"{'is about an item' if strange.height == 1 else 'are about items'} that "
+            f"{'is' if strange.height == 1 else 'are'} not in the study, such as "
+            f"{clip(strange['item'].min())}."
+        )
 
 
 def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:

@@ -49,6 +49,8 @@ class Counts:
         self.unwritten: list[str] = []
         """Files that could not be written; the results are saved."""
         self.stopped = 0
+        self.unread = 0
+        """Replies without a verdict among all votes of the results."""
         self.probed = ""
         """Judges that were asked for one vote per order, and why."""
 
@@ -88,6 +90,7 @@ class Counts:
 
     def count_stopped(self, stops: pl.DataFrame, votes: DataFrame[Votes]) -> None:
         """Count ballots that were not needed, or not asked because an earlier one failed."""
+        self.unread = _without_verdict(votes)
         self.stopped = stops.filter(pl.col("stopped").is_not_null())["ballot_id"].n_unique()
         unit = ["judge", "prompt"]
         same = stops.filter(pl.col("stopped") == "deterministic").select(unit).unique()
@@ -159,8 +162,10 @@ class Counts:
             text += f", {self.stopped} not needed"
         if self.probed:
             text += f" ({self.probed})"
-        if invalid := numbers["invalid"]:
-            text += f", {invalid} {'reply' if invalid == 1 else 'replies'} without a verdict"
+        new = numbers["invalid"]
+        if unread := max(self.unread, new):
+            text += f", {several(unread, 'reply', 'replies')} without a verdict"
+            text += "" if unread == new else f" ({new or 'none'} of them new)"
         if causes := self.causes():
             text += f" ({causes})"
         unsent = "; ".join(f"{', '.join(names)} of {j}" for j, names in self.left_out.items())
@@ -190,9 +195,13 @@ def _numbers_of(votes: DataFrame[Votes], errors: Collection[str]) -> Counter[str
     return Counter(
         asked=votes.height,
         failed=len(errors),
-        invalid=votes.filter(~pl.col("choice").is_in([*VALID, RATED])).height,
+        invalid=_without_verdict(votes),
         **{name: int(votes[name].sum()) for name in ("prompt_tokens", "completion_tokens")},
     )
+
+
+def _without_verdict(votes: pl.DataFrame) -> int:
+    return votes.filter(~pl.col("choice").is_in([*VALID, RATED])).height
 
 
 def _counted(perturbed: pl.DataFrame, verb: str) -> list[str]:

@@ -108,5 +108,5 @@ def test_a_judge_may_be_corrected_until_it_has_votes(
     done = voirdire(*audit)
     assert done.returncode != 0
     told = " ".join(done.stderr.split())
-    assert "judges (judge) emu/one is there already with other content" in told
+    assert "emu/one already has votes, or a run is asking it, with system Be strict. (now" in told
     assert "rename its table [judges.NAME] in the provider file" in told

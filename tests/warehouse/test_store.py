@@ -120,6 +120,8 @@ def test_a_judge_that_something_rests_on_keeps_its_definition(
     with pytest.raises(WarehouseError, match=r"rename its table \[judges.NAME\]"):
         stocked.save([corrected], run="r3")
     assert stocked.read(Ballots).height == 2
+    with pytest.raises(WarehouseError, match=r"with temperature .* \(now 0\)"):
+        stocked.require_unchanged([corrected])
 
 
 def test_a_refusal_undoes_the_whole_transaction(stocked: Warehouse, make: Make) -> None:

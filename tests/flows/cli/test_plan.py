@@ -17,7 +17,7 @@ from flows.cli.main import main
 from flows.cli.plan import Cost, _cost, _cost_table, _estimate, show_plan
 from flows.running.ballots import make_pairs
 from flows.studies import Study
-from schemas.curation import Questions
+from schemas.curation import Answers, Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from tasks import judge as judging
 from tasks.curate import import_dataset
@@ -286,3 +286,23 @@ def test_a_perturbation_that_only_data_can_bring(tmp_path: Path, columns: str) -
     assert "no pair is left to ask about: 1 answer of padding (" in said(
         "--perturbation", "padding"
     )
+
+
+def test_a_plan_refuses_what_the_audit_would_refuse(tmp_path: Path) -> None:
+    file, place = tmp_path / "own.csv", tmp_path / "w.duckdb"
+    head = "question_id,question,anchor,target\n"
+    file.write_text(f"{head}q1,Why is it so?,{TEXT},{TEXT[:-1]} here.\n", encoding="utf-8")
+    made = make_pairs(Study(dataset=str(file), perturbations=["fake_reference"]))
+    savings = [
+        Saving(Questions, made.dataset.questions),
+        Saving(Answers, made.dataset.answers),
+    ]
+    Warehouse(place).save(savings, run="r1")
+    words = ["plan", "--dataset", str(file), "--perturbation", "fake_reference"]
+    words += ["--warehouse", str(place)]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    file.write_text(f"{head}q1,Why is it so?,{TEXT},{TEXT[:-1]} there.\n", encoding="utf-8")
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert "answers (answer_id) own/q1/a2 is there already with other content" in said
