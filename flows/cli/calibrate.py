@@ -128,6 +128,12 @@ def _is_in_log(
     if log is None:
         if path.suffix.lower() in LOGS and not any(files):
             raise ValueError(f"{path.name}: {NO_FORMAT}.")
+        if path.is_file() and not any(files) and not is_label_table(source):
+            raise ValueError(
+                f"{path.name} is a file of no known kind. A table with a row per item is .csv, "
+                ".jsonl or .parquet; a log of another tool also .json or .eval. Save it as one of "
+                "them."
+            )
         return False
     first, *limits = recognised_lines(log)
     # With a file of the other side, what a log alone cannot say is no limit.

@@ -56,7 +56,7 @@ from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
 from tasks.kit.command_line import given_options
 from tasks.pair import background_of
-from tasks.progress import current_status
+from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
 from tasks.reporting.advice import CHANCE, open_questions
@@ -444,7 +444,7 @@ def _cost_table(costs: list[Cost]) -> object:
 
 def _usd(costs: list[float | None]) -> str:
     total = _sum(costs)
-    return "unknown" if total is None else f"{total:.2f}"
+    return "unknown" if total is None else usd(total)
 
 
 def _sum(costs: list[float | None]) -> float | None:

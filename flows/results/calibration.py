@@ -132,8 +132,9 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
     if untested and not _is_compared(comparison):
         trials = trials or [steps.try_judges(each, terms) for each in labelled]
         why = why_none_is_tested(labelled, trials, terms)
-        graded = comparison.unreadable.filter("graded")
-        if unread := unreadable_line(graded, none_read=True):
+        # A metric of another kind of labels may be why they are invalid.
+        named = "graded" if label_kind(terms.metric) != "text" else pl.lit(value=True)
+        if unread := unreadable_line(comparison.unreadable.filter(named), none_read=True):
             why = f"{unread}."
         raise ValueError(f"judges and people cannot be compared: {why}")
     return Calibrated(

@@ -24,6 +24,7 @@ from tasks.readers.bounded import (
 from tasks.readers.expressions import refuse_decimal_commas
 from tasks.readers.labels import LARGEST, MOST, labels_as_json
 from tasks.readers.parquet import parquet_frame
+from tasks.validation.unknown_names import nearest
 
 SUFFIXES = (".csv", ".jsonl", ".parquet")
 SIZE = 512 << 20
@@ -157,7 +158,17 @@ def _resolved(file: str, found: Sequence[str], columns: LabelColumns) -> LabelCo
     others = [named.item, named.cluster, named.criterion]
     used = [*judges, *humans, *(name for name in others if name), *named.slices]
     if missing := [name for name in used if name not in found]:
-        raise ValueError(f"{file} has no column {missing[0]!r:.60}. {listed}")
+        options: dict[str | None, str] = {
+            **dict.fromkeys(judges, "--judge"),
+            **dict.fromkeys(humans, "--human"),
+            **dict.fromkeys(named.slices, "--slice"),
+            named.criterion: "--criterion",
+            named.cluster: "--cluster",
+            named.item: "--item",
+        }
+        near = nearest(missing[0], found)
+        meant = f" Did you mean {options[missing[0]]} {near:.60}?" if near else ""
+        raise ValueError(f"{file} has no column {missing[0]!r:.60}. {listed}{meant}")
     both = [name for name in judges + humans if (judges + humans).count(name) > 1]
     if both:
         raise ValueError(

@@ -193,6 +193,10 @@ class PassLabel:
         return text.lower() == self.label.lower()
 
 
+OUT_OF = re.compile(r"([0-9]+(?:[.][0-9]+)?)\s*(?:/|of|out of)\s*[0-9]+(?:[.][0-9]+)?")
+"""A grade with its scale, such as 8/10."""
+
+
 def is_of_people(name: str) -> bool:
     """Tell whether a column holds what people say of an answer."""
     return name.startswith(HUMAN) and name not in SHARES
@@ -205,6 +209,8 @@ def fault_of_label(value: object) -> Fault | None:
     what = f"is {clip(value)}; it must be a grade, or a word such as pass or fail"
     if number := with_point(value):
         return Fault(f"{what}. It has a decimal comma", f"Write {number:.40}.")
+    if isinstance(value, str) and (graded := OUT_OF.fullmatch(value.strip())):
+        return Fault(what, f"Write the number alone: {graded[1]:.40}.")
     todo = (
         "Write a number, pass or fail, or leave it out; --pass LABEL (`pass_label` of the study) "
         "names a word of your own that passes, and the others fail."

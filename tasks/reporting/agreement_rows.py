@@ -180,6 +180,9 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
         if name in listed and not (first["kind"] == "grade" and name == "kappa")
     ]
     cut = differing.height == MOST_LISTED
+    of_judge = unreadable_line(found.unreadable, none_read=_size(whole) == 0)
+    unread = found.unread
+    of_people = f"invalid labels of people: {_named(unread)}" if unread.height else ""
     differing_items = ("or more disagreements",) * 2 if cut else ("disagreement", "disagreements")
     return JudgeView(
         title,
@@ -193,22 +196,9 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
         [_disagreement(row, grades=first["kind"] == "grade") for row in differing.to_dicts()],
         count(differing.height, *differing_items),
         _labels(whole),
-        "; ".join(
-            filter(
-                None,
-                (
-                    unread_line(found.unread),
-                    unreadable_line(found.unreadable, none_read=_size(whole) == 0),
-                ),
-            )
-        ),
+        "; ".join(filter(None, (of_people, of_judge))),
         whole.get("kappa_quadratic", whole.get("kappa", {})).get("estimate"),
     )
-
-
-def unread_line(rows: pl.DataFrame) -> str:
-    """Name the first items with an invalid label of people; empty if there is none."""
-    return f"invalid labels of people: {_named(rows)}" if rows.height else ""
 
 
 def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
@@ -338,7 +328,10 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
         return f"judge minus people: {what} {judge} and {people}{finding}{p}"
     if name.startswith("corrected") and "all_judged_mean" in whole:
         judged = whole["all_judged_mean"]
-        everything = f"all {count(judged['n'], 'judged item')}; judge {number(judged['estimate'])}"
+        tied = whole["agreement"]["tied"]
+        but = f" without the {thousands(tied)} on which people are tied" if tied else ""
+        all_items = f"all {count(judged['n'], 'judged item')}{but}"
+        everything = f"{all_items}; judge {number(judged['estimate'])}"
         unlabelled = f"the {count(row['n'], 'item')} without a label of people"
         return unlabelled if name == "corrected_rogan_gladen" else everything
     if name.startswith("people_"):

@@ -495,6 +495,9 @@ def test_parameters_reach_the_provider_or_are_dropped_and_told(
     # the emulator answers in tags, which are no JSON verdict
     assert set(votes["choice"]) == {"invalid"}
     assert f"{votes.height} replies without a verdict" in " ".join(done.stdout.split())
+    again = voirdire(*SMALL, "--prompt", "pair_json_v1", "--limit", "2")
+    told = " ".join(again.stdout.split())
+    assert f"{votes.height} replies without a verdict (none of them new)" in told
     params = json.loads(warehouse.query("select params from judges where judge = 'emu/one'").item())
     assert params["temperature"] == 0.5
     assert params["unsupported"] == "drop"

@@ -36,6 +36,17 @@ def _answers(folder: Path) -> None:
             writer.writerow({**row, "category": ("account", "orders")[at % 2]})
 
 
+def _strangers_are_counted(voirdire: Voirdire, folder: Path, items: list[str]) -> None:
+    """Check what is said of labels of these items and of as many others."""
+    named = [*items, *(f"X-{at}" for at in range(len(items)))]
+    rows = [f"ann,{item},{('pass', 'fail')[at % 2]}" for at, item in enumerate(named)]
+    path = folder / "half.csv"
+    path.write_text("\n".join(["annotator,item,label", *rows, ""]), encoding="utf-8")
+    told = voirdire("calibrate", "helpdesk", "--humans", str(path), "--no-save").stderr
+    counted = f"{len(items)} of {len(named)} labels of half.csv are about items that are not in"
+    assert f"{counted} the study, such as 'X-0'." in " ".join(told.split())
+
+
 @pytest.mark.slow
 def test_from_an_empty_folder_to_bias_and_agreement(
     voirdire: Voirdire, tmp_path: Path, emulated: Any, environment: dict[str, str]
@@ -86,14 +97,16 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "helpdesk-" in disagreeing.stdout
     assert disagreeing.stdout.count("desk/small") > 1
     assert disagreeing.stdout.index("all items") < disagreeing.stdout.index("category")
-    named = voirdire("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk")
-    assert named.stdout == disagreeing.stdout
+    named = ("sql", "--ask", "who_disagrees_with_people", "--set", "study=helpdesk")
+    assert voirdire(*named).stdout == disagreeing.stdout
 
     asked = emulated.stats()["requests"]
     saved = json.loads(voirdire(*words, "--format", "json", "--no-save").stdout)
-    (item, *_) = saved[0]["with_people"]["disagreements"]
-    assert {*item["texts"]} == {"question", "answer"}
+    assert {*saved[0]["with_people"]["disagreements"][0]["texts"]} == {"question", "answer"}
     assert emulated.stats()["requests"] == asked
+    _strangers_are_counted(
+        voirdire, tmp_path, [row["item"] for row in saved[0]["with_people"]["disagreements"]]
+    )
     other = voirdire("calibrate", "helpdesk", "--slice", "team")
     assert other.returncode == 2
     assert "have the column category only" in " ".join(other.stderr.split())

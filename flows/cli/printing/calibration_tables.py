@@ -21,6 +21,7 @@ from schemas.results import Estimates
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
+from tasks.kit.printable import several
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,
@@ -369,7 +370,9 @@ def _notes(judges: pl.DataFrame, annotators: pl.DataFrame) -> list[str]:
         *people.select("annotator", "unreadable").rows(),
     ]
     for name, many in lost:
-        notes += [f"{name}: {many} missing or invalid labels were left out."] if many else []
+        labels = several(many, "missing or invalid label")
+        verb = "was" if many == 1 else "were"
+        notes += [f"{name}: {labels} {verb} left out."] if many else []
     known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):

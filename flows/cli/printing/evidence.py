@@ -73,7 +73,7 @@ def show_evidence(
         return
     console = Printer(highlight=False)
     several = found.rows["prompt"].n_unique() > 1
-    calibrations = found.rows["study"].n_unique() > 1
+    calibrations = what == "disagree" and found.rows["study"].n_unique() > 1
     for number, row in enumerate(found.rows.to_dicts(), 1):
         place = f"{number} of {found.total}"
         if calibrations:

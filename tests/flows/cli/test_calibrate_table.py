@@ -338,6 +338,7 @@ def test_criteria_of_different_scales_are_not_pooled(call: Call, write: Callable
     ("words", "message"),
     [
         (("--judge", "jugde"), "has no column 'jugde'. The columns are: id, input, output, judge"),
+        (("--judge", "jugde"), "Did you mean --judge judge?"),
         (("--slice", "id"), None),
         (("--pass", "PASS"), None),
         (
@@ -469,3 +470,20 @@ def test_the_counts_sum_to_the_items_and_a_grade_of_people_off_the_scale_is_name
         "--threshold 7 is not on the scale from 1 to 5, so all grades fail. Choose a threshold "
         "above 1 and at most 5."
     ) in said("--scale", "1", "5", "--threshold", "7")
+
+
+def test_labels_that_are_no_verdicts_and_files_of_no_known_kind_are_named(tmp_path: Path) -> None:
+    rows = [f"{at},helper-7b,{'pass' if at % 2 else 'fail'}" for at in range(12)]
+    text = "\n".join(["id,author,ann", *rows, "12,helper-7b,", ""])
+    for name in ("t.csv", "t.xlsx"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    def said(*words: str) -> str:
+        done = CliRunner().invoke(main, ["calibrate", *words, "--no-save"])
+        assert done.exit_code == 2
+        return " ".join(done.output.split())
+
+    shown = said(str(tmp_path / "t.csv"), "--judge", "author", "--human", "ann")
+    assert 'invalid labels of the judge: 0 ("helper-7b"), 1 ("helper-7b"),' in shown
+    assert "Write labels of the judge in the same form as those of people" in shown
+    assert "t.xlsx is a file of no known kind." in said(str(tmp_path / "t.xlsx"))

@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
-from flows.running.run_row import first_row
+from flows.running.run_row import first_row, row_without_calls
 from flows.studies import make_study
+from flows.studies.calibration import make_calibration
 from schemas.calibration import Disagreements, Ratings
 from schemas.judging import Shifts, VoteLog
 from warehouse.evidence.comparisons import Filters, list_comparisons
@@ -130,6 +131,17 @@ def test_each_flip_names_its_wave_and_another_wave_can_be_chosen(
     assert (done.exit_code, done.stdout) == (2, "")
     assert "`voirdire audit nights --wave n1`, which asks no judge again" in done.stderr
     assert "Known: n2, n3." in run("nights", "--wave", "m2").stderr
+
+
+def test_disagreements_of_two_calibrations_name_theirs(run: Run, tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    rows = warehouse.read(Disagreements).head(1)
+    warehouse.save([Saving(Disagreements, rows)], run="r9", study="mine-people")
+    calibration = make_calibration(study="mine", name="mine-people")
+    warehouse.start_run(row_without_calls("calibrate", calibration, "r9"))
+    shown = run("mine", "--disagree").stdout
+    assert "(calibration mine)" in shown
+    assert "(calibration mine-people)" in shown
 
 
 def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> None:

@@ -68,6 +68,11 @@ def test_in_json_lines(tmp_path: Path, column: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
+        (
+            "pass",
+            "8/10",
+            "it must be a grade, or a word such as pass or fail. Write the number alone: 8.",
+        ),
         ("pass", "so-so", "field 'human_label' is 'so-so'; it must be a grade, or a word such as"),
         ("human_label", "humanlabel", "unknown column 'humanlabel': did you mean 'human_label'?"),
         ("reference", "label", "unknown column 'label'"),
