@@ -18,6 +18,7 @@ OUTDATED = """
     order by study
 """
 """Studies measured before the file was upgraded, whose newer tables of conclusions are empty."""
+UNREAD = "select count(distinct ballot_id) as replies from mart.invalid_replies where study = ?"
 
 
 def outdated_line(warehouse: Warehouse) -> str:
@@ -45,6 +46,10 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
     not_needed = f", {spared} not needed" if spared else ""
     if spared and (alike := probed_line(warehouse, study.name)):
         not_needed += f" ({alike})"
+    unread = int(warehouse.query(UNREAD, [study.name])["replies"].item())
+    if unread:
+        replies = several(unread, "reply", "replies")
+        not_needed += f", {replies} without a verdict (none of them new)"
     return (
         f"{several(last.planned, 'ballot')}: {last.cast} from the warehouse, 0 cast, 0 without a "
         f"reply{not_needed}. Nothing has changed since {last.ended_at:%Y-%m-%d %H:%M} UTC, so the "
