@@ -316,16 +316,9 @@ def _prepare(
     place = Warehouse(warehouse)
     if place.path.is_file():
         # What an audit would refuse is no plan.
-        place.require_unchanged(
-            [
-                Saving(Questions, made.dataset.questions),
-                Saving(Answers, made.dataset.answers),
-                Saving(Versions, made.dataset.versions),
-                Saving(Perturbations, made.perturbations),
-                Saving(PerturbedAnswers, made.perturbed),
-                Saving(Judges, judge_table(study.judges)),
-            ]
-        )
+        models = (Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges)
+        frames = (*made.dataset[:3], made.perturbations, made.perturbed, judge_table(study.judges))
+        place.require_unchanged([*map(Saving, models, frames)])
     if line := cannot_compute(study.dataset, made.dataset):
         tell(line)
     if line := limit_line(study, made.dataset.questions.height):
