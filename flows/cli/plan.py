@@ -318,7 +318,8 @@ def _prepare(
         # What an audit would refuse is no plan.
         models = (Questions, Answers, Versions, Perturbations, PerturbedAnswers, Judges)
         frames = (*made.dataset[:3], made.perturbations, made.perturbed, judge_table(study.judges))
-        place.require_unchanged([*map(Saving, models, frames)])
+        pairs = zip(models, frames, strict=True)
+        place.require_unchanged([Saving(*each) for each in pairs])  # type: ignore[arg-type]
     if line := cannot_compute(study.dataset, made.dataset):
         tell(line)
     if line := limit_line(study, made.dataset.questions.height):
