@@ -1,4 +1,4 @@
--- Which judge disagrees with people, and how far? First over all items, then by slice, the worst first: grades by the mean error (mean distance between judge and people), others by agreement. `voirdire calibrate STUDY` makes these rows from labels of people, which come with the data or from `voirdire booth STUDY`. kappa_quadratic, with quadratic weights, is that of grades; bias is judge minus people.
+-- Which judge disagrees with people, and how far? First over all items, then by slice, the worst first: grades by the mean error, others by agreement. `voirdire calibrate STUDY` makes these rows. kappa_quadratic, with quadratic weights, is that of grades; bias is judge minus people.
 -- study: name of the study, or of a calibration [all studies]
 with asked as (
     select *, kind = 'grade' as graded from mart.human_agreement

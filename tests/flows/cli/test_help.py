@@ -33,7 +33,7 @@ VERBS = {
 
 ACTIONS = {
     *("--all", "--all-metrics", "--curve", "--disagree", "--formulas", "--hand-in", "--invalid"),
-    *("--no-auth", "--number", "--plan", "--random-labels", "--yes"),
+    *("--moved", "--no-auth", "--number", "--plan", "--random-labels", "--yes"),
 }
 """Flags that say what the command also or only does: without them it does not."""
 
