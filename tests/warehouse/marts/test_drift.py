@@ -31,6 +31,7 @@ def test_every_change_with_what_it_amounts_to(warehouse: Warehouse, make: Make) 
         "measure": "mps_drift",
         "epoch": 1,
         "base": "n1",
+        "base_questions": None,
         "change": 0.25,
         "low": 0.125,
         "high": 0.375,

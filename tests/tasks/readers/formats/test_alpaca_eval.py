@@ -144,4 +144,4 @@ def test_first_rows_without_an_annotator_are_left_out_and_counted(
     told = " ".join(done.output.split())
     assert "AlpacaEval annotations, 5 rows, 3 ratings, judge gpt" in told
     assert "3 verdicts without an order" in told
-    assert "left out: votes without the name of a judge or person (2)" in told
+    assert "left out: ratings without the name of a judge or person (2)" in told
