@@ -20,10 +20,9 @@ from tasks.readers.formats import (
 from tasks.readers.formats._archive import members, read_members
 
 VERSION = 2
-GRADES = {"C": 1.0, "P": 0.5, "I": 0.0}
-"""Values of Inspect's letters: correct, partial, incorrect."""
-NO_ANSWER, UNANSWERED = "N", "no answer"
-"""The letter for a score that is none, and why it is invalid."""
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Values of Inspect's letters: correct, partial, incorrect, no answer (of the model that is
+graded: a grader that fails gives NaN)."""
 FIELDS = ("id", "epoch", "uuid", "scores", "error", "status", "input", "output", "metadata")
 FAILED = "samples that failed before they were scored"
 ENDED = "sample ended with an error"
@@ -59,10 +58,10 @@ def inspect_ai(source: Source) -> Parts:
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
     The first entry of a score's history is the scorer's, later edits are those of people. A value
-    that is null or NaN, as where a grader's reply gave none, is invalid, and so are N (no answer)
-    and each rating of a scorer in a sample that ended with an error. Letters are labels with the
-    values C 1, P .5 and I 0, where there are only C and I a pass and a fail; an object has a
-    criterion for each key. The category is that of the sample's ``metadata``.
+    that is null or NaN, as where a grader's reply gave none, is invalid, and so is each rating of
+    a scorer in a sample that ended with an error. Letters are labels with the values C 1, P .5, I
+    and N 0, where there are only C and I a pass and a fail; an object has a criterion for each key.
+    The category is that of the sample's ``metadata``.
     """
     if source.kind == "archive":
         header, samples = _archive(source)
@@ -176,8 +175,6 @@ def _read(value: object, why: object) -> dict[str, Any]:
         return {"kind": "label", "label": json.dumps(value), "value": float(value)}
     if isinstance(value, int | float) and math.isfinite(value):
         return {"kind": "number", "value": float(value)}
-    if value == NO_ANSWER:
-        return {"kind": "label", "invalid": UNANSWERED}
     if isinstance(value, str) and value:
         return {"kind": "label", "label": value, "value": GRADES.get(value)}
     if isinstance(value, list) and value:

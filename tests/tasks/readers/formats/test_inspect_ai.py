@@ -64,23 +64,33 @@ def test_a_log_without_samples_is_an_error(tmp_path: Path) -> None:
         read_log(path)
 
 
-def test_no_answer_is_no_fail_and_c_passes(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    values = ["C", "I"] * 6 + ["N"]
+def letters(path: Path, values: list[str]) -> Path:
+    """Write a log in which a scorer and a person give letters; the person only C."""
     samples = [
         sample(f"s{at}", 1, {"value": v, "history": [edited(v, None), edited("C", "ann")]})
         | {"metadata": {"category": "sums" if at < 8 else "words"}}
         for at, v in enumerate(values)
     ]
     path.write_text(json.dumps({**HEADER, "results": {}, "stats": {}, "samples": samples}))
+    return path
+
+
+def test_c_and_i_are_pass_and_fail_and_have_categories(tmp_path: Path) -> None:
+    path = letters(tmp_path / "log.json", ["C", "I"] * 6)
     words = ["calibrate", str(path), "--slice", "category", "--no-save"]
     said = " ".join(CliRunner().invoke(main, words).output.split())
-    assert "invalid, which is no verdict: no answer (1)" in said
-    assert "12 items compared; left out: 1 with an invalid label of the judge" in said
-    assert "invalid labels of the judge: s12 (no answer)" in said
+    assert "12 items compared" in said
     assert "of 12 items that people pass" in said
     for part in ("sums 8", "words 4"):
         assert part in said
+
+
+def test_no_answer_is_worth_nothing(tmp_path: Path) -> None:
+    log = read_log(letters(tmp_path / "log.json", ["C", "P", "I", "N"]))
+    assert log is not None
+    values = log.ratings.filter(human=False).sort("item")
+    assert values["value"].to_list() == [1.0, 0.5, 0.0, 0.0]
+    assert values["invalid"].null_count() == 4
 
 
 def archive(path: Path, method: int = zipfile.ZIP_DEFLATED, **members: Any) -> Path:
