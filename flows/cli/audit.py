@@ -297,12 +297,12 @@ def _results_of(study: Study, path: Path) -> Shown:
     from flows.cli.printing.ranking_table import BIAS
     from flows.publishing.evidence import AT_HAND
     from flows.publishing.gate import RECOMMENDED
-    from warehouse.evidence import NEWER_WAVES
+    from warehouse.evidence.selection import NEWER
     from warehouse.store import Warehouse
 
     found, at_hand, newer, recommended, filled, error = Warehouse(path).query_all(
         (BIAS, {"study": study.name}),
-        *((query, {"study": study.name, "wave": study.wave}) for query in (AT_HAND, NEWER_WAVES)),
+        *((query, {"study": study.name, "wave": study.wave}) for query in (AT_HAND, NEWER)),
         *((query, [study.name]) for query in (RECOMMENDED, FILLED, LAST_ERROR)),
     )
     missing = None if error.is_empty() else error.item()

@@ -30,6 +30,7 @@ from flows.publishing.pages import (
 from flows.publishing.report_files import write_report_file
 from flows.results.vote_summary import PERSONS
 from schemas.judging import Shifts
+from tasks.conclusions.rules import written_count
 from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
@@ -135,7 +136,7 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
     """
     shown, same, cut = rows.head(SHOWN), "", False
     if named:
-        shown = _with_intervals(shown)
+        shown = _joined(shown)
     if named and rows.height > 1 and _leading(shown, console) < shown.width:
         shown, same = _without_repeated(shown)
         shown, cut = _shortened(shown, console)
@@ -168,8 +169,11 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
     say("; ".join(notes), err=True)
 
 
-def _with_intervals(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write an estimate and the ends of its interval, if they follow each other, in one column."""
+def _joined(rows: pl.DataFrame) -> pl.DataFrame:
+    """Write in one column what is read together, where it follows each other.
+
+    An estimate and the ends of its interval, and a number of questions and what it decides.
+    """
     names = rows.columns
     for name, low, high in zip(names, names[1:], names[2:], strict=False):
         if (low, high) in ((f"{name}_low", f"{name}_high"), ("low", "high")):
@@ -178,6 +182,9 @@ def _with_intervals(rows: pl.DataFrame) -> pl.DataFrame:
                 for each, *ends in rows.select(name, low, high).iter_rows()
             ]
             rows = rows.with_columns(pl.Series(name, texts, pl.String)).drop(low, high)
+    if "more_decide" in names:
+        decides = written_count(pl.col("more_questions")) + " (" + pl.col("more_decide") + ")"
+        rows = rows.with_columns(more_questions=decides).drop("more_decide")
     return rows
 
 

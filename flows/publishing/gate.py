@@ -16,7 +16,7 @@ from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import PLAIN, clean, count, interval, number
 from tasks.validation.unknown_names import unknown
-from warehouse.evidence import NEWER_WAVES
+from warehouse.evidence.selection import NEWER
 from warehouse.store import Warehouse
 
 PASSED, BROKEN, INCONCLUSIVE = "passed", "broken", "inconclusive"
@@ -166,7 +166,7 @@ def gate_of(
         (LAST, [study]),
         (WAVES, [study]),
         (PEOPLE, {"study": study}),
-        (NEWER_WAVES, {"study": study, "wave": run.wave}),
+        (NEWER, {"study": study, "wave": run.wave}),
     )
     if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
         raise ValueError(

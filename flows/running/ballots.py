@@ -71,14 +71,14 @@ def left_line(study: Study, needed: Any) -> str:
     """
     if not needed:
         return ""
+    larger = "further ones take a larger dataset."
+    if study.limit is None:
+        return f"All questions of the dataset are asked: {larger}"
     total = read_dataset(study.model_copy(update={"limit": None})).questions.height
-    asked = min(study.limit or total, total)
+    asked = min(study.limit, total)
     left = total - asked
     if not left:
-        return (
-            f"All {count(total, 'question')} of the dataset are asked: further ones take a larger "
-            "dataset."
-        )
+        return f"All {count(total, 'question')} of the dataset are asked: {larger}"
     ask = f"Of {count(needed, 'further question')}, {thousands(min(left, needed))} are in the "
     ask += f"dataset: --limit {asked + min(left, needed)}"
     return f"{ask}." if needed <= left else f"{ask}; the others take a larger dataset."

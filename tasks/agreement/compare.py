@@ -9,7 +9,7 @@ import polars.selectors as cs
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
-from schemas.judging import SIDES
+from schemas.curation import VERDICTS
 from tasks.agreement.corrected_means import corrected_means
 from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, Fractions, OddLabels, Ranges
 from tasks.agreement.measures import (
@@ -400,17 +400,12 @@ def _confusion(used: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-TIE = "tie"
-"""What a judge of pairs may say beside the sides."""
-
-
 def _gap(used: pl.DataFrame) -> pl.Expr:
     """Return how far labels that are no grades differ: by 1, a tie of a pair by a half."""
-    both = pl.col("judge_word", "human_word")
-    known = {*used["judge_word"], *used["human_word"]}
-    of_pairs = bool(known & set(SIDES)) and known <= {*SIDES, TIE}
-    tied = pl.any_horizontal(both == TIE)
-    return pl.when(tied).then(0.5).otherwise(1.0) if of_pairs else pl.lit(1.0)
+    words = ("judge_word", "human_word")
+    if not {word for name in words for word in used[name]} <= {*VERDICTS}:
+        return pl.lit(1.0)
+    return pl.when(pl.any_horizontal(pl.col(words) == "tie")).then(0.5).otherwise(1.0)
 
 
 def _disagreements(used: pl.DataFrame, *, grades: bool) -> pl.DataFrame:

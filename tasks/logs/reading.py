@@ -105,6 +105,7 @@ def read_log(
     for each in found:
         left_out.update(each.parts.left_out)
     name = path.resolve().name.split(".")[0] or path.name
+    verdicts = {each.parts.verdicts for each in found}
     log = Log(
         name,
         tuple(dict.fromkeys(each.title for each in found)),
@@ -117,7 +118,7 @@ def read_log(
         _texts([p.texts for _, p in found if p.texts is not None]),
         sum(each.parts.rows for each in found),
         _chances(path.name, [p.ratings for _, p in found if p.ratings is not None]),
-        one_kind.pop() if len(one_kind := {p.verdicts for _, p in found}) == 1 else None,
+        verdicts.pop() if len(verdicts) == 1 else None,
     )
     if log.votes.is_empty() and log.ratings.is_empty():
         _require_rows(path.name, log)

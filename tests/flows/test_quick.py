@@ -281,6 +281,10 @@ def test_questions_are_answered_without_sql(
     assert {(row["perturbation"], row["kind"]) for row in flipped[:10]} == {
         (name, "promote") for name in PROMOTE
     }
+    for kind in ("promote", "detract"):
+        beyond = [row["excess_flips"] for row in flipped if row["kind"] == kind]
+        assert beyond == sorted(beyond, reverse=True)
+        assert beyond[0] > beyond[-1]
     # Whoever follows references is turned by them more often than a fair judge.
     turned = {(row["judge"], row["perturbation"]): row["flipped"] for row in flipped}
     assert (

@@ -1,4 +1,4 @@
-"""Which rows of a study filters select: of comparisons, of replies and of differing labels."""
+"""Which rows of a study filters select, of comparisons, replies and differing labels; its waves."""
 
 from collections.abc import Iterable
 
@@ -37,9 +37,13 @@ NAMES = f"""
         union all select judge, prompt, wave, null from differing_labels where {OF_LABELS}
     )
 """
-UNMEASURED = """
-    select parameters->>'wave' as wave from runs
-    where study = $study and flow = 'audit' and state = 'completed' and wave <> ''
+ASKED = """(
+    select parameters->>'wave' as wave, min(started_at) as began from runs
+    where study = $study and flow = 'audit' and starts_with(state, 'completed') group by wave
+)"""
+"""The waves of a study that were asked to the end, maybe with gaps."""
+UNMEASURED = f"""
+    select wave from {ASKED} where wave <> ''
     except
     select wave from (
         select study, wave from estimates union all select study, wave from shifts
@@ -47,6 +51,11 @@ UNMEASURED = """
     order by wave
 """
 """The waves of which the warehouse has votes but no results."""
+NEWER = f"""
+    select wave from {ASKED} where began > (select began from {ASKED} where wave = $wave)
+    order by began
+"""
+"""The waves of a study that began after one of its waves, the newest last."""
 UNREAD = f"""
     select study, judge, prompt, wave, perturbation, sample, null as criterion, null as repeat, arm,
         coalesce(human, false) as human,

@@ -11,7 +11,7 @@ with why as (
 select
     study, judge, recommendation,
     array_to_string(every[1:3], '; ') || if(len(every) > 3, format('; {} more', len(every) - 3), '') as reasons,
-    replace(format('{:,}', more_questions), ',', chr(8239)) || ' (' || more_decide || ')' as more_questions, simulated, prompt, wave,
+    more_questions, more_decide, simulated, prompt, wave,
 from why
 order by
     study, case recommendation when 'use' then 0 when 'do not use' then 2 else 1 end,

@@ -94,7 +94,8 @@ def test_a_limit_beyond_the_dataset_is_said(run: Run) -> None:
                 "larger dataset."
             ),
         ),
-        (None, 5, "All 60 questions of the dataset are asked: further ones take a larger dataset."),
+        (60, 5, "All 60 questions of the dataset are asked: further ones take a larger dataset."),
+        (None, 5, "All questions of the dataset are asked: further ones take a larger dataset."),
         (40, None, ""),
     ],
 )

@@ -437,6 +437,26 @@ def test_judges_stand_in_the_order_of_the_answer(tmp_path: Path) -> None:
     assert (listed[0], listed[-1]) == ("use 1", "do not use 3")
 
 
+def test_what_is_read_together_is_in_one_column_of_the_table_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    row = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "any"}
+    row |= {"recommendation": "not enough data", "passed": 1, "failed": 0, "inconclusive": 1}
+    row |= {"more_questions": 1403, "more_decide": "position"}
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    run = first_row("audit", "r1", make_study("quick", {}), datetime.now(UTC))
+    warehouse.start_run({**run, "state": "failed"})
+    saving = Saving(Recommendations, Recommendations.draft(pl.DataFrame([row])))
+    warehouse.save([saving], run="r1", study="quick")
+    asked = ["sql", "--ask", "which_judge", "--warehouse", str(warehouse.path)]
+    table = CliRunner().invoke(main, asked).stdout
+    assert "1\N{NARROW NO-BREAK SPACE}403 (position)" in table
+    assert "more_decide" not in table
+    [data] = json.loads(CliRunner().invoke(main, [*asked, "--format", "json"]).stdout)
+    assert (data["more_questions"], data["more_decide"]) == (1403, "position")
+
+
 @pytest.mark.parametrize("question", ["which_judge", "what_drifted"])
 def test_a_question_is_about_all_studies_or_the_one_that_is_set(
     tmp_path: Path, question: str

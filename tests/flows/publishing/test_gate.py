@@ -289,10 +289,13 @@ def test_a_wave_whose_results_were_replaced_can_be_measured_again(gated: Any) ->
     )
 
 
-def test_results_of_an_older_wave_are_not_taken_for_the_newest(gated: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("state", ["completed", "completed with gaps"])
+def test_results_of_an_older_wave_are_not_taken_for_the_newest(
+    gated: Any, tmp_path: Path, state: str
+) -> None:
     assert gated(gate("validity", wave="n 1"), before="n 0").exit_code == 0
     path = tmp_path / "w.duckdb"
-    Warehouse(path).start_run(_run("r3", "completed", 3, ["n 2"]))
+    Warehouse(path).start_run(_run("r3", state, 3, ["n 2"]))
     # n 1 is measured again: it does not become the newest wave.
     Warehouse(path).start_run(_run("r4", "completed", 4, ["n 1"]))
     words = ["gate", "mine", "--warehouse", str(path)]
