@@ -13,9 +13,8 @@ PLACE = "<!-- another report -->"
 
 def write_report_file(path: Path, page: str) -> None:
     """Write a report; if the other one is beside it, let each lead to the other."""
-    study = path.stem.removesuffix(SUFFIX)
-    is_calibration = study != path.stem
-    other = path.with_stem(study if is_calibration else f"{study}{SUFFIX}")
+    is_calibration = path.stem.endswith(SUFFIX)
+    other = path.with_name(other_report(path.name))
     if other.is_file():
         page = page.replace(PLACE, _link(other, is_calibration=not is_calibration), 1)
         theirs = other.read_text("utf-8")
@@ -23,6 +22,13 @@ def write_report_file(path: Path, page: str) -> None:
             linked = theirs.replace(PLACE, _link(path, is_calibration=is_calibration), 1)
             write_private(other, linked.encode())
     write_private(path, page.encode())
+
+
+def other_report(name: str) -> str:
+    """Return the name of the file to which a report leads."""
+    path = Path(name)
+    study = path.stem.removesuffix(SUFFIX)
+    return path.with_stem(f"{study}{SUFFIX}" if study == path.stem else study).name
 
 
 def _link(to: Path, *, is_calibration: bool) -> str:

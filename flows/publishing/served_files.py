@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+from flows.publishing.report_files import other_report
 from flows.serving.access import own_server
 
 ROOT = "/reports/"
@@ -76,9 +77,19 @@ class ServedFiles:
         root = self._folder.resolve()
         try:
             place = (root / name).resolve(strict=True)
-            return place.read_bytes() if place == root / name and place.is_file() else None
+            if place != root / name or not place.is_file():
+                return None
+            return self._with_key(name, place.read_bytes())
         except OSError:
             return None
+
+    def _with_key(self, name: str, content: bytes) -> bytes:
+        """Return a report whose link to the other report has the key to that one."""
+        if self._auth is None or not name.endswith(".html"):
+            return content
+        other = other_report(name)
+        keyed = f'href="{other}?key={key_of(self._auth, other)}"'
+        return content.replace(f'href="{other}"'.encode(), keyed.encode())
 
 
 def reports_of(warehouse: Path) -> Path:

@@ -115,12 +115,17 @@ def drift_of(
         return Drifts.empty()
     tallies, _, shifts = counted_votes(_log(study, warehouse, asked), study.mode)
     texts, tokens = (warehouse.query(replies, asked) for replies in (TEXTS, TOKENS))
-    limits, answers = study.thresholds, rated_answers(_ratings(warehouse, asked))
-    frames = (tallies, shifts, texts, tokens)
-    found = watch(*frames, answers=answers, waves=waves, thresholds=limits, measure=measure)
-    whole = warehouse.query(BASES, {name: asked[name] for name in ("prompts", "judges")})
-    key = ["dataset", "judge", "prompt", "base"]
-    return Drifts.of(found.drop("base_questions").join(whole, on=key, how="left"))
+    return watch(
+        tallies,
+        shifts,
+        texts,
+        tokens,
+        answers=rated_answers(_ratings(warehouse, asked)),
+        waves=waves,
+        questions=warehouse.query(BASES, {name: asked[name] for name in ("prompts", "judges")}),
+        thresholds=study.thresholds,
+        measure=measure,
+    )
 
 
 def reply_changes_of(study: Study, warehouse: Warehouse) -> DataFrame[ReplyChanges]:

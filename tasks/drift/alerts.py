@@ -42,6 +42,7 @@ def watch(
     *,
     answers: pl.DataFrame | None = None,
     waves: list[str] | None = None,
+    questions: pl.DataFrame | None = None,
     thresholds: Thresholds = DEFAULTS,
     measure: Callable[..., pl.DataFrame] | None = None,
 ) -> DataFrame[Drifts]:
@@ -73,6 +74,9 @@ def watch(
         Optional: rated single answers of all waves (``rated_answers`` in ``rating_changes.py``).
     waves
         The waves in order of time; by default sorted by name.
+    questions
+        Optional: ``dataset, judge, prompt, base`` (a wave) and ``base_questions``, where waves have
+        more questions than those above.
     thresholds
         The minima, the number of nights, and the fewest questions.
     measure
@@ -82,6 +86,9 @@ def watch(
     level = BUDGET / thresholds.nights_per_false_alert
     answers = rated_answers(Ratings.empty()) if answers is None else answers
     repeats = _repeats(tallies, answers)
+    if questions is None:
+        counts = pl.col("questions").max().alias("base_questions")
+        questions = repeats.group_by(*SERIES, base="wave").agg(counts)
     order = waves or sorted(repeats["wave"].unique().to_list())
     asked = repeats.select(*SERIES, "wave")
     draws = max(PERMUTATIONS, math.ceil(20 * asked.select(SERIES).n_unique() * CELLS / level))
@@ -101,7 +108,7 @@ def watch(
         votes = _votes_of((tallies, shifts, answers), (texts, tokens), bases, repeats, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
-        rows = _with_states(_with_sources(rows, repeats), pending, level, thresholds)
+        rows = _with_states(_with_sources(rows, repeats, questions), pending, level, thresholds)
         rows = rows.with_columns(wave_number=pl.lit(order.index(wave) + 1, pl.Int64))
         nightly.append(rows)
         alerted = rows.filter(pl.col("state") == "alert").select(SERIES).unique()
@@ -264,7 +271,9 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
     )
 
 
-def _with_sources(rows: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
+def _with_sources(
+    rows: pl.DataFrame, repeats: pl.DataFrame, questions: pl.DataFrame
+) -> pl.DataFrame:
     """Add what is the same for every measure, such as the unit and the size of the baseline."""
     declared = STATISTICS["drift"].rows
     about = pl.DataFrame(
@@ -276,7 +285,6 @@ def _with_sources(rows: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
         schema={"measure": pl.String, "unit": pl.String, "null_value": pl.Float64},
     )
     there = rows.drop("null_value", strict=False)
-    bases = repeats.group_by(*SERIES, base="wave").agg(base_questions=pl.col("questions").max())
     missing = [
         c for c in Drifts.dtypes() if c not in (*there.columns, "null_value", "base_questions")
     ]
@@ -284,7 +292,7 @@ def _with_sources(rows: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
         there.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
         .join(about, on="measure", how="left", suffix="_declared")
         .join(repeats.drop("repeats", "questions"), on=JUDGE, how="left")
-        .join(bases, on=[*SERIES, "base"], how="left")
+        .join(questions, on=[*SERIES, "base"], how="left")
         .with_columns(
             seed=pl.coalesce("seed", seed_of_bounds()),
             unit=pl.coalesce("unit", "unit_declared"),

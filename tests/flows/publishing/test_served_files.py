@@ -4,12 +4,14 @@ import asyncio
 import base64
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flows.publishing.report_files import PLACE, write_report_file
 from flows.publishing.served_files import ServedFiles, key_of, link_to
 from flows.serving.access import Access, stored
 
@@ -74,6 +76,21 @@ def test_a_file_is_for_who_has_its_key_or_the_string(ask: Ask, name: str, kind: 
     assert ask(name, auth=None)[2] == body
     assert ask(name, key_of(AUTH, name), method="HEAD")[::2] == (200, b"")
     assert ask(name, key_of(AUTH, name), method="DELETE")[0] == 405
+
+
+@pytest.mark.parametrize("names", [("desk", "desk-people"), ("desk-people", "desk")])
+def test_the_link_of_a_report_to_the_other_one_works(
+    ask: Ask, folder: Path, names: tuple[str, str]
+) -> None:
+    for name in names:
+        write_report_file(folder / f"{name}.html", f"<p>{name} {PLACE}</p>")
+    name, other = (f"{each}.html" for each in names)
+    page = ask(name, key_of(AUTH, name))[2].decode()
+    [(there, key)] = re.findall(r'href="([^"?]+)[?]key=([^"]+)"', page)
+    assert there == other
+    assert ask(there, key)[0] == 200
+    # Without a login there are no keys.
+    assert f'href="{other}"' in ask(name, auth=None)[2].decode()
 
 
 @pytest.mark.parametrize(
