@@ -1,6 +1,7 @@
 """Web pages over a warehouse: studies, the comparisons of one, and one comparison."""
 
 import hmac
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -189,7 +190,16 @@ def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
         return "Judges of this study give grades: these move, and no verdict flips."
     if filters.moved and not kinds["moved"]:
         return "This study has no grades that a perturbation could move."
-    return ""
+    if not filters.disagree or not filters.given.keys() <= {"disagree", "wave"}:
+        return ""
+    compare = f"`voirdire calibrate {shlex.quote(study)}`"
+    if waves := kinds["labelled_waves"]:
+        votes = ", ".join(wave or "no wave" for wave in waves)
+        return (
+            f"Votes of {votes} were compared with people. {compare} compares those whose results "
+            "are in the warehouse now."
+        )
+    return f"No label that differs from people's is saved. {compare} compares labels of both."
 
 
 def _comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Response:

@@ -139,7 +139,7 @@ CATEGORIES = """
         union all select category from ratings where study = $study
     ) where category is not null order by category
 """
-KINDS = """
+KINDS = f"""
     select
         exists(from shifts where study = $study) or exists(
             from ratings where study = $study and arm = 'experimental' and kind <> 'number'
@@ -153,7 +153,10 @@ KINDS = """
         (
             select sum(n)::bigint from mart.human_agreement
             where study = $study and slice_column is null
-        ) as labels
+        ) as labels,
+        (
+            select list(distinct wave order by wave) from differing_labels where {OF_LABELS}
+        ) as labelled_waves
 """
 RUNNING = """
     select coalesce(from_warehouse, 0) + coalesce(asked, 0) as cast, planned
@@ -259,8 +262,9 @@ class Listing(NamedTuple):
     """Judges, prompts, waves, perturbations and categories of the study."""
     kinds: dict[str, Any]
     """Whether there are verdicts that can be ``flipped``, grades that can be ``moved``, votes of
-    judges (``judged``), and labels that differ from people's (``calibrated``); and the number of
-    ``labels`` of judges that were compared with people's, null if none was."""
+    judges (``judged``), and labels that differ from people's (``calibrated``); the number of
+    ``labels`` of judges that were compared with people's, null if none was; and the waves whose
+    labels differ, also in its calibrations (``labelled_waves``), null if none does."""
     running: dict[str, int] | None
     """Votes so far, and all, of a run that goes on; null if there is none."""
 

@@ -1,6 +1,7 @@
 """The pages of ``voirdire browse`` to whoever asks, without a browser."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import duckdb
 import httpx
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -17,7 +19,7 @@ from booth.browsing.app import check_view, make_app
 from flows.cli.main import main
 from flows.running.run_row import first_row
 from flows.studies import make_study
-from schemas.calibration import Ratings
+from schemas.calibration import Disagreements, Ratings
 from schemas.judging import Shifts, VoteLog
 from warehouse.store import Saving, Warehouse, WarehouseBusyError
 
@@ -313,6 +315,34 @@ def test_of_a_wave_without_results_it_is_said_what_measures_it(
         assert "has no results of wave &#39;n1&#39;, only its votes." in text
         assert "<code>voirdire audit nights --wave n1</code>, which asks no judge again" in text
     assert "only its votes" not in client.get("/study/nights?wave=n3").text
+
+
+def test_disagreements_of_another_wave_are_named(
+    audited: Make, make_vote_log: Make, make_shifts: Make
+) -> None:
+    warehouse = audited()
+    frames = [
+        Saving(VoteLog, make_vote_log([{"wave": "n2"}])),
+        Saving(Shifts, make_shifts([{"sample": "s1", "wave": "n2"}])),
+    ]
+    warehouse.save(frames, run="n2", study="nights")
+    client = Client(warehouse)
+    asked = f"/study/nights?disagree=1&token={TOKEN}"
+    none = "is saved. <code>voirdire calibrate nights</code> compares labels of both."
+    assert none in client.get(asked).text
+    row = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "n1", "item": "s1"}
+    row |= {"judge_label": "anchor", "human_label": "target", "gap": 1.0, "texts": "{}"}
+    row |= {"rank": 1, "people": 1, "human_share": 1.0}
+    labels = Disagreements.draft(pl.DataFrame([row]))
+    run = first_row("calibrate", "c", make_study("quick", {}), datetime.now(UTC))
+    of_study = {"study": "nights-people", "parameters": json.dumps({"study": "nights"})}
+    warehouse.start_run({**run, **of_study, "state": "completed"})
+    warehouse.save([Saving(Disagreements, labels)], run="c", study="nights-people")
+    for path in (asked, "/study/nights?disagree=1&wave=n2", "/study/nights?disagree=1&wave=n1"):
+        text = client.get(path).text
+        assert "No comparison matches these filters." in text
+        assert "Votes of n1 were compared with people. <code>voirdire calibrate nights" in text
+    assert "were compared with people" not in client.get("/study/nights?disagree=1&judge=x").text
 
 
 def test_a_busy_warehouse_is_said_and_asked_again(
