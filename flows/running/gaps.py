@@ -11,6 +11,7 @@ from flows.studies import Study
 from schemas.judging import Ballots, Pairs, Votes
 from schemas.keys import PEOPLE, unit_name
 from tasks.kit.printable import several
+from tasks.prompts import AT, label_of
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"
@@ -31,7 +32,7 @@ QUESTIONS = """
     select count(distinct p.cluster) as n from study_pairs join pairs as p using (pair_id)
     where study = ?
 """
-JUDGES = "select distinct judge from gates where study = ? order by judge"
+UNITS = "select distinct judge, prompt from gates where study = ? order by judge, prompt"
 SAVED_AT = "select max(saved_at) from estimates where study = ?"
 
 
@@ -114,14 +115,14 @@ def complete_before(study: Study, log: pl.DataFrame, warehouse: Warehouse) -> da
 
 
 def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
-    """Warn before results are replaced by those of fewer questions or judges; empty if not."""
+    """Warn before results are replaced by those of less, or of another wording; empty if not."""
     if not warehouse.path.is_file():
         return ""
-    asked, shown = warehouse.query_all((QUESTIONS, [study.name]), (JUDGES, [study.name]))
+    asked, shown = warehouse.query_all((QUESTIONS, [study.name]), (UNITS, [study.name]))
     before = asked.item()
     gone = [
         judge
-        for judge in shown["judge"]
+        for judge in shown["judge"].unique(maintain_order=True)
         if judge not in study.judges and not judge.startswith(f"{PEOPLE}/")
     ]
     if questions < before:
@@ -132,11 +133,25 @@ def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
         lost = f"no results are shown any more of {', '.join(gone)} under"
         again = "audit these judges too"
     else:
-        return ""
+        return _edited_line(study, shown["prompt"].unique(maintain_order=True).to_list())
     return (
         f"Warning: {lost} the name {study.name!r}. To get these back, {again} (no vote is asked "
         "twice); to keep both, give this audit another --name."
     )
+
+
+def _edited_line(study: Study, before: list[str]) -> str:
+    """Say that results of an earlier wording are replaced; empty if there are none."""
+    now = {prompt.partition(AT)[0]: prompt for prompt in map(label_of, study.prompts)}
+    for prompt in before:
+        name, at, _ = prompt.partition(AT)
+        if at and now.get(name, prompt) != prompt:
+            return (
+                f"The wording of prompt {name!r} has changed: results of {now[name]} replace those "
+                f"of {prompt} under the name {study.name!r}; its votes are kept. To compare both, "
+                f"keep the earlier wording as a prompt of another name, and audit both."
+            )
+    return ""
 
 
 def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | None) -> str:

@@ -240,6 +240,11 @@ def test_results_of_an_earlier_version_of_a_prompt_say_so(
     assert "`voirdire audit mine --prompt words` asks the judges with the present" in changed
     again = voirdire("audit", "mine", "--prompt", "words")
     assert again.returncode == 0, again.stderr
+    replaced = f"results of {after} replace those of {before} under the name 'mine'"
+    assert replaced in " ".join(again.stderr.split())
+    same = voirdire("audit", "mine", "--prompt", "words")
+    assert same.returncode == 0, same.stderr
+    assert "has changed" not in done.stderr + same.stderr
     assert "earlier version" not in voirdire("calibrate", "mine", "--no-save").stderr
     file.unlink()
     gone = " ".join(voirdire("calibrate", "mine", "--no-save").stderr.split())
