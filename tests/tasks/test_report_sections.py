@@ -79,6 +79,17 @@ def test_the_text_on_position_states_the_rule_of_its_findings(parts: Any) -> Non
     ) in text
 
 
+@pytest.mark.parametrize(("finding", "grey"), [("biased", False), ("inconclusive", True)])
+def test_a_judge_that_is_left_out_is_grey_unless_a_finding_speaks_against_it(
+    parts: Any, finding: str, grey: bool
+) -> None:
+    ties = {"statistic": "tie_rate", "estimate": 0.9, "low": 0.85, "high": 0.95, "clusters": 57}
+    found = parts.estimates({**WHOLE, **ties})
+    page = parts.report(parts.FACTS, found, parts.findings(finding=finding), parts.perturbed())
+    (row,) = re.findall("<tr[^\n]*<small>left out: tie rate .90 [^\n]*</tr>", page)
+    assert row.startswith('<tr class="out">') == grey
+
+
 @pytest.mark.parametrize(("usd", "told"), [(0.0123, "costs 0.012 USD"), (None, ""), (0.0, "")])
 def test_the_jury_has_its_price_beside_it(parts: Any, usd: float | None, told: str) -> None:
     rows = [
