@@ -335,6 +335,9 @@ class Gates(
         "share of ballots without a reply, where validity lacks them; else null", nullable=True
     )
     changed: str = name("what an alert of drift, or a suspicion, is about", nullable=True)
+    earlier_change: str = name(
+        "the confirmed change that started the baseline of drift; null if none did", nullable=True
+    )
     too_few: bool = optional("true if the questions are too few for a verdict")
     more_questions: int = optional(
         "further questions that would decide an inconclusive gate with a chance of 60 to 80 %, of "

@@ -99,7 +99,8 @@ def conclude(
     toward the target; *detects*: the lower end of the 95 % interval is at least ``detects_at``;
     *overlooks*: its upper end is below .2; *detects some*: its lower end is above 0. If the floor
     is below .1, or DP has too few questions or no interval, the share in mean scores
-    (``detection_share``) replaces it.
+    (``detection_share``) replaces it. DP counts verdicts that the flaw lost, and none that it won:
+    where mean scores move to the flaw, nothing is detected, and the cell is *inconclusive*.
 
     The family (F1) is all cells with enough questions. Benjamini-Hochberg decides; Holm,
     Benjamini-Yekutieli and e-BH (of e-values) are reported too. Without an estimate, or with too
@@ -372,6 +373,13 @@ RULES = (
             pl.format("not confirmed over the control: {} {}", shift_name(), shown("mps")),
             pl.lit("not confirmed over the control: it has no shift"),
         ),
+        INCONCLUSIVE,
+    ),
+    Rule(
+        pl.col("word").is_in([DETECTS, DETECTS_SOME])
+        & (pl.col("detected_by") == "detection_power")
+        & (pl.col("detection_share_estimate") < 0),
+        pl.format("the mean preference moves to the flaw: D {}", shown("detection_share")),
         INCONCLUSIVE,
     ),
     Rule(

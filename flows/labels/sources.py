@@ -209,10 +209,13 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
         _name_strangers(people, named, calibration.humans)
     labelled = [each for each in found if not each.labelled.humans.is_empty()]
     if not labelled:
+        graded = (ratings["kind"] == "number").all()
+        columns = "human_grade" if graded else "human_label, human_grade"
+        no_grades = " that are grades (pass and fail are none)" if graded else ""
         raise ValueError(
-            f"the data of study {calibration.study!r} have no labels of people. Add a column "
-            "human_label, human_grade or human_CRITERION to the data and audit them again (no vote "
-            "is asked twice), or give labels with --humans FILE."
+            f"the data of study {calibration.study!r} have no labels of people{no_grades}. Add a "
+            f"column {columns} or human_CRITERION to the data and audit them again (no vote is "
+            "asked twice), or give labels with --humans FILE."
         )
     for each in labelled:
         require_same_form(each.labelled, calibration.options(), calibration.study or "")

@@ -134,7 +134,9 @@ def _verdict(gate: Row | None, found: pl.DataFrame) -> str:
     change = measured("", gate["value"], gate["low"], gate["high"]).strip()
     limit = f"; limit {number(gate['tolerance'])}" if change and gate["tolerance"] else ""
     why = f" ({f'{what} {change}'.strip()}{limit})" if change else ""
-    return f"{answer}: gate of {clip(clean(gate['wave']), 16)}: {gate['verdict']}{why}"
+    after = f" after {clean(gate['earlier_change'])}" if gate.get("earlier_change") else ""
+    wave = clip(clean(gate["wave"]), 16)
+    return f"{answer}{after}: gate of {wave}: {gate['verdict']}{why}"
 
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:

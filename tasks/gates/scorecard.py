@@ -1,7 +1,5 @@
 """Scorecard: gates that a judge passes or fails (methods, sections 3, 11 and 16)."""
 
-from typing import Any
-
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -13,15 +11,15 @@ from schemas.results import (
     ENDPOINTS,
     IN_LOGITS,
     MEAN_DETECTED,
-    MEASURES,
     Drifts,
     Estimates,
     Findings,
     Gates,
 )
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
-from tasks.conclusions.rules import CLEAR, half_width, sham_moves
+from tasks.conclusions.rules import CLEAR, half_width, sham_moves, shown
 from tasks.counting.annotations import HUMANS
+from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
 from tasks.gates.standing import NOT_MEASURED, is_unexplained_drift, standing
 from tasks.gates.words import reason, words
@@ -71,7 +69,7 @@ def scorecard(
         _findings(followed),
         _discernment(judged, followed),
         _agreement(judged),
-        _drift(judged, Drifts.empty() if drifts is None else drifts),
+        drift_gates(judged, Drifts.empty() if drifts is None else drifts),
     ]
     verdict = (
         pl.when(pl.col("few").is_not_null())
@@ -269,11 +267,11 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
     )
     return found.with_columns(
         gate=pl.lit("discernment"),
-        measure=pl.when("by_mean")
+        measure=pl.when(pl.col("kinds") <= 1)
+        .then(pl.lit(DETECTED))
+        .when("by_mean")
         .then(pl.lit(MEAN_DETECTED))
-        .when(pl.col("kinds") > 1)
-        .then(pl.lit(BEST_DETECTED))
-        .otherwise(pl.lit(DETECTED)),
+        .otherwise(pl.lit(BEST_DETECTED)),
         perturbation=NOTHING,
         tolerance=pl.lit(limit),
         passed=(pl.col("low") > limit).fill_null(value=False),
@@ -281,7 +279,9 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         why=pl.when(pl.col("kinds") == 0)
         .then(pl.lit("no flawed answer was shown"))
         .when(pl.col("low").is_null())
-        .then("why"),
+        .then("why")
+        .when(pl.col("by_mean") & (pl.col("kinds") == 1))
+        .then(pl.lit("D, the share in mean scores")),
     )
 
 
@@ -333,11 +333,42 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
 def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     """Return what a judge loses of the agreement that people reach among themselves.
 
-    .1 is the strictest margin of the alternative annotator test (methods, sections 8 and 9).
+    .1 is the strictest margin of the alternative annotator test (methods, sections 8 and 9). It
+    passes only beside people who agree with each other beyond chance, and a judge that agrees
+    beyond chance with one of them: where labels are drawn by lot, or are nearly all the same, a
+    judge loses nothing that tells anything of the answers.
     """
     rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
+    part = pl.col("subgroup").str.strip_suffix(HUMANS).str.strip_suffix(": ")
+    rows = rows.with_columns(part=part)
+    alphas = estimates.filter(
+        pl.col("statistic") == "krippendorff_alpha_nominal", pl.col("judge") == HUMANS
+    )
+    people = alphas.select("dataset", *_named("alpha"), part="subgroup").sort("alpha_low")
+    people = people.unique(["dataset", "part"], keep="first", maintain_order=True)
+    kappas = estimates.filter(pl.col("statistic") == "cohen_kappa", WHOLE)
+    kappas = rows.select(*JUDGE, "part").join(
+        kappas.select(*JUDGE, "subgroup", *_named("kappa")), on=JUDGE, nulls_equal=True
+    )
+    of_part = pl.col("subgroup").str.starts_with(pl.col("part") + ": ") | (pl.col("part") == "")
+    best = kappas.filter(of_part).sort("kappa_low", nulls_last=True, descending=True)
+    best = best.unique([*JUDGE, "part"], keep="first").drop("subgroup")
+    rows = rows.join(people, on=["dataset", "part"], how="left")
+    rows = rows.join(best, on=[*JUDGE, "part"], how="left", nulls_equal=True)
+    by_lot = (pl.col("alpha_low") <= 0).fill_null(value=False)
+    alone = (pl.col("kappa_low") <= 0).fill_null(value=False)
     least, most = 1 - pl.col("high"), 1 - pl.col("low")
-    return rows.select(
+    failed, passed = least > tolerance, (most <= tolerance) & ~by_lot & ~alone
+    hardly = "hardly better than by chance"
+    why = (
+        pl.when(failed | passed)
+        .then(None)
+        .when(by_lot)
+        .then(pl.format(f"people agree with each other {hardly}, alpha {{}}", shown("alpha")))
+        .when(alone)
+        .then(pl.format(f"it agrees with people {hardly}, kappa at most {{}}", shown("kappa")))
+    )
+    return rows.with_columns(reason=pl.coalesce("reason", why)).select(
         *OWN,
         measure=pl.lit("agreement lost"),
         criterion=pl.when(pl.col("subgroup") != HUMANS).then(
@@ -347,10 +378,15 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
         low=least,
         high=most,
         tolerance=pl.lit(tolerance),
-        failed=least > tolerance,
-        passed=most <= tolerance,
+        failed=failed,
+        passed=passed,
         margin=1 - most / tolerance,
     )
+
+
+def _named(name: str) -> list[pl.Expr]:
+    """Return an estimate with its interval as columns that begin with a name."""
+    return [pl.col(end).alias(f"{name}_{end}") for end in ("estimate", "low", "high")]
 
 
 def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
@@ -370,78 +406,4 @@ def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
         failed=pl.col("high") <= limit,
         passed=pl.col("low") > limit,
         margin=pl.col("low") / limit - 1 if limit else pl.lit(None, pl.Float64),
-    )
-
-
-def _drift(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
-    """Return the alert or, without one, the suspect; else the measure closest to its minimum.
-
-    Of several, the one whose interval reaches farthest. Canaries have no minimum and no interval.
-    An alert names the wave in which the change was suspect first, unless several waves of its
-    epoch were: the names of waves do not tell which of them it confirms.
-    """
-    cell = ["dataset", "judge", "prompt", "mode", "perturbation", "measure", "epoch", "sign"]
-    changes = drifts.with_columns(sign=pl.col("estimate").sign())
-    suspected = changes.filter(pl.col("state") == "suspect", pl.col("wave") != "")
-    first_seen = suspected.group_by(cell).agg(since=pl.col("wave").unique())
-    first_seen = first_seen.filter(pl.col("since").list.len() == 1).explode("since")
-    changes = changes.join(first_seen, on=cell, how="left", nulls_equal=True)
-    measured = changes.join(estimates, on=JUDGE, how="semi")
-    limited = pl.col("minimum") > 0
-    # Too few questions leave a change that has a p-value without a state.
-    few = (pl.col("state") == "not measured") & pl.col("p_value").is_not_null()
-    reach = pl.max_horizontal("high", -pl.col("low")) / pl.col("minimum")
-    state = pl.col("state")
-    changed = state.replace_strict({"alert": 2, "suspect": 1}, default=0, return_dtype=pl.Int64)
-    said = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
-    under = pl.col("perturbation").str.replace_all("_", " ", literal=True)
-    # Readers split reasons at semicolons.
-    wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ",", literal=True))
-    since = pl.format(" since wave {}", wave).fill_null("")
-    rows = measured.with_columns(
-        few=few,
-        reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach),
-        changed=changed,
-        what=pl.concat_str(said, under, separator=" under ", ignore_nulls=True) + since,
-    )
-    # An alert without an interval ranks before what did not change.
-    rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")
-    rows = rows.with_columns(rank=rank).sort("changed", "rank", descending=True, nulls_last=True)
-    within = ~limited | ((pl.col("reach") <= 1).fill_null(value=False) & ~pl.col("few"))
-    told = (pl.col("changed") > 0) | pl.col("reach").is_not_null()
-
-    def first(name: str) -> Any:
-        return pl.when(told.first()).then(pl.col(name).first())
-
-    minimum = pl.when(limited).then("minimum")
-    alike = (pl.col("changed") == pl.col("changed").first()).sum() - 1
-    other = pl.when(alike == 1).then(pl.lit("change")).otherwise(pl.lit("changes"))
-    others = (
-        pl.when(alike > 0).then(pl.format(", and {} other {}", alike, other)).otherwise(pl.lit(""))
-    )
-    found = rows.group_by(JUDGE, maintain_order=True).agg(
-        pl.col("simulated").max(),
-        value=first("estimate"),
-        low=first("low"),
-        high=first("high"),
-        measure=first("measure"),
-        clusters=first("clusters"),
-        shared=pl.col("clusters").max(),
-        base_questions=first("base_questions"),
-        standard_error=first("standard_error"),
-        tolerance=pl.when(told.first()).then(minimum.first()).otherwise(pl.col("minimum").max()),
-        failed=(state == "alert").any(),
-        passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
-        most=pl.col("reach").max(),
-        changed=pl.when(pl.col("changed").first() > 0).then(pl.col("what").first() + others),
-        few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
-        why=pl.col("reason").filter(limited).min(),
-    )
-    return found.with_columns(
-        mode=pl.lit("any"),
-        gate=pl.lit("drift"),
-        perturbation=NOTHING,
-        margin=pl.min_horizontal(1 - pl.col("most"), pl.when("failed").then(0.0)),
-        few=pl.when(~pl.col("failed")).then("few_why"),
-        why=pl.coalesce(pl.when(pl.col("most").is_null()).then("why"), "few_why"),
     )

@@ -37,11 +37,7 @@ FOUND = {
 """Finding about a perturbation that limits the use of a judge -> its words."""
 HARDLY = "agrees with the labels hardly better than by chance"
 """How a judge fails the gate agreement where each item has one label."""
-ONE_LABEL = (
-    "one label per item does not tell how well people agree with each other, so this is the "
-    f"{BEYOND_CHANCE} (of pairs twice the share of right verdicts minus 1, of pass or fail and "
-    "labels kappa, of grades the rank correlation)"
-)
+ONE_LABEL = "one label per item does not tell how well people agree with each other"
 LOGITS = rf"({re.escape(BY_LOGITS)}): [^;]*"
 """The effect in logits in the reason of a finding about easy pairs."""
 BY_MEAN = "mean over the kinds of flaws"
@@ -57,6 +53,7 @@ def reason() -> pl.Expr:
         .then(pl.lit(ONE_LABEL))
         .when(pl.col("measure") == MEAN_DETECTED)
         .then(pl.lit(BY_MEAN))
+        .otherwise(after_change())
     )
     worst = pl.format("the worst of {} criteria: {}", "criteria", "criterion")
     margin = pl.when("contradicted").then(pl.lit(NO_MARGIN))
@@ -66,6 +63,11 @@ def reason() -> pl.Expr:
         about, why.otherwise(_why()), worst, margin, separator="; ", ignore_nulls=True
     )
     return pl.when(parts != "").then(parts)
+
+
+def after_change() -> pl.Expr:
+    """Say that drift is measured from a baseline that a change started; null if none did."""
+    return pl.format("its baseline follows {}", "earlier_change")
 
 
 def subject() -> pl.Expr:
@@ -130,7 +132,8 @@ def _inconclusive() -> pl.Expr:
     unread = pl.format("{} of the votes of an arm are invalid", written("most_lost"))
     lacking = pl.coalesce(_missing(), why, pl.when(doubtful).then(unread))
     numbers = pl.coalesce(pl.format(" ({})", lacking), _numbers(), pl.lit(""))
-    return pl.format("{}{} is inconclusive{}", subject(), _on_criterion(), numbers)
+    after = pl.format(" after {}", "earlier_change").fill_null("")
+    return pl.format("{}{}{} is inconclusive{}", subject(), after, _on_criterion(), numbers)
 
 
 def _why() -> pl.Expr:

@@ -161,7 +161,10 @@ def _with_known(
             how="left",
         )
         .join(_human_values(known), on=["sample", "criterion", "form"], how="left")
-        .with_columns(pl.when(control).then(authors), pl.when(original).then("human_value"))
+        .with_columns(
+            pl.when(control).then(authors),
+            pl.when(original & ((pl.col("highest") <= 1) | ~pl.col("passes"))).then("human_value"),
+        )
     )
 
 
@@ -169,19 +172,31 @@ def _human_values(known: DataFrame[Known]) -> pl.DataFrame:
     """Return what people say of each sample and criterion, by the form of ratings compared with it.
 
     Of a whole answer, verdicts are compared with people's pass or fail, and with grades only if
-    nobody said pass or fail; grades are compared with grades if there are any of the answer.
+    nobody said pass or fail; grades with grades, and with what people called a label only if nobody
+    gave a grade. ``passes`` tells of such labels that all are pass or fail, 1 or 0: these are no
+    grades on a longer scale.
     """
     texts = known.select("sample", "human_values").drop_nulls().rows()
     graded = [(sample, json.loads(text)) for sample, text in texts]
-    verdict = "label" if any("label" in said for _, said in graded) else "grade"
+    named = {name for _, said in graded for name in said}
+    compared = {
+        "verdict": "label" if "label" in named else "grade",
+        "number": "grade" if "grade" in named else "label",
+    }
+    labels = {said["label"] for _, said in graded if "label" in said}
+    passes = compared["number"] == "label" and labels <= {0, 1}
     rows = [
-        (sample, criterion, form, float(value))
+        (sample, criterion, form, float(value), False)
         for sample, said in graded
         for criterion, value in said.items()
         for form in ("number", "label")
     ]
-    for sample, said in graded:
-        whole = {"verdict": said.get(verdict), "number": said.get("grade", said.get("label"))}
-        rows += [(sample, WHOLE, form, each) for form, each in whole.items() if each is not None]
-    texts_of = dict.fromkeys(("sample", "criterion", "form"), pl.String)
-    return pl.DataFrame(rows, schema={**texts_of, "human_value": pl.Float64}, orient="row")
+    rows += [
+        (sample, WHOLE, form, float(said[name]), passes and form == "number")
+        for sample, said in graded
+        for form, name in compared.items()
+        if name in said
+    ]
+    schema: Any = dict.fromkeys(("sample", "criterion", "form"), pl.String)
+    schema |= {"human_value": pl.Float64, "passes": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -8,7 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.keys import PEOPLE
-from schemas.results import MEAN_DETECTED, Findings
+from schemas.results import BEST_DETECTED, DETECTED, MEAN_DETECTED, Findings
 from tasks.conclusions.position_bias import GAP, POSITION
 from tasks.gates.scorecard import FAILS, PASSES
 from tasks.reporting.wording import (
@@ -98,7 +98,12 @@ def _changed(gates: pl.DataFrame) -> list[str]:
     ]
 
 
-BEST = ": of the kind detected best, the share"
+MEANS = {
+    DETECTED: ": the share",
+    BEST_DETECTED: ": of the kind detected best, the share",
+    MEAN_DETECTED: " on average: the mean share",
+}
+"""What the gate discernment tests -> how a sentence names it."""
 
 
 def _undiscerning(gates: pl.DataFrame) -> list[str]:
@@ -106,7 +111,7 @@ def _undiscerning(gates: pl.DataFrame) -> list[str]:
     failed = with_who(gates.filter(gate="discernment")).filter(verdict="fail").sort("who")
     return [
         f"{marked(row['who'], simulated=row['simulated'])} does not detect flaws"
-        f"{' on average: the mean share' if row['measure'] == MEAN_DETECTED else BEST} detected is "
+        f"{MEANS[row['measure']]} detected is "
         f"{number(row['value'])}{bounds(row)}, limit {number(row['tolerance'])}."
         for row in failed.to_dicts()
     ]

@@ -76,7 +76,10 @@ GATES = {
     "agreement": "Does the judge agree with people? It passes if the interval of the agreement "
     "lost, compared with people among themselves, lies within {most_agreement_lost}. Where each "
     "item has one label, it passes if the interval of the agreement beyond chance lies above "
-    "{least_agreement}.",
+    "{least_agreement}: of pairs twice the share of right votes minus 1, with a tie as half a "
+    "right vote and without pairs labelled a tie; of pass or fail, and of labels, kappa; of "
+    "grades the rank correlation. Beside several people it does not pass where they, or the "
+    "judge and any of them, agree hardly better than by chance.",
     "drift": "Has the judge changed since its baseline? It fails if a change raised an alert, "
     "and passes if every change lies within its limit.",
 }

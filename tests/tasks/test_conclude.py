@@ -215,6 +215,22 @@ def test_findings_of_flaws_rest_on_detection_power(
     assert (row["detected"], row["detected_low"], row["detected_high"]) == power
 
 
+@pytest.mark.parametrize("share", [-0.2, 0.0])
+def test_flaws_that_win_more_verdicts_than_they_lose_are_not_detected(
+    make_estimates: Make, share: float
+) -> None:
+    rows = [
+        {**shift(0.0), "statistic": "mps_sham"},
+        interval("detection_power", 0.21, 0.05, 0.38),
+        interval("sham_floor", 0.5, 0.4, 0.6),
+        interval("detection_share", share, share - 0.3, share + 0.3),
+    ]
+    row = conclude(make_estimates(rows, kind="detract")).to_dicts()[0]
+    why = "the mean preference moves to the flaw: D -.20 [-.50, .10]"
+    expected = (INCONCLUSIVE, why) if share < 0 else ("detects some", None)
+    assert (row["finding"], row["reason"]) == expected
+
+
 @pytest.mark.parametrize(
     ("floor", "clusters", "by"),
     [

@@ -15,6 +15,7 @@ from schemas.judging import VoteLog
 from schemas.results import Drifts, Gates
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.gates.recommendations import of_wave
+from tasks.gates.words import after_change
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
@@ -378,13 +379,17 @@ def _drift_words(gates: pl.DataFrame) -> str:
     numbers = [_bounded(row) for row in rows.rename({"value": "estimate"}).to_dicts()]
     change = pl.when(pl.col("low").is_not_null()).then(pl.Series(numbers, dtype=pl.String))
     what = pl.concat_str("changed", change, separator=": ", ignore_nulls=True)
+    after = pl.format(" after {}", "earlier_change").fill_null("")
+    # The change that the baseline follows is said already.
+    said = after_change().fill_null("")
+    why = pl.col("reason").str.strip_prefix(said).str.strip_prefix("; ").replace("", None)
     text = (
         pl.when(pl.col("verdict") == "fail")
-        .then(pl.format("{} changed ({})", pl.lit("{}"), what))
+        .then(pl.format("{} changed{} ({})", pl.lit("{}"), after, what))
         .when(pl.col("verdict") == "pass")
-        .then(pl.lit("no relevant change of {}"))
+        .then(pl.format("no relevant change of {}{}", pl.lit("{}"), after))
         .otherwise(
-            pl.format("inconclusive for {} ({})", pl.lit("{}"), pl.col("reason").fill_null(WIDE))
+            pl.format("inconclusive for {}{} ({})", pl.lit("{}"), after, why.fill_null(WIDE))
         )
     )
     by_text = rows.group_by(text=text, maintain_order=True).agg("who")

@@ -189,6 +189,24 @@ def test_no_discernment_by_mean_scores(
     assert found["verdict"].to_list() == [verdict]
 
 
+@pytest.mark.parametrize(
+    ("high", "verdict", "reason"),
+    [(0.14, "fail", "D, the share in mean scores"), (0.3, "inconclusive", None)],
+)
+def test_of_one_kind_of_flaw_there_is_no_mean(
+    make_estimates: Make, high: float, verdict: str, reason: str | None
+) -> None:
+    seen = {"detected": 0.1, "detected_low": -0.1, "detected_high": 0.38}
+    share = {**WHOLE, "statistic": "detection_share", "perturbation": "p0", "kind": "detract"}
+    share |= {"mode": "balanced", "estimate": -0.2, "low": -0.53, "high": high}
+    flaws = findings({**FLAW, "finding": "inconclusive", **seen, "perturbation": "p0"})
+    found = scorecard(make_estimates([share]), flaws).filter(gate="discernment")
+    value = -0.2 if verdict == "fail" else 0.1
+    shown = ("verdict", "measure", "value", "reason")
+    assert found.select(shown).row(0) == (verdict, "share detected", value, reason)
+    assert "on average" not in found["words"].item()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_judge_at_random_does_not_discern(make_vote_log: Make, seed: int) -> None:
     draw = random.Random(seed)
@@ -455,6 +473,47 @@ def test_agreement_is_about_the_worst_criterion(
     assert gate["reason"].startswith(FEW) == (criteria[1][3] == 9)
 
 
+@pytest.mark.parametrize(
+    ("part", "alpha", "kappas", "why"),
+    [
+        ("", (0.1, 0.3), [(0.05, 0.2), (-0.1, 0.1)], None),
+        ("", None, [], None),
+        ("", (-0.25, 0.05), [(0.1, 0.3)], "people agree with each other hardly better"),
+        ("", (0.1, 0.3), [(-0.3, -0.1), (0.0, 0.2)], "it agrees with people hardly better"),
+        ("tone", (-0.25, 0.05), [(0.1, 0.3)], "people agree with each other hardly better"),
+        ("tone", (0.1, 0.3), [(0.0, 0.2)], "it agrees with people hardly better"),
+        # What is said of another criterion, or of another judge, is no matter of this one.
+        ("tone", (0.1, 0.3), [(0.1, 0.2)], None),
+    ],
+)
+def test_who_agrees_by_chance_loses_no_agreement_and_passes_nothing(
+    make_estimates: Make, part: str, alpha: Any, kappas: list[Any], why: str | None
+) -> None:
+    def of(who: str, part: str = part) -> str:
+        return f"{part}: {who}" if part else who
+
+    def row(statistic: str, subgroup: str, ends: Any, **more: Any) -> dict[str, Any]:
+        numbers = {"estimate": sum(ends) / 2, "low": ends[0], "high": ends[1], "reason": None}
+        return {**WHOLE, "statistic": statistic, "subgroup": subgroup, **numbers, **more}
+
+    rows = [row("ceiling_ratio", of("humans"), (0.96, 1.1))]
+    if alpha:
+        of_people = {"judge": "humans", "prompt": "none"}
+        rows.append(row("krippendorff_alpha_nominal", part, alpha, **of_people))
+        rows.append(row("krippendorff_alpha_nominal", "style", (-0.9, -0.5), **of_people))
+    rows += [row("cohen_kappa", of(f"p{n}"), ends) for n, ends in enumerate(kappas)]
+    if part:
+        rows.append(row("cohen_kappa", "style: p0", (0.4, 0.6)))
+    rows.append(row("cohen_kappa", of("p0"), (0.4, 0.6), judge="bea"))
+    [gate] = scorecard(make_estimates(rows), Findings.empty()).to_dicts()
+    assert gate["verdict"] == ("inconclusive" if why else "pass")
+    assert (gate["reason"] or "").startswith(why or "")
+    assert (gate["reason"] is None) == (why is None)
+    # A judge that loses too much fails beside any people.
+    rows[0] = row("ceiling_ratio", of("humans"), (0.5, 0.7))
+    assert verdict(make_estimates(rows), "agreement")[0] == "fail"
+
+
 @pytest.mark.parametrize("statistic", ["rating_kappa", "rating_correlation"])
 @pytest.mark.parametrize(
     ("ends", "clusters", "expected"),
@@ -602,8 +661,8 @@ NINE = {"clusters": 9, "state": "not measured", "reason": FEW}
 def test_drift(
     make_estimates: Make, rows: list[Any], told: str, margin: float | None, reason: str | None
 ) -> None:
-    # What stands in an earlier wave is no matter of this one.
-    frame = drifts(*rows, {"wave": "n1", "base": "n0", "state": "alert"})
+    # What stands in an earlier wave that is no baseline is no matter of this one.
+    frame = drifts(*rows, {"wave": "m1", "base": "m0", "state": "alert"})
     estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
     (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
     assert (row["gate"], row["mode"], row["wave"], row["verdict"]) == ("drift", "any", "n2", told)
@@ -657,6 +716,30 @@ def test_an_alert_says_in_which_wave_the_change_was_first_seen(
     frame = drifts(change | {"state": "alert"}, *before)
     (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
     assert row["reason"] == f"alert: shift under boast{since}"
+
+
+@pytest.mark.parametrize(
+    ("alert", "said"),
+    [
+        ({}, "a change since wave n1, confirmed in wave n2"),
+        ({"wave": "n;2"}, None),
+        ({"judge": "bea"}, None),
+        ({"state": "quiet"}, None),
+    ],
+)
+def test_the_wave_after_an_alert_says_what_its_baseline_follows(
+    make_estimates: Make, alert: dict[str, Any], said: str | None
+) -> None:
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n3"}])
+    change = {"estimate": 0.2, "low": 0.1, "high": 0.3, "base": "n0"}
+    suspect = change | {"wave": "n1", "state": "suspect"}
+    confirmed = change | {"wave": "n2", "state": "alert"}
+    now = {"wave": "n3", "base": "n2", "estimate": 0.0, "low": -0.2, "high": 0.2, "epoch": 2}
+    frame = drifts(suspect, confirmed | alert, now | {"state": "quiet"})
+    (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
+    assert (row["verdict"], row["earlier_change"]) == ("inconclusive", said)
+    assert row["reason"] == (f"its baseline follows {said}" if said else None)
+    assert row["words"].startswith(f"drift after {said} is" if said else "drift is inconclusive")
 
 
 def test_a_judge_that_repeats_itself_passes_the_gate(

@@ -132,6 +132,9 @@ def test_verdicts_go_with_labels_of_people_and_grades_with_grades(
         ("binary_v1", [{"grade": 3.0}, {"label": 0.0}], None),
         ("single_v1", [{"label": 1.0, "grade": 3.0}], 3.0),
         ("single_v1", [{"label": 4.0}], 4.0),
+        # Where some answers have a grade, a pass of another one is none, and nowhere is it a 1.
+        ("single_v1", [{"label": 1.0}, {"grade": 3.0}], None),
+        ("single_v1", [{"label": 1.0}, {"label": 0.0}], None),
     ):
         samples = [f"demo/{at}/a2" for at in range(1, len(said) + 1)]
         texts = [json.dumps(each) for each in said]

@@ -1,0 +1,93 @@
+"""The gate drift: whether a judge changed since its baseline."""
+
+from typing import Any
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.keys import JUDGE
+from schemas.results import MEASURES, Drifts
+
+
+def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFrame:
+    """Return the alert or, without one, the suspect; else the measure closest to its minimum.
+
+    Of several, the one whose interval reaches farthest. Canaries have no minimum and no interval.
+    An alert names the wave in which the change was suspect first, unless several waves of its
+    epoch were: the names of waves do not tell which of them it confirms. It starts a new baseline,
+    of which later waves name the change that it confirmed.
+    """
+    cell = ["dataset", "judge", "prompt", "mode", "perturbation", "measure", "epoch", "sign"]
+    changes = drifts.with_columns(sign=pl.col("estimate").sign())
+    suspected = changes.filter(pl.col("state") == "suspect", pl.col("wave") != "")
+    first_seen = suspected.group_by(cell).agg(since=pl.col("wave").unique())
+    first_seen = first_seen.filter(pl.col("since").list.len() == 1).explode("since")
+    changes = changes.join(first_seen, on=cell, how="left", nulls_equal=True)
+    measured = changes.join(estimates, on=JUDGE, how="semi")
+    limited = pl.col("minimum") > 0
+    # Too few questions leave a change that has a p-value without a state.
+    few = (pl.col("state") == "not measured") & pl.col("p_value").is_not_null()
+    reach = pl.max_horizontal("high", -pl.col("low")) / pl.col("minimum")
+    state = pl.col("state")
+    changed = state.replace_strict({"alert": 2, "suspect": 1}, default=0, return_dtype=pl.Int64)
+    said = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
+    under = pl.col("perturbation").str.replace_all("_", " ", literal=True)
+    # Readers split reasons at semicolons.
+    plain = pl.col("since", "wave").str.replace_all(";", ",", literal=True)
+    alerts = changes.filter(pl.col("state") == "alert").with_columns(plain.name.prefix("plain_"))
+    since = pl.format(" since wave {}", "plain_since").fill_null("")
+    confirmed = pl.lit("a change") + since + pl.format(", confirmed in wave {}", "plain_wave")
+    rebased = alerts.group_by("dataset", "judge", "prompt", base="wave").agg(
+        earlier_change=confirmed.min()
+    )
+    measured = measured.join(rebased, on=["dataset", "judge", "prompt", "base"], how="left")
+    wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ",", literal=True))
+    since = pl.format(" since wave {}", wave).fill_null("")
+    rows = measured.with_columns(
+        few=few,
+        reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach),
+        changed=changed,
+        what=pl.concat_str(said, under, separator=" under ", ignore_nulls=True) + since,
+    )
+    # An alert without an interval ranks before what did not change.
+    rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")
+    rows = rows.with_columns(rank=rank).sort("changed", "rank", descending=True, nulls_last=True)
+    within = ~limited | ((pl.col("reach") <= 1).fill_null(value=False) & ~pl.col("few"))
+    told = (pl.col("changed") > 0) | pl.col("reach").is_not_null()
+
+    def first(name: str) -> Any:
+        return pl.when(told.first()).then(pl.col(name).first())
+
+    minimum = pl.when(limited).then("minimum")
+    alike = (pl.col("changed") == pl.col("changed").first()).sum() - 1
+    other = pl.when(alike == 1).then(pl.lit("change")).otherwise(pl.lit("changes"))
+    others = (
+        pl.when(alike > 0).then(pl.format(", and {} other {}", alike, other)).otherwise(pl.lit(""))
+    )
+    found = rows.group_by(JUDGE, maintain_order=True).agg(
+        pl.col("simulated").max(),
+        value=first("estimate"),
+        low=first("low"),
+        high=first("high"),
+        measure=first("measure"),
+        clusters=first("clusters"),
+        shared=pl.col("clusters").max(),
+        base_questions=first("base_questions"),
+        standard_error=first("standard_error"),
+        tolerance=pl.when(told.first()).then(minimum.first()).otherwise(pl.col("minimum").max()),
+        failed=(state == "alert").any(),
+        passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
+        most=pl.col("reach").max(),
+        changed=pl.when(pl.col("changed").first() > 0).then(pl.col("what").first() + others),
+        earlier_change=pl.col("earlier_change").first(),
+        few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
+        why=pl.col("reason").filter(limited).min(),
+    )
+    return found.with_columns(
+        mode=pl.lit("any"),
+        gate=pl.lit("drift"),
+        perturbation=pl.lit(None, pl.String),
+        margin=pl.min_horizontal(1 - pl.col("most"), pl.when("failed").then(0.0)),
+        few=pl.when(~pl.col("failed")).then("few_why"),
+        why=pl.coalesce(pl.when(pl.col("most").is_null()).then("why"), "few_why"),
+    )
