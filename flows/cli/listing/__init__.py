@@ -95,7 +95,7 @@ CALIBRATE_ROWS = {
     "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
     "AP": "advantage probability: chance that the judge aligns with the other people at least as "
     "well as the person left out",
-    "ceiling": "agreement of people with each other",
+    "ceiling": "agreement of people with each other, on the items that the judge labelled too",
 }
 CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "

@@ -84,10 +84,11 @@ LEGEND = (
     "tied: chance that both align equally well."
 )
 AGREEMENT_LEGEND = (
-    "agreement: of the judge with single people. ceiling: agreement of people with each other. "
-    "ratio: agreement / ceiling. kappa: Cohen's kappa, mean over people. alpha: Krippendorff's "
-    "alpha of the people and the judge. Against the combined label of people, kappa has a "
-    "linearised interval; with a single person (--format json) a bootstrap interval."
+    "agreement: of the judge with single people. ceiling: agreement of people with each other, on "
+    "the items that the judge labelled too. ratio: agreement / ceiling. kappa: Cohen's kappa, mean "
+    "over people. alpha: Krippendorff's alpha of the people and the judge. Against the combined "
+    "label of people, kappa has a linearised interval; with a single person (--format json) a "
+    "bootstrap interval."
 )
 CRITERIA = (
     "Agreement with single people is by criterion, as scales differ. The alternative annotator "
