@@ -57,7 +57,8 @@ def limits_of(log: Log) -> list[str]:
 
 
 def _possible(log: Log) -> Iterator[str]:
-    kinds = dict(log.ratings.group_by("kind").len().rows())
+    read = log.ratings.filter(pl.col("invalid").is_null())
+    kinds = dict((log.ratings if read.is_empty() else read).group_by("kind").len().rows())
     votes, verdicts = log.votes.height, kinds.pop("verdict", 0)
     if votes:
         yield f"{several(votes, 'vote')} with the order shown: position, ties, validity, wins"
@@ -90,10 +91,12 @@ def _missing(log: Log) -> Iterator[str]:
         yield FEW_PEOPLE
     if is_long(log):
         yield f"more than {MANY} votes and ratings: intervals from formulas, without bootstrap"
-    if ratings["repeat"].max():
+    repeated = ratings.filter(pl.col("repeat") > 0).select("dataset", "item").n_unique()
+    if repeated:
         yield (
-            "repeats of an item count as one item: grades are averaged; of labels, and of a "
-            "judge's numbers that are all 0 or 1, the majority counts"
+            f"{several(repeated, 'item has', 'items have')} repeats, which count as one: grades "
+            "are averaged; of labels, and of a judge's numbers that are all 0 or 1, the majority "
+            "counts"
         )
 
 
