@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tasks.logs.recognised import recognised_lines
+
 
 def test_sources_and_values(read: Any, rated: Any) -> None:
     row = {
@@ -44,3 +46,17 @@ def test_sources_and_values(read: Any, rated: Any) -> None:
         ),
     ]
     assert list(log.left_out.values()) == [1]
+    # What failed is neither a label nor a grade.
+    lines = recognised_lines(log)
+    assert lines[1].startswith("- 2 labels and 2 grades: ")
+    assert not [line for line in lines if "repeats" in line]
+    assert "- invalid, which is no verdict: neither a score nor a value (1)" in lines
+
+
+def test_items_with_repeats_are_counted(read: Any) -> None:
+    row = {"run_id": "r1", "session_id": "s", "key": "correct", "score": 1, "value": None}
+    row |= {"comment": "", "feedback_source": {"type": "model", "metadata": {}, "user_id": None}}
+    runs = ("r1", "r1", "r1", "r2", "r2", "r3")
+    log = read([{**row, "id": f"f{n}", "run_id": run} for n, run in enumerate(runs)])
+    (line,) = (line for line in recognised_lines(log) if "repeats" in line)
+    assert line.startswith("- 2 items have repeats, which count as one: ")
