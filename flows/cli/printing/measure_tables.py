@@ -375,7 +375,8 @@ def _did_change(drifts: pl.DataFrame, gates: pl.DataFrame) -> str:
 def _drift_words(gates: pl.DataFrame) -> str:
     """Say which judges fail the gate drift, leave it open, or pass it, in this order, and why."""
     order = pl.col("verdict").replace_strict({"fail": 0, "inconclusive": 1, "pass": 2})
-    rows = with_who(gates.filter(pl.col("gate") == "drift")).sort(order, "who")
+    rows = with_who(gates.filter(pl.col("gate") == "drift"))
+    rows = rows.sort(order, pl.col("earlier_change").is_null(), "who")
     numbers = [_bounded(row) for row in rows.rename({"value": "estimate"}).to_dicts()]
     change = pl.when(pl.col("low").is_not_null()).then(pl.Series(numbers, dtype=pl.String))
     what = pl.concat_str("changed", change, separator=": ", ignore_nulls=True)

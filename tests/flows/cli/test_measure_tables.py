@@ -357,6 +357,8 @@ def test_judges_that_changed_come_first_with_what_changed_and_since_when(
     about = {"dataset": "demo", "prompt": "plain", "wave": "n7", "mode": "any"}
     whole = about | {"perturbation": None, "gate": "drift", "tolerance": 0.1}
     seen = "position gap since wave n6"
+    before = "a change since wave n2, confirmed in wave n3"
+    rebased = {"earlier_change": before, "reason": f"its baseline follows {before}"}
     rows = [
         whole | {"judge": "sim/calm", "verdict": "pass"},
         whole | {"judge": "priced/pair", "verdict": "inconclusive"},
@@ -365,6 +367,8 @@ def test_judges_that_changed_come_first_with_what_changed_and_since_when(
         | {"value": 0.46, "low": 0.3, "high": 0.62},
         whole | {"judge": "sim/other", "verdict": "fail", "changed": "texts of replies"},
         whole | {"judge": "sim/steady", "verdict": "inconclusive"},
+        whole | {"judge": "sim/was", "verdict": "inconclusive"} | rebased,
+        whole | {"judge": "sim/were", "verdict": "pass"} | rebased,
     ]
     cell = about | {"perturbation": None, "measure": "position_drift", "epoch": 1, "base": "n1"}
     cell |= {"level": 0.01, "minimum": 0.1, "n": 40, "clusters": 40, "state": "quiet"}
@@ -375,8 +379,10 @@ def test_judges_that_changed_come_first_with_what_changed_and_since_when(
         "Did a judge change from wave n1 to wave n7? Yes: "
         "sim/changing changed (position gap since wave n6: .46 [.30, .62]); "
         "sim/other changed (texts of replies); "
-        "inconclusive for priced/pair and sim/steady (no alert, but intervals reach beyond the "
-        "limits); no relevant change of sim/calm."
+        f"inconclusive for sim/was after {before} (no alert, but intervals reach beyond the "
+        "limits); inconclusive for priced/pair and sim/steady (no alert, but intervals reach "
+        f"beyond the limits); no relevant change of sim/were after {before}; no relevant change "
+        "of sim/calm."
     )
 
 
