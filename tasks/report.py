@@ -248,9 +248,10 @@ def _gaps(facts: ReportFacts) -> str:
     """State how many ballots got no reply, and why; empty if none."""
     if not facts.failed:
         return ""
+    rest = "The results rest on the other ballots. " if facts.failed < facts.planned else ""
     return (
         f"Completed with gaps: {thousands(facts.failed)} of {count(facts.planned, 'ballot')} got "
-        f"no reply. The results rest on the other ballots. Reason: {facts.gaps or 'not known'}. "
+        f"no reply. {rest}Reason: {facts.gaps or 'not known'}. "
         "Run the same command again: it asks only the missing ballots."
     )
 

@@ -186,9 +186,20 @@ def _check_judges(connection: duckdb.DuckDBPyConnection, columns: list[str]) -> 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
     """Name each field of a judge that differs, with its earlier and its present value."""
-    old_fields, new_fields = ({**each, **json.loads(each["params"])} for each in (before, now))
+    old_fields, new_fields = (
+        dict(_parts({**each, **json.loads(each["params"])})) for each in (before, now)
+    )
     for name in sorted({*old_fields, *new_fields} - {"params"}):
         old, new = old_fields.get(name), new_fields.get(name)
         if old != new:
             shown = ["none" if value in (None, "") else f"{value!s:.80}" for value in (old, new)]
             yield f"{name} {shown[0]} (now {shown[1]})"
+
+
+def _parts(fields: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value in nested tables with its place, as in ``traits.iota``."""
+    for name, value in fields.items():
+        if isinstance(value, dict) and value:
+            yield from _parts(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value

@@ -269,7 +269,6 @@ NEWEST = """
     order by started_at desc limit 1
 """
 
-
 FILLED = """
     select any_value(columns(* exclude (study, human))), bool_or(human) as human,
         bool_or(judge in (anchor_author, target_author)) as own_author
@@ -371,7 +370,8 @@ def _show(
         show_changes(CONSOLE, study, Warehouse(path))
     for note in ("", *notes):
         print_line(CONSOLE, note)
-    again = "run the same command again: it asks only the missing ballots"
+    first = "" if any(row["n"] for row in rows) else "correct what the errors say, then "
+    again = f"{first}run the same command again: it asks only the missing ballots"
     following = again if gaps else next_step(study.name, rows, results.at_hand, path)
     show_places(CONSOLE, report_path(path, study.name), path, following)
 

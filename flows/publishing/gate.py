@@ -11,6 +11,7 @@ from flows.publishing.pages import run_of_results, study_of
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
+from tasks.kit.printable import because
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
@@ -56,7 +57,8 @@ MEASURES = {
 """Gate, or the statistic of the finding that it follows -> what its limit is a limit of."""
 RECOMMENDED = "select * from mart.recommendations where study = ?"
 LAST = """
-    select state from runs where study = ? and flow = 'audit' order by started_at desc limit 1
+    select state, error from runs where study = ? and flow = 'audit'
+    order by started_at desc limit 1
 """
 WAVES = """
     select distinct parameters->>'wave' as wave from runs where study = ? and flow = 'audit'
@@ -169,9 +171,10 @@ def gate_of(
         (NEWER, {"study": study, "wave": run.wave}),
     )
     if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
+        ended = f"{STATES[last['state'].item()]}{because(last['error'].item())}"
         raise ValueError(
-            f"the last run of study {study!r} {STATES[last['state'].item()]}, so its gates are not "
-            f"known. Run `voirdire audit {study}` again, or name an earlier wave with --wave."
+            f"the last run of study {study!r} {ended}, so its gates are not known. Run `voirdire "
+            f"audit {study}` again, or name the wave that has results: --wave {quote(run.wave)}."
         )
     if wave is None and newer.height:
         newest = newer["wave"][-1]

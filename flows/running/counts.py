@@ -44,6 +44,8 @@ class Counts:
         self.partial: dict[str, Gap] = {}
         """Judges that lack more ballots than the study allows, with the prompt if it has several.
         """
+        self.voteless = False
+        """Whether no ballot has a vote, also of people."""
         self.kept: datetime | None = None
         """When the complete results were saved that this run keeps; null if it replaces them."""
         self.unwritten: list[str] = []
@@ -144,6 +146,7 @@ class Counts:
         log = pl.concat([vote_log.select(kinds), rated])
         self.partial = partial_judges(log, self.study.gaps_allowed)
         self.kept = complete_before(self.study, log, warehouse)
+        self.voteless = self.kept is None and log["choice"].is_null().all()
 
     def not_written(self, what: str, error: Exception, step: str) -> None:
         """Record a file that could not be written, and the next step; the results are saved."""
@@ -183,7 +186,9 @@ class Counts:
         causes = [f"{n} x {error}" for error, n in self.errors.most_common(3)]
         more = [f"and {len(self.errors) - 3} other errors"] if len(self.errors) > 3 else []
         why = "; ".join([*causes, *more, *self.unsaved, *self.unwritten])
-        partial = partial_line(self.partial, self.study.gaps_allowed, self.kept)
+        partial = partial_line(
+            self.partial, self.study.gaps_allowed, self.kept, voteless=self.voteless
+        )
         return ". ".join(filter(None, [partial, why])) or None
 
     def state(self) -> str:

@@ -154,14 +154,21 @@ def _edited_line(study: Study, before: list[str]) -> str:
     return ""
 
 
-def partial_line(partial: Mapping[str, Gap], allowed: float, kept: datetime | None) -> str:
-    """Describe the judges with too many gaps, and the results that are kept; empty if none."""
+def partial_line(
+    partial: Mapping[str, Gap], allowed: float, kept: datetime | None, *, voteless: bool = False
+) -> str:
+    """Describe the judges with too many gaps, and the results that are kept; empty if none.
+
+    If the study is ``voteless``, no ballot has a vote.
+    """
     if not partial:
         return ""
     judges = ", ".join(
         f"{judge} lacks {gap.missing} of {gap.planned} ballots" for judge, gap in partial.items()
     )
     gaps = f"{judges} (gaps_allowed is {allowed:g} of a judge's ballots)"
+    if voteless:
+        return f"No results: {gaps}; no ballot has a vote"
     if kept is None:
         return f"Partial results: {gaps}; the results rest on the remaining votes"
     return (

@@ -18,6 +18,10 @@ from tasks.validation.unknown_names import unknown
 __all__ = ["LARGEST", "PATIENCE_SECONDS", "Parameters", "Study", "with_prompts"]
 
 
+NO_TABLE = (
+    "the file needs the table [study], which says what is asked, as in [study], dataset = "
+    "'answers.csv'. An empty one runs all defaults."
+)
 CRON_LINE = (
     "It has five fields: minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan) "
     "and day of the week (0-7 or mon), such as 15 2 * * 1"
@@ -68,7 +72,7 @@ def _cron_problem(line: str) -> str:
 
 def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     table = data.get("study", {})
-    problems = []
+    problems = [] if "study" in data else [NO_TABLE]
     study = Study()
     try:
         named = {"name": name, **with_prompts(table)} if isinstance(table, dict) else table

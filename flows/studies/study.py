@@ -17,7 +17,7 @@ from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
 from tasks.perturbations import PERTURBATIONS, asked_under
 from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
-from tasks.providers import JUDGES, UsdPerMillion, provider_of, usable_api_base
+from tasks.providers import JUDGES, PROVIDERS, UsdPerMillion, provider_of, usable_api_base
 from tasks.validation.documented_fields import documented
 from tasks.validation.invalid_values import NAME_PATTERN
 from tasks.validation.written import Written
@@ -271,6 +271,7 @@ class Study(Parameters):
             for field in ("votes_per_pair", "stop", "probe", "detects_at")
         }
         yield from self.wave_problems()
+        yield from self._problems_of_models()
         labels = [label_of(name) for name in self.prompts]
         if twice := sorted({label for label in labels if labels.count(label) > 1}):
             yield f"{', '.join(twice)} given more than once. Give each prompt once."
@@ -302,6 +303,23 @@ class Study(Parameters):
                 f"{said['votes_per_pair']} must be even in mode 'balanced'. Use an "
                 "even number, or mode 'paper'."
             )
+
+    def _problems_of_models(self) -> Iterator[str]:
+        """Say which judges have a model whose name tells no provider, and what to write."""
+        # Imported here, as the commands that ask no judge do without.
+        from tasks.engine.model_names import without_provider
+
+        asked = [JUDGES[name] for name in self.judges if not provider_of(name).simulated]
+        unknown = without_provider([judge.model for judge in asked])
+        for judge in asked:
+            if (model := judge.model) in unknown:
+                yield (
+                    f"{judge.judge} has the model {model!r}, which does not begin with a provider "
+                    f"that litellm knows. For an OpenAI-compatible endpoint (api_base) write "
+                    f"'hosted_vllm/{model}' or 'openai/{model}' as its model in "
+                    f"{PROVIDERS.files[judge.provider].name}; "
+                    "https://docs.litellm.ai/docs/providers lists all providers."
+                )
 
     def at(self, moment: datetime) -> "Study":
         """Return the study with the wave's date and time, and digests of the user's own prompts.

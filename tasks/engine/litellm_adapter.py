@@ -253,13 +253,22 @@ def refused_params(asked: Sequence[tuple[str, dict[str, Any]]]) -> list[list[str
 
     Raise RuntimeError if that process fails.
     """
-    return _refused_in_process(json.dumps(asked, sort_keys=True)) if asked else []
+    what = 'looking up the parameters that unsupported = "drop" leaves out'
+    if not asked:
+        return []
+    given = json.dumps(asked, sort_keys=True)
+    found: list[list[str]] = from_process("tasks.engine.litellm_adapter", given, what)
+    return found
 
 
 @cache
-def _refused_in_process(asked: str) -> list[list[str]]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tasks.engine.litellm_adapter"],
+def from_process(module: str, asked: str, what: str) -> Any:
+    """Return what a module prints, as JSON, when it is run with ``asked`` as its input.
+
+    Raise RuntimeError if it fails, which says ``what`` failed.
+    """
+    done = subprocess.run(  # noqa: S603 - a module of this package
+        [sys.executable, "-m", module],
         input=asked,
         env=worker_environment(),
         capture_output=True,
@@ -268,12 +277,8 @@ def _refused_in_process(asked: str) -> list[list[str]]:
     )
     if done.returncode:
         last = (done.stderr.splitlines() or ["it printed nothing"])[-1]
-        raise RuntimeError(
-            'looking up the parameters that unsupported = "drop" leaves out failed: '
-            f"{redact(last)[:500]}. Nothing was asked."
-        )
-    found: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        raise RuntimeError(f"{what} failed: {redact(last)[:500]}. Nothing was asked.")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 OTHER_VARIABLES = {
@@ -313,6 +318,10 @@ LOCAL = {"lemonade", "ollama", "ollama_chat"}
 """Routes of models on the user's machine, where a price of 0 is meant; elsewhere it is unknown."""
 
 
+SERVED = {"hosted_vllm", "litellm_proxy", "ollama_chat", "openrouter"}
+"""Routes that litellm's table of prices does not name as providers."""
+
+
 class Price(NamedTuple):
     """US dollars per token."""
 
@@ -324,6 +333,17 @@ def route_of(model: str) -> str:
     """Return litellm's provider of a model: the first part of its name, or as in its table."""
     route, *rest = model.split("/", maxsplit=1)
     return route if rest else str(_table().get(model, {}).get("litellm_provider", "openai"))
+
+
+def has_route(model: str) -> bool:
+    """Tell whether a model's name begins with a usual provider, as far as its table tells."""
+    route, *rest = model.split("/", maxsplit=1)
+    return bool(rest) and (route in SERVED or route in _routes())
+
+
+@cache
+def _routes() -> frozenset[str]:
+    return frozenset(str(entry.get("litellm_provider")) for entry in _table().values())
 
 
 def price_of(judge: Judge, *, simulated: bool) -> Price | None:

@@ -11,6 +11,9 @@ MOST = 4000
 MOST_LINES = 24
 """A message of more lines, as of another program, is shortened as a whole."""
 
+LONGEST_CAUSE = 300
+"""Maximum length of a run's error in a sentence about something else, in characters."""
+
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"  # needed by emoji and some scripts
 
@@ -82,3 +85,11 @@ def redact(text: str, variables: Iterable[str] = ()) -> str:
 
 def _is_secret(name: str) -> bool:
     return name == AUTHENTICATION or any(part.endswith(SECRETS) for part in name.upper().split("_"))
+
+
+def because(error: str | None) -> str:
+    """Return the error of a run in parentheses, in one line and clipped; empty if there is none."""
+    if not error:
+        return ""
+    line = printable(" ".join(error.split())).rstrip(".")
+    return f" ({line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''})"

@@ -72,8 +72,9 @@ class Provider(Limits):
         # The variable's content is sent to api_base, so it must not be PATH or HOME.
         if name and not KEY_NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r:.80} is not the name of an API key's variable. Use capitals that end "
-                "with _KEY, _TOKEN, _SECRET, _PASSWORD or _CREDENTIALS, as in OPENAI_API_KEY"
+                "a text (not shown, because it may hold a secret) is not the name of an API key's "
+                "variable, which holds the key. Use capitals that end with _KEY, _TOKEN, _SECRET, "
+                "_PASSWORD or _CREDENTIALS, as in OPENAI_API_KEY"
             )
         return name
 

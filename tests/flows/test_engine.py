@@ -76,6 +76,10 @@ def test_what_a_failing_provider_leaves_is_filled_later(
     state, error = warehouse.query("select state, error from runs").row(0)
     assert state == "completed with gaps"
     assert "The server had an error." in error
+    assert error.startswith(f"No results: emu/one lacks {BALLOTS} of {BALLOTS} ballots")
+    assert "next: correct what the errors say, then run the same command again" in " ".join(
+        failed.stdout.split()
+    )
     page = (warehouse.path.parent / "reports" / "quick.html").read_text()
     assert f"Completed with gaps: {BALLOTS} of {BALLOTS} ballots got no reply" in page
     assert "The server had an error." in page

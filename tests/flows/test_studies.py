@@ -60,6 +60,14 @@ def test_a_bad_study_of_ones_own_disables_itself_only(own: Path, voirdire: Voird
     assert "there is a bundled study of this name" in listed.stderr
 
 
+def test_a_study_file_without_its_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('about = "Mine."\n')
+    problem = tables("study", [], _parse, own=lambda: tmp_path).unusable["mine"]
+    assert "cannot be used: the file needs the table [study], which says what is asked" in problem
+    (tmp_path / "mine.toml").write_text('about = "Mine."\n[study]\n')
+    assert tables("study", [], _parse, own=lambda: tmp_path)["mine"].study.name == "mine"
+
+
 def test_each_problem_of_a_study_file_has_a_line(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'abuot = "Mine."\ntimezone = "UTC"\nfolder = "x"\n[study]\njudgs = ["x"]\nlimit = "many"\n'

@@ -124,6 +124,19 @@ def test_a_judge_that_something_rests_on_keeps_its_definition(
         stocked.require_unchanged([corrected])
 
 
+def test_of_nested_parameters_only_what_differs_is_named(stocked: Warehouse, make: Make) -> None:
+    new = {"judge": "desk/new", "params": '{"traits": {"iota": 0.12, "effects": {"a": 1}}}'}
+    asked = {"judge": "desk/new", "ballot_id": "b2"}
+    stocked.save(
+        [make(Judges, new), make(Ballots, asked), make(Votes, {"ballot_id": "b2"})], run="r2"
+    )
+    params = '{"traits": {"iota": 0.2, "effects": {"a": 1, "b": 2}}}'
+    with pytest.raises(WarehouseError) as refused:
+        stocked.save([make(Judges, {**new, "params": params})], run="r3")
+    said = "with traits.effects.b none (now 2); traits.iota 0.12 (now 0.2). A judge never"
+    assert said in str(refused.value)
+
+
 def test_a_refusal_undoes_the_whole_transaction(stocked: Warehouse, make: Make) -> None:
     before = {t: stocked.query(f"select * from {t}") for t in ("questions", "judges", "estimates")}
     savings = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from tasks.kit.printable import printable
+from tasks.kit.printable import because, printable
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.store import Warehouse
 
@@ -33,6 +33,15 @@ WITHOUT_ROWS = {
     ),
 }
 """Question -> the studies about which it may have no rows, and the next step for one of them."""
+
+
+FAILED = """
+    select error from (
+        select state, error from runs where study = $study order by started_at desc limit 1
+    )
+    where state in ('failed', 'killed') and not exists (from estimates where study = $study)
+"""
+"""The error of the last run of a study that has no results, if it failed."""
 
 
 class Question(NamedTuple):
@@ -88,6 +97,14 @@ def require_study(warehouse: Warehouse, study: str | None) -> None:
 
 def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:
     """Return what to do about each study for which a question without rows cannot have any yet."""
+    if study not in (None, ALL) and (failed := warehouse.query(FAILED, {"study": study}).rows()):
+        again = f"`voirdire audit {printable(quote(study))}`"
+        line = (
+            f"Study {study!r} has no results, because its last run failed{because(failed[0][0])}. "
+            f"Correct the cause and repeat the audit: {again}, with the same options if it was "
+            "given any."
+        )
+        return [line]
     if name not in WITHOUT_ROWS:
         return []
     studies, step = WITHOUT_ROWS[name]

@@ -380,6 +380,20 @@ def test_values_of_questions_are_never_sql(tmp_path: Path) -> None:
     assert "no study 'y'" in elsewhere.stderr
 
 
+def test_a_study_that_only_failed_has_a_reason_and_a_next_step(tmp_path: Path) -> None:
+    path, now = tmp_path / "w.duckdb", datetime.now(UTC)
+    row = first_row("audit", "r1", make_study("quick", {}), now)
+    ended = {"state": "failed", "ended_at": now, "error": "ValueError: no judge\ncan be asked."}
+    Warehouse(path).start_run({**row, **ended})
+    words = ["sql", "--ask", "which_judge", "--set", "study=quick", "--warehouse", str(path)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0
+    said = " ".join(done.stderr.split())
+    failed = "its last run failed (ValueError: no judge can be asked). Correct the cause"
+    assert f"Study 'quick' has no results, because {failed}" in said
+    assert "repeat the audit: `voirdire audit quick`" in said
+
+
 @pytest.mark.parametrize(
     ("word", "first"),
     [("do not use", "prefers one slot"), ("not enough data", "drift is inconclusive")],

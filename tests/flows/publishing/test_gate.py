@@ -309,10 +309,16 @@ def test_results_of_an_older_wave_are_not_taken_for_the_newest(
     assert CliRunner().invoke(main, [*words, "--wave", "n 1"]).exit_code == 0
 
 
-def test_results_from_before_a_failed_run_pass_nothing(gated: Any) -> None:
+def test_results_from_before_a_failed_run_pass_nothing(gated: Any, tmp_path: Path) -> None:
     done = gated(gate("validity"), last="failed")
     assert done.exit_code == 2
     assert "the last run of study 'mine' failed, so its gates are not known" in done.stderr
+    assert "name the wave that has results: --wave ''." in done.stderr
+    why = "ValueError: no key.\n" + "x" * 400
+    path = tmp_path / "w.duckdb"
+    Warehouse(path).start_run(_run("r3", "failed", 3, ["w 6"]) | {"error": why})
+    done = CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path)])
+    assert f"failed (ValueError: no key. {'x' * 280}...), so its gates" in done.stderr
     assert gated(gate("validity"), last="killed", words=("--wave", "")).exit_code == 0
 
 

@@ -91,10 +91,31 @@ def test_gaps_are_counted_by_prompt(log: Any, make_estimates: Make, tmp_path: Pa
 def test_partial_results_are_told(log: Any) -> None:
     partial = partial_judges(log, 0)
     assert partial_line({}, 0, None) == ""
+    # Nothing rests on the remaining votes if there are none.
+    assert partial_line({"ada": Gap(20, 20)}, 0.05, None, voteless=True) == (
+        "No results: ada lacks 20 of 20 ballots (gaps_allowed is 0.05 of a judge's ballots); no "
+        "ballot has a vote"
+    )
     told = "ada lacks 1 of 20 ballots (gaps_allowed is 0 of a judge's ballots)"
     assert partial_line(partial, 0, None).startswith(f"Partial results: {told}")
     kept = partial_line(partial, 0, datetime(2026, 11, 20, 2, 15, tzinfo=UTC))
     assert kept.startswith(f"Results not replaced: {told}, so the complete results of 2026-11-20 ")
+
+
+@pytest.mark.served
+def test_a_model_without_a_provider_is_refused_before_anything_is_asked(
+    voirdire: Voirdire, emulated: Any
+) -> None:
+    emulated.provider()
+    file = Path(emulated._folder) / "emu.toml"
+    file.write_text(file.read_text().replace('"hosted_vllm/one"', '"prod-judge"'))
+    for command in ("plan", "audit"):
+        refused = voirdire(command, *SMALL[1:])
+        assert refused.returncode == 2, refused.stderr
+        said = " ".join(refused.stderr.split())
+        assert "emu/one has the model 'prod-judge', which does not begin with a provider" in said
+        assert "'hosted_vllm/prod-judge' or 'openai/prod-judge' as its model in emu.toml" in said
+    assert emulated.stats()["requests"] == 0
 
 
 @pytest.mark.slow

@@ -1,9 +1,11 @@
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from tasks.kit.catalogue import tables
 from tasks.providers import PROVIDERS, Judge, Provider, _parse, api_base
 
 SECRET = "sk-live-0123456789"
@@ -283,6 +285,19 @@ def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPa
 def test_a_key_variable_is_named_like_a_key(name: str) -> None:
     with pytest.raises(ValidationError, match="not the name of an API key"):
         Provider(key_variable=name)
+
+
+def test_a_key_in_the_place_of_its_variable_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "desk.toml").write_text(
+        "[provider]\nkey_variable = 'sk-abc123456789'\n"
+        "[judges.one]\nmodel = 'openai/one'\nunsupported = 'ignore'\nmode = 'sk-abc123456789'\n"
+    )
+    said = tables("provider", [], _parse, own=lambda: tmp_path).unusable["desk"]
+    hidden = "a text (not shown, because it may hold a secret)"
+    assert f"key_variable: {hidden} is not the name of an API key's variable" in said
+    assert "[judges.one] unsupported is 'ignore', but must be 'error' or 'drop'" in said
+    assert f"[judges.one] mode is {hidden}, but must be 'live' or 'batch'" in said
+    assert "sk-abc" not in said
 
 
 @pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "HF_TOKEN", "X_SECRET", "TEAM_KEY_2"])
