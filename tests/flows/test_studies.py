@@ -263,4 +263,7 @@ def test_a_cron_line_that_no_time_matches_is_refused(
 def test_cron_lines_that_prefect_reads_are_read(cron: str) -> None:
     from prefect.client.schemas.schedules import CronSchedule
 
-    assert CronSchedule(cron=cron).cron == _parse("mine", {"about": "Mine.", "cron": cron}).cron
+    assert (
+        CronSchedule(cron=cron).cron
+        == _parse("mine", {"about": "Mine.", "cron": cron, "study": {}}).cron
+    )
