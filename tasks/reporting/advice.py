@@ -61,8 +61,8 @@ CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 
 ALL_REASONS = "mart.recommendations"
 LABELS = (
-    "Agreement needs labels of people: one per single answer or pair, as in the column human_label "
-    "or label of the data, or else of two people or more{booth}"
+    "Agreement needs labels of people: one per single answer (in the column human_label or, of "
+    "grades, human_grade) or pair (label), or else of two people or more{booth}"
 )
 WAYS = {
     ABSENT["discernment"]: (
