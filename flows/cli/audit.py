@@ -15,7 +15,7 @@ from uuid import uuid4
 from flows.cli.completion import DEFAULT_STUDY
 from flows.cli.printing.live import Printer, View
 from flows.running.processes import exit_now, run_in_thread
-from flows.running.readiness import not_ready, not_ready_line
+from flows.running.readiness import again_line, not_ready, not_ready_line
 from flows.serving.access import Access, new_auth
 from flows.serving.local_models import start_servers
 from flows.serving.server import SETTINGS, Server, find_server, require_answer
@@ -371,8 +371,8 @@ def _show(
     for note in ("", *notes):
         print_line(CONSOLE, note)
     first = "" if any(row["n"] for row in rows) else "correct what the errors say, then "
-    again = f"{first}run the same command again: it asks only the missing ballots"
-    following = again if gaps else next_step(study.name, rows, results.at_hand, path)
+    following = next_step(study.name, rows, results.at_hand, path)
+    following = first + again_line(study, path) if gaps else following
     show_places(CONSOLE, report_path(path, study.name), path, following)
 
 

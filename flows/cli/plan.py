@@ -50,7 +50,6 @@ from tasks.engine.queue import (
     expected_tokens,
     most_tokens,
 )
-from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import of_wave
 from tasks.inference.linearised_errors import too_few
 from tasks.judge import dropped_params, judge_table
@@ -59,7 +58,7 @@ from tasks.pair import background_of
 from tasks.progress import current_status, usd
 from tasks.prompts import prompt_of
 from tasks.providers import JUDGES, provider_of
-from tasks.reporting.advice import CHANCE, open_questions
+from tasks.reporting.advice import CHANCE, open_notes, open_questions
 from tasks.validation.unknown_names import unknown
 from warehouse.peek import default_path, studies_in
 from warehouse.store import Saving, Warehouse
@@ -165,7 +164,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     console.print(table)
     if left_out := left_out_line(by_perturbation, perturbed):
         print_line(console, left_out)
-    for line in _open_questions(study, warehouse):
+    for line in _open_questions(study, warehouse, costs):
         print_line(console, line)
     # Perturbations without samples must not set the number of samples of the others.
     compared = {name: number for name, number in by_perturbation.items() if number}
@@ -185,7 +184,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
         print_line(console, line)
 
 
-def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
+def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> Iterator[str]:
     """Say what the results of a study leave inconclusive of its judges and judge prompts."""
     store = Warehouse(warehouse)
     if not store.path.is_file():
@@ -207,9 +206,12 @@ def _open_questions(study: Study, warehouse: Path | None) -> Iterator[str]:
         needed = found.filter(asked, pl.col("gate") != "drift")["more_questions"].max()
         if line := left_line(study, needed):
             yield line
+        # Of the study as it was asked, not with another limit.
+        known = saved_study(study.name, store.path)
+        same = known is not None and known.limit == study.limit
+        unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
+        yield from open_notes(lines, study.name, unanswered)
         yield (
-            "Where no number is given, more questions do not decide, or it would be more than "
-            f"{MOST_TIMES} times those asked. "
             "`mart.scorecard` has the same numbers of questions. "
             f"`voirdire calibrate {study.name}` says how many labels of people would estimate the "
             "agreement with them, whatever its gate concludes. "

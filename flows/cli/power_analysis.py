@@ -19,6 +19,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
 from schemas.keys import unit_name
+from tasks.conclusions.rules import BY_LOGITS
 from tasks.inference.intervals import proportions, table_moments
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
@@ -42,20 +43,17 @@ from warehouse.store import Warehouse
 
 ENOUGH = 30
 """Degrees of freedom of earlier shifts at which a judge's spread is known to 13 %."""
-
 OTHER_DESIGNS = (2, 6)
 """Votes per pair of the designs that the study's is compared with."""
-
 DESIGNS = (2, 4, 6)
 """Votes per pair for which the number of samples is shown."""
-
 MOST_QUESTIONS = 100_000
 """Largest number of questions that is named for the gate validity."""
-
 ARMS = 3
 """Control, experimental and sham."""
-
 GUESSED = "typical judge"
+EASY = "easy pairs"
+"""Source of a spread of shifts that easy pairs keep small, so that the logits decide."""
 TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "passes"}
 """Unit of an endpoint -> the assumed spread."""
 
@@ -70,7 +68,7 @@ UNITS = {
 EARLIER = f"""
     select e.judge, e.prompt, e.votes_per_pair, f.unit,
         sqrt(sum(e.standard_error ** 2 * e.n * e.df) / sum(e.df)) as sigma,
-        sum(e.n)::integer as shifts,
+        sum(e.n)::integer as shifts, bool_or(coalesce(f.reason, '') like '%{BY_LOGITS}%') as easy,
     from findings as f
     join estimates as e
         on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge
@@ -152,7 +150,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     rows = store.query(EARLIER, {"prompts": study.prompts, "kind": kind}).rows()
     own = study.votes_per_pair
     # The design nearest to the study's comes last, so it stays.
-    for judge, prompt, votes, unit, sigma, shifts in sorted(
+    for judge, prompt, votes, unit, sigma, shifts, easy in sorted(
         rows, key=lambda row: -abs(row[2] - own)
     ):
         if unit != unit_of(prompt_of(prompt)).replace("labels", "share"):
@@ -160,7 +158,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
         at = "" if votes == own else f" at {count(votes, 'vote')}"
         name = unit_name(judge, prompt, study.prompts)
-        spreads[name] = Spread(rescaled, f"{shifts} earlier shifts{at}")
+        spreads[name] = Spread(rescaled, f"{shifts} {EASY if easy else 'earlier shifts'}{at}")
     return spreads
 
 
@@ -338,7 +336,7 @@ def advice(
         yield (
             f"No shift can be detected, however large: {why}. To detect the smallest relevant "
             f"shift ({minima}) takes {_needed(rows)} per perturbation with {votes} (80 % "
-            "power)."
+            f"power).{_easy(rows)}"
         )
         return
     blind = [row for row in rows if row.smallest > row.minimum]
@@ -360,6 +358,7 @@ def advice(
         text += f" {named}: the smallest shift with as many calls at that many votes per pair."
     if any(row.unit == "sd" for row in rows):
         text += " sd: standard deviations of the judge's grades in control."
+    text += _easy(rows)
     cells = len(study.judges) * len(study.prompts) * len(study.asked())
     if cells > 1:
         text += (
@@ -373,6 +372,17 @@ def advice(
         yield f"Smallest detectable dASR of a typical judge: {smallest}."
     if study.wave and any(row.unit == "score" for row in rows):
         yield _drift_advice(samples, study)
+
+
+def _easy(rows: list[DetectableEffect]) -> str:
+    """Say of which judges the numbers may be too small, as their pairs are too easy."""
+    names = [row.judge for row in rows if EASY in row.spread.source]
+    if not names:
+        return ""
+    return (
+        f" {EASY} ({', '.join(names)}): the shift hardly moves, so the effect in logits decides, "
+        "which may take far more samples."
+    )
 
 
 def _needed(rows: list[DetectableEffect]) -> str:

@@ -4,11 +4,18 @@ This is checked before the heavy imports, so without frames. Also: whether a bud
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from flows.studies import Study
 from tasks.engine.litellm_adapter import diverting, highest_price
 from tasks.engine.queue import most_tokens
+from tasks.progress import usd
 from tasks.providers import JUDGES, PROVIDERS, provider_of
+
+SPENT = """
+    select if(bool_and(cost_usd is not null), sum(cost_usd), null) from mart.cost where study = ?
+"""
+"""What a study has cost so far, in US dollars; null where a price is not known."""
 
 
 def not_ready(study: Study) -> dict[str, str]:
@@ -80,12 +87,30 @@ def _missing(judge: str, dropped: list[str]) -> list[str]:
     return missing
 
 
+def again_line(study: Study, warehouse: Path) -> str:
+    """Say how to ask for the missing ballots, and what that may cost beside what is spent."""
+    again = "run the same command again: it asks only the missing ballots"
+    if study.budget_usd is None:
+        return again
+    # Imports frames.
+    from warehouse.store import Warehouse
+
+    spent = Warehouse(warehouse).query(SPENT, [study.name]).item()
+    so_far = f"; study {study.name} has cost {usd(spent)} USD so far" if spent is not None else ""
+    return f"{again}, and may spend up to {study.budget_usd:g} USD again{so_far}"
+
+
 def budget_line(budget_usd: float, usd: float | None, most_usd: float | None) -> str:
     """Compare a budget with the estimated cost."""
     budget = f"The budget of {budget_usd:g} USD"
     if usd is None or most_usd is None:
         return f"{budget} cannot be compared with the cost, which is unknown."
-    amounts = f"{usd:.2f} USD, at most {most_usd:.2f}"
+    # Amounts that differ must differ as they are shown.
+    known = {budget_usd, usd, most_usd}
+    digits = next(
+        (n for n in range(2, 9) if len({f"{each:.{n}f}" for each in known}) == len(known)), 9
+    )
+    amounts = f"{usd:.{digits}f} USD, at most {most_usd:.{digits}f}"
     if usd > budget_usd:
         return f"{budget} is exceeded by the estimate ({amounts}): the run would end with gaps."
     if most_usd > budget_usd:

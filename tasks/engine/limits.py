@@ -324,7 +324,7 @@ class Budget:
         # The same text for all calls, so that a summary shows it once.
         return BudgetError(
             f"the budget of {self._cap:g} USD is used up: one more call could exceed it. "
-            "Raise it (--budget) and run again"
+            "Each run may spend as much: run again, or raise it (--budget)"
         )
 
     def settle(self, worst: float, cost: float) -> None:

@@ -398,8 +398,8 @@ def test_questions_that_do_not_decide_the_position_may_decide_the_agreement(meas
     text = " ".join(measure(rows).stdout.split())
     assert (
         "About 39 more questions would decide agreement with the labels with a chance of 60 to 80 "
-        "%, but no number up to 10 times those asked would decide position. Position is "
-        "inconclusive"
+        "%, but no number up to 10 times those asked would decide position: the interval reaches "
+        "beyond the limit, and the true value may lie near it. Position is inconclusive"
     ) in text
 
 

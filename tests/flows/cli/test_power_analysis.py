@@ -3,6 +3,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from rich.console import Console
@@ -22,6 +23,7 @@ from flows.cli.power_analysis import (
 )
 from flows.studies import Study
 from schemas.results import Estimates, Findings
+from tasks.conclusions.rules import BY_LOGITS
 from tasks.kit.defaults import Thresholds
 from warehouse.store import Saving, Warehouse
 
@@ -116,6 +118,24 @@ def test_earlier_shifts_tell_the_spread(
     # .2 sqrt(31); from six votes to two by .3901 / .2350.
     scale = 0.39006 / 0.23504 if "votes_per_pair" in changes else 1
     assert spread.sigma == pytest.approx(0.2 * 31**0.5 * scale, rel=1e-3)
+
+
+def test_easy_pairs_are_named_as_the_logits_decide(makes: Any, tmp_path: Path) -> None:
+    row = {"estimate": 0.0, "standard_error": 0.01, "n": 60, "clusters": 60, "df": 59}
+    path = measured(tmp_path, makes, [row])
+    reason = f"pairs too easy: MPS cannot move much, {BY_LOGITS}: 1.10 [-.80, 2.99], limit .25"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("update findings set reason = ?", [reason])
+    spreads = earlier_spreads(STUDY, path)
+    assert spreads["offline/honest"].source == "60 easy pairs"
+    rows = detectable_effects(STUDY, 5, spreads)
+    caveat = (
+        "easy pairs (offline/honest): the shift hardly moves, so the effect in logits decides, "
+        "which may take far more samples."
+    )
+    assert caveat in " ".join(advice(rows, 5, STUDY, 5))
+    assert caveat in " ".join(advice(rows, 60, STUDY, 60))
+    assert "easy pairs" not in " ".join(advice(detectable_effects(STUDY, 60, {}), 60, STUDY))
 
 
 def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> None:

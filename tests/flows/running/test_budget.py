@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from flows.running import readiness
-from flows.running.readiness import budget_line, without_bounds
+from flows.running.readiness import again_line, budget_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
 from tasks.providers import Judge, Provider, UsdPerMillion
+from warehouse.store import Warehouse
 
 NAME = "desk/one"
 PRICE = UsdPerMillion(prompt=1, completion=2)
@@ -90,6 +91,21 @@ def test_what_is_missing_is_named(study: Make, judge: dict[str, Any], missing: s
 )
 def test_a_budget_suffices_or_not(usd: float | None, most: float | None, said: str) -> None:
     assert budget_line(5.0, usd, most).startswith(f"The budget of 5 USD {said}")
+
+
+def test_amounts_that_differ_differ_as_they_are_shown() -> None:
+    assert budget_line(0.02, 0.0052, 0.0203).startswith(
+        "The budget of 0.02 USD covers the estimate (0.0052 USD, at most 0.0203), but not"
+    )
+
+
+def test_a_run_may_spend_its_budget_again(study: Make, tmp_path: Path) -> None:
+    place = tmp_path / "v.duckdb"
+    Warehouse(place).save([], run="r", study="quick")
+    again = "run the same command again: it asks only the missing ballots"
+    assert again_line(study(), place) == f"{again}, and may spend up to 5 USD again"
+    free = study().model_copy(update={"budget_usd": None})
+    assert again_line(free, place) == again
 
 
 @pytest.mark.parametrize("budget", [math.inf, math.nan])

@@ -5,7 +5,14 @@ from typing import Any
 import polars as pl
 
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.reporting.advice import advice, literal, not_measured, open_questions, policy
+from tasks.reporting.advice import (
+    advice,
+    literal,
+    not_measured,
+    open_notes,
+    open_questions,
+    policy,
+)
 from tasks.reporting.wording import MINUS
 
 Row = dict[str, Any]
@@ -69,11 +76,41 @@ def test_what_no_number_of_questions_would_decide_is_said() -> None:
     assert rf"(.04 \[{MINUS}.02, .11\]" in line.typeset().markdown()
     assert line.why == (
         "No number of questions up to 10 times those asked would decide position with a chance of "
-        "80 %. Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive "
-        "(about 1 more question)"
+        "80 %: the interval reaches beyond the limit, and the true value may lie near it. "
+        "Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive (about 1 "
+        "more question)"
     )
     [line] = advice(advised(unknown | {"stays_open": "validity, position"}))
     assert "times those asked would decide position or validity with a chance" in line.why
+
+
+def test_too_few_questions_are_what_more_questions_decide() -> None:
+    few = "position is inconclusive (fewer than 10 independent questions)"
+    row = {"recommendation": "not enough data", "undecided": f"{few}; {VALIDITY}"}
+    [line] = advice(advised(row | {"stays_open": "position"}))
+    needs = "Position needs at least 10 independent questions with a verdict. "
+    assert line.why.startswith(f"{needs}Position is inconclusive (fewer than 10")
+    [line] = advice(advised(row | {"stays_open": "position, validity"}))
+    assert "; no number of questions up to 10 times those asked would decide validity" in line.why
+
+
+def test_notes_say_what_decides_an_open_gate() -> None:
+    few = ["- ada: position is inconclusive (fewer than 10 independent questions)"]
+    needed, missing, other = open_notes(few, "my study", 7)
+    assert needed == (
+        "Where a judge has too few questions, further ones decide: it needs at least 10 "
+        "independent questions with a verdict."
+    )
+    assert missing == (
+        "7 ballots of this study have no reply yet: `voirdire audit 'my study'` asks for them."
+    )
+    assert other.endswith("where another reason stands, more questions do not remove it.")
+    [only] = open_notes([f"- ada: {NEAR}"], "desk")
+    assert only == (
+        "Where an interval and its limit stand instead of a number, the true value may lie so near "
+        "the limit that it takes more than 10 times the questions asked; where a reason stands, "
+        "more questions do not remove it."
+    )
 
 
 def test_ballots_without_a_reply_are_asked_again() -> None:
