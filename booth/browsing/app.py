@@ -2,14 +2,22 @@
 
 import hmac
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
-from booth.browsing.views import Entry, StudyLine, entry_of, sides_of, study_line, vote_of
+from booth.browsing.views import (
+    OVER_BOTH,
+    Entry,
+    StudyLine,
+    entry_of,
+    sides_of,
+    study_line,
+    vote_of,
+)
 from booth.web.pages import add_guard, add_static, page
 from tasks.evidence.browse_address import view_of
 from tasks.evidence.unmeasured_waves import votes_alone
@@ -152,6 +160,8 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     is_calibration = kinds["calibrated"] and not (kinds["judged"] or kinds["flipped"])
     is_offered = {**kinds, **dict.fromkeys(("invalid", "disagree"), not is_calibration)}
 
+    entries = [(entry_of(row), row) for row in found.rows]
+
     def turned(to: int) -> str:
         return (
             address(filters, page=to + 1 if to else None)
@@ -170,7 +180,9 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
         },
         unit="disagreement" if is_calibration else "comparison",
         why=_why_none(warehouse, filters, found) if not found.rows else "",
-        entries=[(entry_of(row), address(filters, pair=row["id"])) for row in found.rows],
+        entries=[(entry, address(filters, pair=row["id"])) for entry, row in entries],
+        over_both=OVER_BOTH,
+        both=any(OVER_BOTH in mark for entry, _ in entries for mark in entry.marks),
         first=first + 1,
         last=first + len(found.rows),
         before=turned(number - 1),
@@ -186,14 +198,21 @@ def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
     if wave and wave in (unmeasured := unmeasured_waves(warehouse, study)):
         measured = [name for name in found.names["wave"] if name not in unmeasured]
         return votes_alone(study, wave, measured)
+    try:
+        require_known(filters.given, found.names, "the choices above are all", "in this study")
+    except LookupError as error:
+        return message(f"There is {error}")
     if filters.flipped and not kinds["flipped"] and kinds["moved"]:
         return "Judges of this study give grades: these move, and no verdict flips."
     if filters.moved and not kinds["moved"]:
         return "This study has no grades that a perturbation could move."
-    if not filters.disagree or not filters.given.keys() <= {"disagree", "wave"}:
-        return ""
+    only = filters.disagree and filters.given.keys() <= {"disagree", "wave"}
+    return _why_no_disagreement(study, kinds["labelled_waves"]) if only else ""
+
+
+def _why_no_disagreement(study: str, waves: Sequence[str]) -> str:
     compare = f"`voirdire calibrate {shlex.quote(study)}`"
-    if waves := kinds["labelled_waves"]:
+    if waves:
         votes = ", ".join(wave or "no wave" for wave in waves)
         return (
             f"Votes of {votes} were compared with people. {compare} compares those whose results "

@@ -95,6 +95,9 @@ def study_line(row: Mapping[str, Any]) -> StudyLine:
     )
 
 
+OVER_BOTH = "judge over both orders"
+
+
 def entry_of(row: Mapping[str, Any]) -> Entry:
     """Return a comparison in a line."""
     texts = json.loads(row.get("texts") or "{}")
@@ -135,7 +138,7 @@ def _labels(row: Mapping[str, Any]) -> str | None:
     if not row.get("people"):
         return None
     # Labels of pairs follow the swap protocol, verdicts the mean over both orders.
-    judge = "judge over both orders" if row["rating_kind"] is None else "judge"
+    judge = OVER_BOTH if row["rating_kind"] is None else "judge"
     people, labelled = (grade_text(row[name]) for name in ("people", "labelled"))
     return f"people: {people}, {judge}: {labelled}"
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from flows.cli.printing.live import Printer
 from flows.cli.printing.ranking_table import say_outdated
-from flows.cli.printing.tables import fits_folded, leading, print_line, print_rows
+from flows.cli.printing.tables import fits, fits_folded, leading, print_line, print_rows
 from flows.cli.printing.terminal import echo_data, interval, number, say
 from flows.cli.questions import ALL, asked, next_steps, questions, require_study
 from flows.publishing.csv_escaping import csv_text
@@ -48,6 +48,8 @@ TEXT_LINES = (4, 2)
 """Lengths of texts of a named query that are too long for a table, in lines of the output."""
 ABOUT = ("study", "prompt", "wave", "simulated", "criterion", "kind")
 """Columns that say what the rows of a named query are about."""
+OTHERS = re.compile(r"; \d+ more reasons?$")
+"""The end of a list of reasons that is not complete."""
 QUERIES = (
     "Queries only read. `voirdire sql` lists the marts and questions, "
     '`voirdire sql "describe {}"` the columns of a mart.'
@@ -137,7 +139,7 @@ def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, nam
     shown, same, cut = rows.head(SHOWN), "", False
     if named:
         shown = _joined(shown)
-    if named and rows.height > 1 and _leading(shown, console) < shown.width:
+    if named and rows.height > 1 and not fits(shown.columns, shown.rows(), console.width):
         shown, same = _without_repeated(shown)
         shown, cut = _shortened(shown, console)
     different = shown.columns
@@ -204,8 +206,15 @@ def _shortened(rows: pl.DataFrame, console: Console) -> tuple[pl.DataFrame, bool
 def _cut(rows: pl.DataFrame, width: int) -> tuple[pl.DataFrame, bool]:
     """Return rows in which each text is a line of at most this width, and whether one was cut."""
     texts = pl.col(pl.String).str.split("\n").list.join(" ")
-    short = rows.with_columns(texts.map_elements(partial(shorten, width=width), pl.String))
+    short = rows.with_columns(texts.map_elements(partial(_short, width=width), pl.String))
     return short, not short.equals(rows)
+
+
+def _short(text: str, width: int) -> str:
+    """Cut a text, but keep how many other reasons there are."""
+    count_of = OTHERS.search(text)
+    tail = count_of.group() if count_of else ""
+    return shorten(text.removesuffix(tail), width=width - len(tail)) + tail
 
 
 def _without_repeated(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:

@@ -41,8 +41,11 @@ TEMPORARY = {
 """Settings of a server that serves one run, without the UI."""
 ANSWER_SECONDS = 18.0
 """How long a given server may take to answer; our own may take as long as it runs."""
-SECONDS_BEFORE_OUTPUT = 12.0
-"""If our own server takes longer to answer, its output so far is shown."""
+MESSAGES = (
+    (12.0, "Waiting for the Prefect server, which is starting ({:.0f} s so far)."),
+    (60.0, "The Prefect server has not answered for {:.0f} s."),
+)
+"""Seconds after which our own server is spoken of, with its output if there is some."""
 REQUEST_SECONDS = 2.0
 SECONDS_BETWEEN_MESSAGES = 5.0
 LINES_KEPT = 40
@@ -128,7 +131,7 @@ class Server:
         ``progress``. Raise RuntimeError with the server's last output, as soon as it has ended.
         """
         began = reported = time.monotonic()
-        shown = False
+        shown = 0
         while problem := _problem(self.access, seconds=REQUEST_SECONDS):
             if problem.final:
                 url = self.access.url
@@ -143,11 +146,11 @@ class Server:
             if say and progress and now - reported > SECONDS_BETWEEN_MESSAGES:
                 reported = now
                 say(f"The Prefect server is starting ({now - began:.0f} s) ...")
-            if say and now - began > SECONDS_BEFORE_OUTPUT and not shown:
-                shown = True
+            if say and shown < len(MESSAGES) and now - began > MESSAGES[shown][0]:
+                output, message = self._output(), MESSAGES[shown][1]
+                shown += 1
                 say(
-                    f"The Prefect server has not answered for {now - began:.0f} s. Its output so "
-                    f"far: {self._output() or 'none'}"
+                    f"{message.format(now - began)}{f' Its output so far: {output}' * bool(output)}"
                 )
             time.sleep(0.05)
 

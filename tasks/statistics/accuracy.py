@@ -51,9 +51,10 @@ def accuracy(tallies: DataFrame[Tallies]) -> Rows:
     Returns
     -------
     Estimates
-        Eight rows per cell, by cluster-adjusted Wilson; n counts votes or matches, of
-        ``accuracy_beyond_chance`` pairs. ``perturbation`` null is the control arm,
-        else the experimental arm.
+        1 is perfect in each row. A judge that draws lots has an ``accuracy`` of .5 and an
+        ``accuracy_beyond_chance`` of 0. Eight rows per cell, by cluster-adjusted Wilson; n
+        counts votes or matches, of ``accuracy_beyond_chance`` pairs. ``perturbation`` null is
+        the control arm, else the experimental arm.
 
     Notes
     -----

@@ -142,9 +142,8 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     assert (row["measure"], row["since"], row["wave"]) == ("rating_drift", WAVES[2], WAVES[3])
     # All waves were asked on one day; the cost of a night is that of a wave.
     costs = voirdire("sql", "--ask", "cost_per_judge_per_night", "--format", "json")
-    nights = {each["wave"]: each for each in json.loads(costs.stdout)}
-    assert [*nights] == WAVES[3::-1]
-    assert all(each["night_usd"] == each["cost_usd"] for each in nights.values())
+    nights = [each for each in json.loads(costs.stdout) if each["judge"] == "all"]
+    assert [each["wave"] for each in nights] == WAVES[3::-1]
     gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
     assert warehouse.query(gates).rows()[-1] == ("fail",)
     assert f"Has changed since its baseline: ratings since wave {WAVES[2]} (" in said[3]

@@ -234,7 +234,10 @@ def _statistics(name: str) -> Iterator[str]:
         yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
     if entry := {**_rows(), **STATISTICS}.get(row):
         kind = "statistic" if row == entry.name else f"row of the statistic `{entry.name}`"
-        declared = "\n".join(f"- {name}: {_declared(each)}" for name, each in entry.rows.items())
+        alike: dict[str, list[str]] = {}
+        for each, described in entry.rows.items():
+            alike.setdefault(_declared(described), []).append(each)
+        declared = "\n".join(f"- {', '.join(names)}: {text}" for text, names in alike.items())
         own = STATISTICS.own.get(entry.name)
         place = near(own) if own else f"docs/reference/statistics.md#{entry.name}"
         yield (

@@ -22,7 +22,7 @@ LONGEST_LINE = 100
 def documented(entry: object, reading: str = "") -> str:
     """Return a docstring as text: what the entry is, how to read its results, then the details.
 
-    ``reading`` comes first of what says how to read the results. What callers in Python need is
+    ``reading`` comes last of what says how to read the results. What callers in Python need is
     left out: parameters, types and examples in code.
     """
     text = without_markup(inspect.getdoc(entry) or "")
@@ -32,7 +32,7 @@ def documented(entry: object, reading: str = "") -> str:
     # What is said of each returned value, without its name and type.
     said = [line for line in found.get("Returns", "").split("\n") if line.startswith(" ")]
     returned = _paragraphs(textwrap.dedent("\n".join(said)))
-    results = "\n".join(filter(None, (reading, returned)))
+    results = "\n".join(filter(None, (returned, reading)))
     parts = [_paragraphs(summary), _under(READING, results)]
     parts.append(_under("Details", _paragraphs(details)) if results else _paragraphs(details))
     for heading, body in found.items():

@@ -1,4 +1,4 @@
--- What does a night cost? US dollars by study, judge and wave; night_usd: sum of the study's wave over its judges, or of the day (UTC) where votes have no wave; null where a price is unknown (mart.cost has runs and tokens).
+-- What does a night cost? US dollars by study, wave and judge, the newest first. The row `all` of each night is the sum over its judges: of a wave of the study, or of a day (UTC) where votes have no wave; null where a price is unknown (mart.cost has runs and tokens).
 -- study: name of the study [all studies]
 -- days: how many days back [30]
 with asked as (
@@ -7,15 +7,14 @@ with asked as (
 ),
 nights as (
     select
-        study, judge, wave, simulated, min((first_vote at time zone 'UTC')::date) as day, sum(votes)::bigint as votes,
-        if(bool_and(cost_usd is not null), sum(cost_usd), null) as cost_usd,
+        study, wave, alone, judge, bool_and(simulated) as simulated, min((first_vote at time zone 'UTC')::date) as day,
+        max(last_vote) as latest, sum(votes)::bigint as votes, if(bool_and(cost_usd is not null), sum(cost_usd), null) as cost_usd,
     from asked
-    group by study, judge, wave, simulated, alone
-    having max(last_vote) >= now() - to_days($days::integer)
+    group by grouping sets ((study, wave, alone, judge), (study, wave, alone))
 )
 select
-    min(day) over same as night, study, judge, wave, votes, cost_usd,
-    if(bool_and(cost_usd is not null) over same, sum(cost_usd) over same, null) as night_usd, simulated,
+    min(day) over same as night, study, wave, coalesce(judge, 'all') as judge, votes, cost_usd, simulated,
 from nights
-window same as (partition by study, wave, if(wave = '', day, null))
-order by night desc, study, wave desc, judge
+window same as (partition by study, wave, alone)
+qualify max(latest) over same >= now() - to_days($days::integer)
+order by night desc, max(latest) over same desc, study, wave desc, nights.judge nulls first

@@ -10,7 +10,7 @@ with why as (
 )
 select
     study, judge, recommendation,
-    array_to_string(every[1:3], '; ') || if(len(every) > 3, format('; {} more', len(every) - 3), '') as reasons,
+    array_to_string(every[1:3], '; ') || if(len(every) > 3, format('; {} more reason{}', len(every) - 3, if(len(every) = 4, '', 's')), '') as reasons,
     more_questions, more_decide, simulated, prompt, wave,
 from why
 order by

@@ -185,6 +185,10 @@ def test_from_one_pair_all_of_its_judge_and_perturbation_are_reached(client: Cli
 def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client: Client) -> None:
     both = "people: anchor, judge over both orders: tie"
     assert both in client.get("/study/quick?disagree=1&pair=").text
+    # In the list it is short, and said once.
+    rows = client.get("/study/quick?disagree=1").text
+    assert f'title="{both}">people: anchor, judge: tie</span>' in rows
+    assert "Beside people's label stands that of the judge over both orders." in rows
     listed = client.get("/study/quick-people").text
     assert "Question 3?" in listed
     assert "people: anchor, judge: tie" in listed
@@ -225,6 +229,9 @@ def test_what_is_not_there_is_said(client: Client) -> None:
     assert missing.status_code == 404
     assert "No study is named nope" in missing.text
     assert "/study/quick" in missing.text
+    unlike = client.get("/study/quick?judge=sim/nope").text
+    assert "There is no judge &#39;sim/nope&#39; in this study." in unlike
+    assert "Known: offline/" in unlike
     gone = client.get("/study/quick?sample=nope")
     assert (gone.status_code, "No such comparison" in gone.text) == (404, True)
     # Of a row that a new measurement has replaced, the first of the filters is shown.

@@ -136,6 +136,11 @@ def test_an_explanation_says_how_to_read_a_statistic_before_its_formula() -> Non
     assert "Two rows per cell: `dasr` in [-1, 1] by cluster linearisation" in flat(shown)
     assert "docs/reference/statistics.md#dasr" in shown
     assert "One row per sample and perturbation" not in shown
+    # Rows of one declaration are listed once, after what their values mean.
+    several = flat(explained("accuracy"))
+    assert "How to read it: 1 is perfect in each row. A judge that draws lots has" in several
+    assert several.count("unit share, family accuracy") == 1
+    assert "accuracy_12, accuracy_21, accuracy, " in several
 
 
 @pytest.mark.parametrize("columns", [60, 80])

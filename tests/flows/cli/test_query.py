@@ -566,20 +566,27 @@ def test_the_sum_of_a_night_is_of_a_wave_or_without_waves_of_a_day(tmp_path: Pat
         ]
         warehouse.save([Saving(m, m.of(pl.DataFrame([row]))) for m, row in rows], run=run)
 
-    def sums(*words: str) -> list[tuple[str, str, float | None, float | None]]:
+    def sums(*words: str) -> list[tuple[str, str, str, float | None]]:
         asked = ["sql", "--ask", "cost_per_judge_per_night", *words, "--format", "json"]
         done = CliRunner().invoke(main, [*asked, "--warehouse", str(path)])
-        columns = ("study", "wave", "cost_usd", "night_usd")
+        columns = ("study", "wave", "judge", "cost_usd")
         return [tuple(row[name] for name in columns) for row in json.loads(done.stdout)]
 
-    mine = [("mine", "", 0.25, 0.75), ("mine", "", 0.5, 0.75)]
-    earlier = ("mine", "", 1.0, 1.0)
-    yours = [("yours", "n2", 4.0, None), ("yours", "n2", None, None), ("yours", "n1", 2.0, 2.0)]
-    assert sums() == [*mine, *yours, earlier]
+    # The newest night comes first, and first of each night what it cost in all.
+    mine = [("mine", "", "all", 0.75), ("mine", "", "a/b", 0.25), ("mine", "", "a/c", 0.5)]
+    earlier = [("mine", "", "all", 1.0), ("mine", "", "a/b", 1.0)]
+    yours = [
+        *(
+            ("yours", "n2", name, cost)
+            for name, cost in (("all", None), ("a/b", 4.0), ("a/c", None))
+        ),
+        *(("yours", "n1", name, 2.0) for name in ("all", "a/b")),
+    ]
+    assert sums() == [*mine, *yours, *earlier]
     assert sums("--set", "study=yours") == yours
     assert sums("--set", "days=1") == [*mine, *yours]
     listed = " ".join(CliRunner().invoke(main, ["sql"]).stdout.split())
-    assert "night_usd: sum of the study's wave over its judges" in listed
+    assert "The row `all` of each night is the sum over its judges" in listed
 
 
 def test_pairs_without_both_verdicts_are_no_pairs_that_could_flip(
