@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -57,6 +58,7 @@ NIGHT_SECONDS = 300
 """A night that takes longer ends the script."""
 
 BEHIND_SECONDS = 120
+BUSY_TRIES = 30
 SEVERE = re.compile(r"ERROR|CRITICAL|Traceback|Exception")
 STEADY = {"omega": 1.5, "nu": 1.5, "temperature": 0.3, "effects": {"factual_error": -2.5}}
 TRAITS: dict[str, dict[str, dict[str, Any]]] = {
@@ -192,8 +194,16 @@ class Serving:
         headers = {"Authorization": f"Basic {encoded}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(access.url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)
+        for left in reversed(range(BUSY_TRIES)):
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                # As Prefect's clients do: its database refuses a write during another one.
+                if error.code != 503 or not left:
+                    raise
+            time.sleep(2)
+        raise AssertionError
 
     def require_alive(self) -> None:
         """Raise if it has ended."""
