@@ -237,8 +237,12 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     )
     more_decide: str = name("gates that so many further questions would decide", nullable=True)
     stays_open: str = name(
-        "position or validity, if no number up to ten times the questions asked would decide it",
+        "position or validity, if its interval reaches its limit so that no number up to ten times "
+        "the questions asked would decide it",
         nullable=True,
+    )
+    too_few: str = name(
+        "position or validity, if fewer questions have a verdict than a gate needs", nullable=True
     )
     unanswered: bool = optional(
         "true if validity lacks replies, for which the same audit asks again"

@@ -189,10 +189,11 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
     store = Warehouse(warehouse)
     if not store.path.is_file():
         return
-    found = of_wave(store.query(GATES, [study.name]), study.wave)
     asked = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
     # Results of an earlier version do not say what they leave open.
-    if lines := open_questions(found.filter(asked, pl.col("standing").is_not_null())):
+    found = of_wave(store.query(GATES, [study.name]), study.wave)
+    found = found.filter(asked, pl.col("standing").is_not_null())
+    if lines := open_questions(found):
         yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
         yield from lines
         if any("the sham itself moves this judge" in line for line in lines):
@@ -203,14 +204,15 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
                 "NAME`."
             )
         # Those of drift must be the baseline's.
-        needed = found.filter(asked, pl.col("gate") != "drift")["more_questions"].max()
+        needed = found.filter(pl.col("gate") != "drift")["more_questions"].max()
         if line := left_line(study, needed):
             yield line
         # Of the study as it was asked, not with another limit.
         known = saved_study(study.name, store.path)
         same = known is not None and known.limit == study.limit
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
-        yield from open_notes(lines, study.name, unanswered)
+        few = study.thresholds.fewest_questions if found["too_few"].any() else None
+        yield from open_notes(few, study.name, unanswered)
         yield (
             "`mart.scorecard` has the same numbers of questions. "
             f"`voirdire calibrate {study.name}` says how many labels of people would estimate the "

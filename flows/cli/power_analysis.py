@@ -19,7 +19,6 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
 from schemas.keys import unit_name
-from tasks.conclusions.rules import BY_LOGITS
 from tasks.inference.intervals import proportions, table_moments
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
@@ -68,7 +67,7 @@ UNITS = {
 EARLIER = f"""
     select e.judge, e.prompt, e.votes_per_pair, f.unit,
         sqrt(sum(e.standard_error ** 2 * e.n * e.df) / sum(e.df)) as sigma,
-        sum(e.n)::integer as shifts, bool_or(coalesce(f.reason, '') like '%{BY_LOGITS}%') as easy,
+        sum(e.n)::integer as shifts, bool_or(coalesce(f.by_logits, false)) as easy,
     from findings as f
     join estimates as e
         on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge

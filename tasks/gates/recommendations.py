@@ -72,6 +72,7 @@ def recommend(
     is_drift, inconclusive = pl.col("gate") == "drift", pl.col("verdict") == "inconclusive"
     limiting, measured = standing.is_in([FORBIDS, CARE]), standing != NOT_MEASURED
     blocking, stays = standing == UNDECIDED, more.is_null()
+    few = pl.col("too_few").fill_null(value=False)
     # Without an interval, as of a judge that passes every answer, an estimate says nothing.
     informs = measured & (~inconclusive | pl.col("low").is_not_null())
     # If more questions decide all that makes the data not enough, that many are named, else as
@@ -93,7 +94,8 @@ def recommend(
         unsettled=_joined("words", (blocking | (standing == STATED)) & ~is_drift, "; "),
         drift=_joined("words", (standing == STATED) & is_drift, "; "),
         unanswered=(blocking & pl.col("no_reply").is_not_null()).any(),
-        stays_open=_joined("subject", blocking & stays),
+        stays_open=_joined("subject", blocking & stays & ~few & pl.col("low").is_not_null()),
+        too_few=_joined("subject", blocking & stays & few),
         more_questions=more.filter(lacking).max(),
         more_decide=_joined("subject", lacking),
         unmeasured=_joined("subject", ~measured),

@@ -12,7 +12,6 @@ from schemas.results import DETECTED, GATES
 from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
 from tasks.gates.standing import CARE, CORE, STATED
-from tasks.inference.linearised_errors import FEW
 from tasks.kit.defaults import DETECTS_AT, POWER, Thresholds
 from tasks.reporting.summary import is_person, marked
 from tasks.reporting.wording import (
@@ -61,8 +60,6 @@ LIKELY = f"with a chance of {100 * POWER:.0f} %"
 CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 """What a number of further questions promises: less where true shifts are small (section 17)."""
 
-TOO_FEW = re.compile(FEW.format(r"(\d+)"))
-"""The reason that more questions remove."""
 NEAR = ": the interval reaches beyond the limit, and the true value may lie near it"
 ALL_REASONS = "mart.recommendations"
 LABELS = (
@@ -203,49 +200,32 @@ def _missing(row: Mapping[str, Any]) -> str:
     """Say how many further questions would decide what makes the data not enough."""
     if row["unanswered"]:
         return "the same audit again asks only the ballots without a reply"
-    stays = sorted(row["stays_open"].split(", ")) if row["stays_open"] else []
-    words = {name: _words_of(name, row["undecided"] or "") for name in stays}
-    # Too few questions are the one reason that more questions remove.
-    few = [name for name in stays if TOO_FEW.search(words[name])]
-    stays = [name for name in stays if name not in few]
-    decided, open_ = "", listing(stays, "or")
-    if row["more_decide"]:
+    decided, stays, few = (
+        listing(sorted(row[name].split(", ")), word) if row[name] else ""
+        for name, word in (("more_decide", "and"), ("stays_open", "or"), ("too_few", "and"))
+    )
+    if few:
+        few = f"more questions must have a verdict to decide {few}"
+    if decided:
         questions = count(row["more_questions"], "more question")
-        named = listing(sorted(row["more_decide"].split(", ")))
-        decided = f"about {questions} would decide {named} {CHANCE}"
-    none = f"up to {MOST_TIMES} times those asked would decide {open_}"
-    near = NEAR if all("limit" in words[name] for name in stays) else ""
-    if decided and open_:
-        said = f"{decided}, but no number {none}{near}"
-    else:
-        said = decided or (open_ and f"no number of questions {none} {LIKELY}{near}")
-    verb = "needs" if len(few) == 1 else "need"
-    needs = f"{listing(few)} {verb} at least {_least(words[few[0]])} with a verdict" if few else ""
-    return SEPARATOR.join(filter(None, (needs, said)))
+        decided = f"about {questions} would decide {decided} {CHANCE}"
+    if stays:
+        but = ", but no number" if decided else "no number of questions"
+        likely = "" if decided else f" {LIKELY}"
+        stays = f"{but} up to {MOST_TIMES} times those asked would decide {stays}{likely}{NEAR}"
+    return SEPARATOR.join(filter(None, (few, decided + stays)))
 
 
-def _words_of(name: str, undecided: str) -> str:
-    """Return what is said of a gate among what is undecided; empty if nothing is."""
-    said = (text for text in undecided.split(SEPARATOR) if text.startswith(name))
-    return next((text for text in said if " is inconclusive" in text), "")
-
-
-def _least(text: str) -> str:
-    """Return how many independent questions are needed where there are too few; else empty."""
-    found = TOO_FEW.search(text)
-    return f"{found.group(1)} independent questions" if found else ""
-
-
-def open_notes(lines: Sequence[str], study: str, unanswered: int = 0) -> Iterator[str]:
+def open_notes(few: int | None, study: str, unanswered: int = 0) -> Iterator[str]:
     """Explain the lines of ``open_questions``.
 
-    ``unanswered`` is the number of ballots of the study that have no reply yet.
+    ``few`` is the fewest questions that a gate needs, if one has fewer; ``unanswered`` the number
+    of ballots of the study that have no reply yet.
     """
-    least = _least(" ".join(lines))
-    if least:
+    if few:
         yield (
-            f"Where a judge has too few questions, further ones decide: it needs at least {least} "
-            "with a verdict."
+            f"Where a judge has too few questions, further ones decide: it needs at least {few} "
+            "independent questions with a verdict."
         )
     if unanswered:
         verb = "has" if unanswered == 1 else "have"
@@ -253,7 +233,7 @@ def open_notes(lines: Sequence[str], study: str, unanswered: int = 0) -> Iterato
             f"{count(unanswered, 'ballot')} of this study {verb} no reply yet: `voirdire audit "
             f"{quote(study)}` asks for {'it' if unanswered == 1 else 'them'}."
         )
-    other = "another reason" if least else "a reason"
+    other = "another reason" if few else "a reason"
     yield (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         f"the limit that it takes more than {MOST_TIMES} times the questions asked; where {other} "

@@ -2,5 +2,5 @@
 -- Of a judge with not enough data read undecided, then reasons; `voirdire sql --ask which_judge` shows both.
 select
     study, dataset, judge, prompt, wave, mode, simulated, recommendation, reasons, undecided, drift,
-    more_questions, more_decide, stays_open, unanswered, not_measured, passed, failed, inconclusive,
+    more_questions, more_decide, stays_open, too_few, unanswered, not_measured, passed, failed, inconclusive,
 from judge_recommendations

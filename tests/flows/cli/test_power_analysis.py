@@ -23,7 +23,6 @@ from flows.cli.power_analysis import (
 )
 from flows.studies import Study
 from schemas.results import Estimates, Findings
-from tasks.conclusions.rules import BY_LOGITS
 from tasks.kit.defaults import Thresholds
 from warehouse.store import Saving, Warehouse
 
@@ -123,9 +122,8 @@ def test_earlier_shifts_tell_the_spread(
 def test_easy_pairs_are_named_as_the_logits_decide(makes: Any, tmp_path: Path) -> None:
     row = {"estimate": 0.0, "standard_error": 0.01, "n": 60, "clusters": 60, "df": 59}
     path = measured(tmp_path, makes, [row])
-    reason = f"pairs too easy: MPS cannot move much, {BY_LOGITS}: 1.10 [-.80, 2.99], limit .25"
     with duckdb.connect(str(path)) as connection:
-        connection.execute("update findings set reason = ?", [reason])
+        connection.execute("update findings set by_logits = true")
     spreads = earlier_spreads(STUDY, path)
     assert spreads["offline/honest"].source == "60 easy pairs"
     rows = detectable_effects(STUDY, 5, spreads)

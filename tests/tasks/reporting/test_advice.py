@@ -22,7 +22,7 @@ ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
 def advised(*rows: Row) -> pl.DataFrame:
     plain = {**ADA, "mode": "balanced", "simulated": False, "recommendation": "use"}
     texts = dict.fromkeys(
-        ("reasons", "undecided", "drift", "more_questions", "more_decide", "stays_open")
+        ("reasons", "undecided", "drift", "more_questions", "more_decide", "stays_open", "too_few")
     )
     texts |= {"unanswered": False, "not_measured": None}
     counts = {"passed": 3, "failed": 0, "inconclusive": 0}
@@ -87,16 +87,16 @@ def test_what_no_number_of_questions_would_decide_is_said() -> None:
 def test_too_few_questions_are_what_more_questions_decide() -> None:
     few = "position is inconclusive (fewer than 10 independent questions)"
     row = {"recommendation": "not enough data", "undecided": f"{few}; {VALIDITY}"}
-    [line] = advice(advised(row | {"stays_open": "position"}))
-    needs = "Position needs at least 10 independent questions with a verdict. "
-    assert line.why.startswith(f"{needs}Position is inconclusive (fewer than 10")
-    [line] = advice(advised(row | {"stays_open": "position, validity"}))
-    assert "; no number of questions up to 10 times those asked would decide validity" in line.why
+    [line] = advice(advised(row | {"too_few": "position"}))
+    needs = "More questions must have a verdict to decide position"
+    assert line.why.startswith(f"{needs}. Position is inconclusive (fewer than 10")
+    [line] = advice(advised(row | {"too_few": "position", "stays_open": "validity"}))
+    none = "; no number of questions up to 10 times those asked would decide validity with"
+    assert line.why.startswith(f"{needs}{none}")
 
 
 def test_notes_say_what_decides_an_open_gate() -> None:
-    few = ["- ada: position is inconclusive (fewer than 10 independent questions)"]
-    needed, missing, other = open_notes(few, "my study", 7)
+    needed, missing, other = open_notes(10, "my study", 7)
     assert needed == (
         "Where a judge has too few questions, further ones decide: it needs at least 10 "
         "independent questions with a verdict."
@@ -105,7 +105,7 @@ def test_notes_say_what_decides_an_open_gate() -> None:
         "7 ballots of this study have no reply yet: `voirdire audit 'my study'` asks for them."
     )
     assert other.endswith("where another reason stands, more questions do not remove it.")
-    [only] = open_notes([f"- ada: {NEAR}"], "desk")
+    [only] = open_notes(None, "desk")
     assert only == (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         "the limit that it takes more than 10 times the questions asked; where a reason stands, "
