@@ -26,6 +26,7 @@ from schemas.results import Estimates
 from tasks.agreement.compare import Comparison, Options, compare, scale_of
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
+from tasks.kit.defaults import DEFAULTS
 from tasks.kit.printable import several
 from tasks.logs.items import CATEGORY, categories_of, items_in_log
 from tasks.logs.labels import labels_of_both
@@ -40,6 +41,7 @@ from tasks.logs.recognised import (
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
 from tasks.readers.votes import read_votes
+from tasks.reporting.advice import not_measured, policy
 from tasks.reporting.agreement_rows import label_warnings
 from tasks.reporting.summary import marks_of
 from tasks.results import Conclusions
@@ -143,7 +145,10 @@ def show_measures(
         return
     if gates:
         view.close()
-        _show(concluded.gates, form, show_gates)
+        advised = concluded.recommendations
+        absent = not_measured(advised, people=len(_persons(log, other)))
+        about = () if advised.is_empty() else (absent, policy(DEFAULTS, advised))
+        _show(concluded.gates, form, partial(show_gates, about=about))
         return
     numbers = _query_temporary(concluded, NUMBERS).with_columns(code_version=pl.lit(CODE_VERSION))
     chosen = estimates.join(
@@ -191,7 +196,9 @@ def _show_all(
     persons = _persons(log, other)
     listed, folded = _without_many_people(concluded.estimates, persons)
     shown = concluded._replace(estimates=listed)
-    show_summary(console, f"{file}, mode {mode}", shown, bias, len(persons))
+    # Single answers have no mode.
+    title = f"{file}, mode {mode}" if not log.is_empty() else file
+    show_summary(console, title, shown, bias, len(persons))
     if folded:
         print_line(console, folded)
     shifts = f"`voirdire measure {file} --only category_shift`"

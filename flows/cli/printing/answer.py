@@ -18,6 +18,7 @@ from tasks.reporting.advice import advice, not_measured, policy
 from tasks.reporting.summary import marked
 from warehouse.peek import default_path
 
+OF_A_FILE = "`--only scorecard` has the gates, the policy, its limits, and what other gates need."
 SURPRISING = ("biased", "overlooks", "rewards", "mixed")
 """Findings whose evidence is worth a look, the most surprising first."""
 
@@ -48,8 +49,14 @@ def show_advice(
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
-    rule = policy(thresholds, recommended, detects_at)
-    for sentence in (left, not_measured(recommended, study, people), rule):
+    absent, rule = (
+        not_measured(recommended, study, people),
+        policy(thresholds, recommended, detects_at),
+    )
+    if people is not None:
+        # A file can never have most gates, so what they are and take is left to the scorecard.
+        absent, rule = absent.partition(". ")[0].removesuffix(".") + "." * bool(absent), OF_A_FILE
+    for sentence in (left, absent, rule):
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")

@@ -1,5 +1,6 @@
 """Terminal tables of judges compared with people."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import polars as pl
@@ -32,6 +33,8 @@ MOST_VIEWS = 6
 and half the lowest."""
 MOST_SLICES = 8
 """Most slices that are shown: those with the least agreement, or the largest mean error."""
+LONGEST_REPEATED = 25
+"""Characters of a note that stands in several rows; a longer one becomes a footnote."""
 NAMED = 5
 """Most of the others, and of labels, that are named."""
 ABOUT = ("dataset", "criterion")
@@ -71,7 +74,9 @@ def show_comparison(
             print_line(console, f"{view.unreadable}.")
         if not between:
             rows = [tuple(map(plain, measure)) for measure in view.measures]
-            console.print(plain_table(("", "estimate", "95 %", ""), rows), "")
+            rows, footnotes = _with_footnotes(rows)
+            console.print(plain_table(("", "estimate", "95 %", ""), rows))
+            print_line(console, "\n".join((*footnotes, "")), style="dim")
         if view.matrix:
             words = ["people \\ judge", *view.matrix.words]
             console.print(plain_table(words, [(word, *row) for word, row in view.matrix.rows]), "")
@@ -109,6 +114,18 @@ def show_comparison(
     ):
         if line:
             print_line(console, f"{line}.")
+
+
+def _with_footnotes(rows: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Replace what ends the notes of several rows by marks; return the rows and the footnotes."""
+    last = [row[-1].rpartition("; ")[2] for row in rows]
+    often = [note for note, n in Counter(last).items() if n > 1 and len(note) > LONGEST_REPEATED]
+    marks = {note: f"({at})" for at, note in enumerate(often, 1)}
+    marked = [
+        (*row[:-1], row[-1].removesuffix(note) + marks.get(note, note))
+        for row, note in zip(rows, last, strict=True)
+    ]
+    return marked, [f"{mark} {note}" for note, mark in marks.items()]
 
 
 def _names(comparison: Comparison) -> pl.DataFrame:

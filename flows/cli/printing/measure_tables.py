@@ -63,6 +63,10 @@ GATES_LEGEND = (
 )
 Cells = tuple[list[str], list[list[Any]]]
 """Names of columns, and rows."""
+MOST_WINS = 20
+"""Most rows of win rates in the summary."""
+WINS = (pl.col("statistic") == "win_rate") & ~pl.col("subgroup").str.contains(" vs ", literal=True)
+"""Win rates of models against all others."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
@@ -95,6 +99,10 @@ def show_summary(
             line = f"Too little data to decide whether to exclude: {left_out.undecided}."
             print_line(console, line)
     show_drift(console, concluded.drifts, concluded.gates)
+    wins = estimates.filter(WINS)
+    if not attacked and not wins.is_empty():
+        _show_wins(console, wins)
+        shown.add("win_rate")
     if rest := _rest(estimates, shown):
         print_line(console, f"Also measured (number of rows): {rest}.")
         print_line(
@@ -102,6 +110,28 @@ def show_summary(
             "`--only NAME` shows one of these, `--only scorecard` shows which gates a judge "
             "passes, and `--format json` or `--format csv` prints all numbers.",
         )
+
+
+def _show_wins(console: Console, wins: pl.DataFrame) -> None:
+    """Print the win rates of models: a row per model, the best first by the first judge."""
+    asked = ["judge", *differing(wins)]
+    rows = wins.sort(
+        *asked, pl.col("estimate").fill_null(-1), descending=[False] * len(asked) + [True]
+    )
+    many = rows.height > MOST_WINS
+    table = [
+        {
+            **{name: _who(row) if name == "judge" else row[name] for name in asked},
+            "model": row["subgroup"],
+            "win rate": _bounded(row),
+            "n": row["n"],
+        }
+        for row in rows.head(MOST_WINS).to_dicts()
+    ]
+    print_rows(console, *_filled_columns(table), "Win rates")
+    line = "win rate: share of verdicts for the model, a tie as half a verdict for it."
+    line += f" The first {MOST_WINS} of {rows.height} rows." if many else ""
+    print_line(console, f"{line} `--only win_rate` also has pairs of models.", style="dim")
 
 
 def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, str]) -> None:
@@ -119,12 +149,13 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
         console.print()
 
 
-def show_gates(console: Console, gates: pl.DataFrame) -> None:
-    """Print a row per judge and gate of a scorecard; reasons follow as footnotes."""
+def show_gates(console: Console, gates: pl.DataFrame, about: Sequence[str] = ()) -> None:
+    """Print a row per judge and gate of a scorecard; footnotes with reasons and ``about`` follow."""
     reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
     _print_fitting(console, partial(_gates, gates, reasons), SCORECARD)
     _footnotes(console, reasons)
-    print_line(console, GATES_LEGEND, style="dim")
+    for line in (GATES_LEGEND, *filter(None, about)):
+        print_line(console, line, style="dim")
 
 
 def _print_fitting(console: Console, layout: Callable[[str], Cells], title: str) -> list[str]:

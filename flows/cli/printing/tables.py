@@ -79,7 +79,9 @@ def print_rows(
             return
     for number_of, row in enumerate(rows):
         heading = title if number_of == 0 else ""
-        console.print(plain_table(("", ""), list(zip(columns, row, strict=True)), heading), "")
+        # A cell without anything to say has no line; null is a value of a query.
+        filled_cells = [each for each in zip(columns, row, strict=True) if each[1] != ""]
+        console.print(plain_table(("", ""), filled_cells, heading), "")
 
 
 def leading(columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> int:
