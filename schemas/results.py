@@ -288,6 +288,12 @@ GATES = [*get_args(Gate)]
 STANDINGS = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
 DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
 MEAN_DETECTED, BEYOND_CHANCE = "mean share detected", "agreement beyond chance"
+AGREED_BY = {
+    "rating_kappa": f"{BEYOND_CHANCE}, kappa",
+    "rating_correlation": f"{BEYOND_CHANCE}, rank correlation",
+    "accuracy_beyond_chance": f"{BEYOND_CHANCE}, Bennett's S",
+}
+"""Statistic -> the agreement beyond chance that it measures."""
 IN_LOGITS = "effect in logits"
 """Quantities that gates may test, as in their column ``measure``."""
 

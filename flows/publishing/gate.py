@@ -248,13 +248,17 @@ def markdown(gated: Gated) -> str:
     return "\n".join(lines) + "\n"
 
 
+MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED}
+"""Quantities that are named as they are, beside the agreement beyond chance."""
+
+
 def _check(row: dict[str, Any], differing: list[str]) -> Check:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
     what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
-    if row["measure"] in {BEYOND_CHANCE, IN_LOGITS, BEST_DETECTED, MEAN_DETECTED}:
+    if row["measure"] in MEASURED or (row["measure"] or "").startswith(BEYOND_CHANCE):
         what = row["measure"]
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""

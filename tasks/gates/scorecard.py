@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.keys import CELL, JUDGE
 from schemas.results import (
+    AGREED_BY,
     BEST_DETECTED,
     BEYOND_CHANCE,
     DETECTED,
@@ -28,8 +29,6 @@ from tasks.kit.defaults import limits
 from tasks.pointwise.endpoints import UNITS
 
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
-WITH_LABELS = ["rating_kappa", "rating_correlation", "accuracy_beyond_chance"]
-"""Statistics of the agreement with the labels that came with answers or pairs."""
 LOGITS = ["los_sham", "los"]
 """Effects in logits over the sham and over the control, which decide where pairs are too easy."""
 OVER_SHAM = ["mps_sham", *UNITS["mps_sham"].values()]
@@ -324,7 +323,7 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
         .otherwise(1)
     )
     # A loss is worse the larger it is, an agreement the smaller.
-    agreed = pl.col("measure") == BEYOND_CHANCE
+    agreed = pl.col("measure").str.starts_with(BEYOND_CHANCE)
     size = pl.when(agreed).then("value").otherwise(-pl.col("value"))
     worst = told.sort(outcome, "margin", size, nulls_last=True, maintain_order=True)
     return worst.unique(CELL, keep="first", maintain_order=True)
@@ -394,12 +393,12 @@ def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
 
     It fails if its whole interval lies at or below the limit, and passes if it lies above it.
     """
-    rows = estimates.filter(pl.col("statistic").is_in(WITH_LABELS), WHOLE)
+    rows = estimates.filter(pl.col("statistic").is_in([*AGREED_BY]), WHOLE)
     return rows.select(
         *OWN,
         "low",
         "high",
-        measure=pl.lit(BEYOND_CHANCE),
+        measure=pl.col("statistic").replace_strict(AGREED_BY, return_dtype=pl.String),
         criterion=pl.col("subgroup").replace("", None),
         value="estimate",
         tolerance=pl.lit(limit),

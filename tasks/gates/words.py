@@ -206,7 +206,7 @@ def _on_criterion() -> pl.Expr:
 
 def _is_alone() -> pl.Expr:
     """Tell whether the gate agreement is about one label per item, whose authors are not known."""
-    return (pl.col("measure") == BEYOND_CHANCE).fill_null(value=False)
+    return pl.col("measure").str.starts_with(BEYOND_CHANCE).fill_null(value=False)
 
 
 def _is_found() -> pl.Expr:

@@ -16,10 +16,9 @@ from tasks.drawing.render import inline_svg
 from tasks.drawing.spec import LOOK, Spec, rounded, with_variables
 from tasks.kit.printable import laid_out
 from tasks.progress import step
-from tasks.reporting.wording import MINUS, clean
+from tasks.reporting.wording import clean, with_minus_signs
 
 TEMPLATES = Path(__file__).with_name("templates")
-HYPHEN = re.compile(r"(?<=[\s\[(])-(?=\.\d)")
 RUNTIME = Path(__file__).parents[1] / "drawing" / "vendor" / "vega.js"
 
 
@@ -81,7 +80,7 @@ def breakable(text: str) -> Any:
 
 def signed(text: str) -> str:
     """Return a reason, which is plain text in the warehouse, with the minus sign of the tables."""
-    return HYPHEN.sub(MINUS, text)
+    return with_minus_signs(text)
 
 
 def verbatim(text: str) -> Any:

@@ -90,7 +90,7 @@ def test_what_people_chose_is_compared_with_judges(
     assert "Warning" not in done.stderr
     gates = warehouse.query("select measure, reason from gates where gate = 'agreement'")
     [(measure, reason)] = gates.rows()
-    assert measure == "agreement beyond chance"
+    assert measure == "agreement beyond chance, Bennett's S"
     assert reason.startswith("one label per item does not tell how well people agree")
     people = voirdire("calibrate", "fb")
     assert people.returncode == 0, people.stderr

@@ -13,7 +13,14 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import say
 from flows.studies import STUDIES
-from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
+from schemas.results import (
+    AGREED_BY,
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    DETECTED,
+    IN_LOGITS,
+    MEAN_DETECTED,
+)
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
@@ -130,6 +137,11 @@ TABLE_WORDS = {
         "the share that is lost",
         BEYOND_CHANCE: "kappa, or the rank correlation of grades, where each item has one label; "
         "of pairs with a right verdict, Bennett's S",
+        AGREED_BY["rating_kappa"]: "Cohen's kappa of verdicts or labels with people's",
+        AGREED_BY["rating_correlation"]: "Spearman's rank correlation of grades with people's, "
+        "which no difference of level changes; `calibrate` also shows the kappa of grades",
+        AGREED_BY["accuracy_beyond_chance"]: "2 s - 1 of pairs, s being the share of right "
+        "verdicts, with a tie as half a right one",
     },
     "measure": {
         "estimate": "the number that a statistic gives, with its 95 % interval beside it",

@@ -49,10 +49,8 @@ def show_advice(
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)
-    absent, rule = (
-        not_measured(recommended, study, people),
-        policy(thresholds, recommended, detects_at),
-    )
+    absent = not_measured(recommended, study, people)
+    rule = policy(thresholds, recommended, detects_at)
     if people is not None:
         # A file can never have most gates, so what they are and take is left to the scorecard.
         absent, rule = absent.partition(". ")[0].removesuffix(".") + "." * bool(absent), OF_A_FILE

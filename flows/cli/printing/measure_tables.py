@@ -150,7 +150,7 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
 
 
 def show_gates(console: Console, gates: pl.DataFrame, about: Sequence[str] = ()) -> None:
-    """Print a row per judge and gate of a scorecard; footnotes with reasons and ``about`` follow."""
+    """Print a row per judge and gate of a scorecard; then footnotes and ``about``."""
     reasons = list(dict.fromkeys(gates["reason"].drop_nulls()))
     _print_fitting(console, partial(_gates, gates, reasons), SCORECARD)
     _footnotes(console, reasons)

@@ -323,7 +323,7 @@ def test_a_judge_that_draws_lots_is_not_to_be_used(tmp_path: Path) -> None:
     # Twice the ends of Wilson's interval of 100 in 200, less 1.
     assert (
         "✗ lots: do not use. Agrees with the labels hardly better than by chance "
-        "(agreement beyond chance .00 [-.14, .14], limit .20)" in shown
+        "(agreement beyond chance, Bennett's S .00 [-.14, .14], limit .20)" in shown
     )
     assert "! sound: use with care. Boast is inconclusive" in shown
 

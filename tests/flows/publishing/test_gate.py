@@ -114,7 +114,7 @@ def test_the_agreement_that_a_gate_tests_is_named(gated: Any, tmp_path: Path) ->
     """Lost against that of people or, where each item has one label, beyond chance."""
     files = ("--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md"))
     chance = {"low": -0.18, "high": 0.20, "tolerance": 0.2, "reason": ONE_LABEL}
-    chance |= {"measure": "agreement beyond chance"}
+    chance |= {"measure": "agreement beyond chance, rank correlation"}
     done = gated(
         gate("agreement", "fail", **chance),
         gate("agreement", "fail", judge="bob", value=0.3, low=0.2, high=0.4, tolerance=0.1),
@@ -122,8 +122,8 @@ def test_the_agreement_that_a_gate_tests_is_named(gated: Any, tmp_path: Path) ->
     )
     xml, table = ((tmp_path / name).read_text(encoding="utf-8") for name in ("g.xml", "g.md"))
     beyond = (
-        "agreement beyond chance .01 [-.18, .20], limit .20; one label per item does not tell how "
-        "well people agree with each other"
+        "agreement beyond chance, rank correlation .01 [-.18, .20], limit .20; one label per item "
+        "does not tell how well people agree with each other"
     )
     for text in (" ".join(done.stdout.split()), xml, table.replace("\\", "")):
         assert beyond in text

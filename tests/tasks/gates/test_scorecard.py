@@ -538,7 +538,9 @@ def test_agreement_with_one_label_per_answer_must_exceed_chance(
     assert margin == (None if expected[1] is None else pytest.approx(expected[1]))
     [gate] = scorecard(estimates, Findings.empty()).to_dicts()
     assert gate["tolerance"] == 0.2
-    assert gate["measure"] == "agreement beyond chance"
+    by = {"rating_kappa": "kappa", "rating_correlation": "rank correlation"}
+    named = by.get(statistic, "Bennett's S")
+    assert gate["measure"] == f"agreement beyond chance, {named}"
     assert gate["reason"].startswith("one label per item does not tell how well people agree")
 
 
@@ -555,7 +557,7 @@ def test_one_label_per_answer_counts_only_where_people_are_not_compared_with_eac
     ]
     [gate] = scorecard(make_estimates(criteria), Findings.empty()).to_dicts()
     assert gate["verdict"] == "fail"
-    assert (gate["criterion"], gate["measure"]) == ("style", "agreement beyond chance")
+    assert (gate["criterion"], gate["measure"]) == ("style", "agreement beyond chance, kappa")
     assert gate["reason"].endswith("the worst of 2 criteria: style")
 
 
