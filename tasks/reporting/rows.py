@@ -26,8 +26,8 @@ from tasks.statistics.judge_mean import ALL, KEPT
 
 UNKNOWN = "not estimable"
 NOT_MEASURED = "not measured"
-LONGEST_REPEATED = 30
-"""A reason with more characters that several cells of the scorecard have is a footnote."""
+LONGEST_REPEATED, LONGEST = 30, 40
+"""A reason with more characters that several cells, or one, of the scorecard have is a footnote."""
 BY_DESIGN = ("discernment", "drift")
 """Gates that a study without flaws, or without an earlier wave, cannot decide."""
 OUTCOMES = ("valid", "invalid", "abstain", "ambiguous", "missing", "cached")
@@ -342,7 +342,7 @@ def _questions(row: Row | None) -> Text:
 def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged], list[str]]:
     """Return the gates, each judge's verdicts on them, and the footnotes.
 
-    A long reason that several cells have is a footnote: they have its number.
+    A long reason, above all one that several cells have, is a footnote: they have its number.
     """
     if gates.is_empty():
         return [], [], []
@@ -350,10 +350,9 @@ def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged], list[s
     order = named.sort(pl.col("perturbation").is_not_null(), "gate")["gate"]
     columns = order.unique(maintain_order=True).to_list()
     parts = gates.select(pl.col("reason").str.split("; ").explode()).drop_nulls()
-    repeated = parts.filter(
-        pl.len().over("reason") > 1, pl.col("reason").str.len_chars() > LONGEST_REPEATED
-    )
-    notes = sorted(repeated["reason"].unique())
+    length, often = pl.col("reason").str.len_chars(), pl.len().over("reason") > 1
+    long = parts.filter((length > LONGEST) | (often & (length > LONGEST_REPEATED)))
+    notes = sorted(long["reason"].unique())
     judged = []
     for (who,), rows in (
         named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()

@@ -265,6 +265,10 @@ def _effect(row: Row) -> str:
     return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
 
 
+OPEN = {"detects some": "with some flaws detected"}
+"""Finding that is neither good nor bad -> how a count names it."""
+
+
 def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
     """Count the cells whose gate is inconclusive, by finding or by the reason for none."""
     reasons = Counter(
@@ -274,15 +278,15 @@ def _open(rows: Sequence[Row], persons: Collection[str]) -> str:
     )
     decided = {None, *FAILS, *PASSES}
     found = Counter(row["finding"] for row in rows if row["finding"] not in decided)
-    parts = [f"{n} {finding}" for finding, n in sorted(found.items())]
+    parts = [f"{n} {OPEN.get(finding, finding)}" for finding, n in sorted(found.items())]
     parts += [
         f"{n} without a finding: {shorten(clean(why), LONGEST_REASON)}"
         for why, n in sorted(reasons.items())
     ]
     left = found.total() + reasons.total()
-    verb = "is" if left == 1 else "are"
+    verb = "neither passes nor fails" if left == 1 else "neither pass nor fail"
     cells = count(len(rows), "combination")
-    said = f"{left} of {cells} of judge and perturbation {verb} undecided ({listing(parts)})."
+    said = f"{left} of {cells} of judge and perturbation {verb} ({listing(parts)})."
     return said if left else ""
 
 

@@ -232,7 +232,7 @@ def test_a_null_has_its_reason(parts: Any) -> None:
     text = " ".join(parts.Page(page).texts)
     # A row of results gives its reason once; ballots; adjustments; all numbers
     assert text.count("not estimable (nobody came)") == 2 + 1 + 9
-    said = "judge and perturbation is undecided (1 without a finding: nobody came)."
+    said = "judge and perturbation neither passes nor fails (1 without a finding: nobody came)."
     assert said in text
     assert "no finding nobody came" in text
 

@@ -182,6 +182,7 @@
     const name = `, ${before || after || "share"}`;
     return [[name, value], ...ends(name, ...both)];
   };
+  const notesOf = (element) => ascii(element.textContent).split("; ").flatMap(ofNote).filter(([, text]) => text);
   // What a cell says, as pairs of the rest of a column's name and a text.
   const partsOf = (td) => {
     const notes = all(":scope > small", td);
@@ -194,8 +195,14 @@
     const said = low !== undefined && !rest ? ends("", low, high)
       : value !== undefined ? [["", value], ...ends("", ...both), ...(unit ? [[", unit", unit]] : [])]
       : [["", main]];
-    const told = notes.length ? ascii(notes[0].textContent).split("; ").flatMap(ofNote) : [];
-    return [...said, ...told.filter(([, text]) => text)];
+    return [...said, ...(notes.length ? notesOf(notes[0]) : [])];
+  };
+  // A long note of the finding, which is the second cell, stands below the row.
+  const cellsOf = (row) => {
+    const parts = [...row.cells].map(partsOf);
+    const rest = restOf(row);
+    if (rest?.matches(".note")) parts[1].push(...notesOf(rest));
+    return parts;
   };
   const csv = (table) => {
     const grouped = !!table.querySelector(".group");
@@ -204,7 +211,7 @@
       if (body.hidden) continue;
       for (const row of body.rows) {
         if (row.hidden || row.matches(".rests") || row.querySelector(".group")) continue;
-        lines.push([...(grouped ? [[["", body.dataset.perturbation || ""]]] : []), ...[...row.cells].map(partsOf)]);
+        lines.push([...(grouped ? [[["", body.dataset.perturbation || ""]]] : []), ...cellsOf(row)]);
       }
     }
     const heads = [...(grouped ? ["Perturbation"] : []), ...[...table.tHead.rows[0].cells].map(textOf)];

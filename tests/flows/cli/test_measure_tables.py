@@ -80,6 +80,31 @@ def test_votes_without_an_attack_give_a_row_per_judge_and_names_of_the_rest(
     assert len(shown.splitlines()) <= 40  # a screen; what is undecided comes with its numbers
 
 
+def test_votes_on_answers_of_named_authors_give_their_win_rates(measure: Any) -> None:
+    authors = {"anchor_author": "alpaca", "target_author": "vicuna"}
+    rows = ballots("ada", FAIR, **authors) + ballots("bob", FIRST, **authors)
+    said = " ".join(measure(rows).stdout.split())
+    # All verdicts of ada are for the anchor, and none of bob's is for either.
+    assert "Win rates judge model win rate n ada alpaca 1.00 [" in said
+    assert "ada vicuna .00 [" in said
+    assert "bob alpaca .50 [" in said
+    assert "alpaca vs vicuna" not in said
+    assert "`--only win_rate` also has pairs of models." in said
+    assert "Win rates" not in measure(ballots("ada", FAIR)).stdout
+
+
+def test_a_file_has_one_line_about_gates_and_the_scorecard_the_policy(measure: Any) -> None:
+    rows = ballots("ada", FAIR)
+    said = " ".join(measure(rows).stdout.split())
+    assert "`--only scorecard` has the gates, the policy, its limits" in said
+    assert "Policy (" not in said
+    assert "Gates not measured: " in said
+    assert "Drift needs" not in said
+    scorecard = " ".join(measure(rows, "--only", "scorecard").stdout.split())
+    assert "Drift needs two audits" in scorecard
+    assert "Policy (`disqualifying` of the study). Do not use: any gate fails." in scorecard
+
+
 def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> None:
     rows = [
         row

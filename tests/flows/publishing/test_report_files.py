@@ -16,7 +16,7 @@ def test_the_reports_of_a_study_and_its_calibration_lead_to_each_other(
     for name in names:
         write_report_file(tmp_path / f"{name}.html", PAGE)
     study, people = ((tmp_path / f"{name}.html").read_text() for name in sorted(names))
-    assert '<a href="desk-people.html">Agreement with people: <bdi>desk-people</bdi></a>' in study
+    assert '· <a href="desk-people.html">Agreement with people: <bdi>desk-people</bdi></a>' in study
     assert '<a href="desk.html">Biases of these judges: <bdi>desk</bdi></a>' in people
 
 

@@ -153,3 +153,7 @@ def test_a_long_reason_of_several_cells_of_the_scorecard_is_a_footnote() -> None
     assert columns == ["position", "boast", "calm"]
     assert [text.note for text in row.texts] == ["few", "note 1", "note 1"]
     assert footnotes == [why]
+    # So is a longer one of a single cell, which would make the row high.
+    long = f"{why}, and the mean preference moves to the flaw"
+    _, (row,), footnotes = scorecard_rows(gates.with_columns(reason=pl.Series(["few", long, None])))
+    assert ([text.note for text in row.texts], footnotes) == (["", "few", "note 1"], [long])

@@ -42,7 +42,7 @@ def test_the_most_moved_judge_comes_first() -> None:
             "2 of 3 judges are biased by a change that should not matter:"
             " b (simulated) by padding and rich; a by padding."
         ),
-        "1 of 4 combinations of judge and perturbation is undecided (1 inconclusive).",
+        "1 of 4 combinations of judge and perturbation neither passes nor fails (1 inconclusive).",
     ]
 
 
@@ -129,8 +129,8 @@ def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does
         "1 of 2 judges overlooks or rewards a flaw: b overlooks slur.",
         "Flaws of which some are detected, perhaps too few: a detects some error and slur.",
         (
-            "4 of 5 combinations of judge and perturbation are undecided"
-            " (2 detects some, 1 inconclusive and 1 mixed)."
+            "4 of 5 combinations of judge and perturbation neither pass nor fail"
+            " (2 with some flaws detected, 1 inconclusive and 1 mixed)."
         ),
     ]
 
@@ -152,7 +152,7 @@ def test_nothing_found_is_not_called_unbiased() -> None:
             " the flaw was detected in 1 of 2 cells."
         ),
         (
-            "2 of 4 combinations of judge and perturbation are undecided"
+            "2 of 4 combinations of judge and perturbation neither pass nor fail"
             " (1 inconclusive and 1 without a finding: too few)."
         ),
     ]
@@ -171,7 +171,7 @@ def test_where_every_cell_is_refused_nothing_is_concluded() -> None:
         "No conclusion is possible: no cell has enough data.",
         "1 judge faced 2 perturbations on 60 questions.",
         (
-            "2 of 2 combinations of judge and perturbation are undecided"
+            "2 of 2 combinations of judge and perturbation neither pass nor fail"
             " (2 without a finding: too few)."
         ),
     ]

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import RowLines, table_or_lines
+from flows.cli.printing.tables import RowLines, print_rows, table_or_lines
 
 COLUMNS = ("judge", "gate", "verdict", "value")
 ROWS = [
@@ -41,3 +41,12 @@ def test_a_table_that_does_not_fit_becomes_lines(width: int, first: list[str]) -
     lines = page.getvalue().splitlines()
     assert lines[: len(first)] == first
     assert lines.count("ada") == (1 if width < 60 else 0)
+
+
+def test_a_list_has_no_line_for_an_empty_cell_but_one_for_null() -> None:
+    page = StringIO()
+    columns = [f"column_{at}" for at in range(12)]
+    values = ["a long value of a cell", "", None, *["x"] * 9]
+    print_rows(Printer(file=page, width=40, highlight=False), columns, [values])
+    lines = [line.split()[0] for line in page.getvalue().splitlines() if line.strip()]
+    assert lines == [name for name in columns if name != "column_1"]
