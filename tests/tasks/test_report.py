@@ -237,6 +237,15 @@ def test_a_null_has_its_reason(parts: Any) -> None:
     assert "no finding nobody came" in text
 
 
+def test_a_long_note_of_a_finding_stands_below_its_row(parts: Any) -> None:
+    why = "pairs too easy: MPS cannot move much, so the effect in logits (LOS) decides: -1.10"
+    row = {"estimate": 0.01, "finding": "inconclusive", "reason": why}
+    page = parts.report(parts.FACTS, parts.estimates(), parts.findings(**row), parts.perturbed())
+    note = why.replace("-1.10", "\N{MINUS SIGN}1.10")
+    assert f'<tr class="rests note"><td colspan="11"><bdi>{note}</bdi></td></tr>' in page
+    assert f"<small>{note}</small>" not in page.partition('id="results"')[2].partition("<h2")[0]
+
+
 @pytest.mark.parametrize(("simulated", "shown"), [(True, True), (False, False), (None, False)])
 def test_the_banner_stands_where_a_judge_is_simulated(
     parts: Any, simulated: bool | None, shown: bool
