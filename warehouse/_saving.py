@@ -128,6 +128,7 @@ OF_PERTURBATION = (
     ", or keep the name of a perturbation of your own and raise `recipe` in its decorator "
     "(docs/how-to/extend.md)"
 )
+OF_FILES = ("questions", "answers")
 NEW_NAMES = {
     "questions": OF_DATA,
     "answers": OF_DATA,
@@ -145,20 +146,38 @@ def _check_unchanged(
         return
     differs = " or ".join(f"i.{c} is distinct from t.{c}" for c in others)
     shown = ", ".join(f"i.{c}" for c in key)
-    changed = connection.execute(
-        f"select {shown} from incoming i join {table} t using ({', '.join(key)}) "
-        f"where {differs} limit 3"
-    ).fetchall()
+    both = f"from incoming i join {table} t using ({', '.join(key)}) where {differs}"
+    changed = connection.execute(f"select {shown} {both} limit 3").fetchall()
     if changed and table == "judges":
         _check_judges(connection, columns)
         return
     if changed:
         rows = "; ".join(", ".join(map(str, row)) for row in changed)
+        counts = ", ".join(
+            f"count(*) filter (i.{c} is distinct from t.{c}), count(t.{c}), count(i.{c})"
+            for c in others
+        )
+        [number, *found] = connection.execute(f"select count(*), {counts} {both}").fetchall()[0]
+        rows += f" and {number - len(changed)} more" if number > len(changed) else ""
+        per_column = zip(others, found[::3], found[1::3], found[2::3], strict=True)
+        why = [_difference(name, before, now) for name, n, before, now in per_column if n]
+        # Without one column the texts may all be the same.
+        as_before = table in OF_FILES and not any(each.endswith("differs") for each in why)
+        step = f"Give the new version a new name{NEW_NAMES.get(table, '')}"
+        if as_before:
+            step = f"Give the columns, and the --map, of the first audit. Else give{step[4:]}"
         raise WarehouseError(
-            f"{table} ({', '.join(key)}) {rows} is there already with other content, and facts "
-            f"never change. Give the new version a new name{NEW_NAMES.get(table, '')}; nothing was "
+            f"{table} ({', '.join(key)}) {rows} {'is' if number == 1 else 'are'} there already "
+            f"with other content ({'; '.join(why)}), and facts never change. {step}; nothing was "
             "saved."
         )
+
+
+def _difference(column: str, before: int, now: int) -> str:
+    """Say how a column of changed rows differs, given how many of them have a value of it."""
+    if before and not now:
+        return f"{column} was given before, and is empty now"
+    return f"{column} was empty before, and is given now" if not before else f"{column} differs"
 
 
 def _check_judges(connection: duckdb.DuckDBPyConnection, columns: list[str]) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
+from tasks.validation.unknown_names import no_such_file
+
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 MAX_TEXT = 100_000
 """Maximum number of characters of a text."""
@@ -202,7 +204,7 @@ def existing_file(path: Path, problems: Problems) -> Path:
     if path.is_dir():
         problems.refuse("", "is a folder, not a file", "Give the path of a file in it.")
     if not path.is_file():
-        problems.refuse("", f"there is no such file at {clip(str(path))}", "Check the path.")
+        problems.refuse("", *no_such_file(path, problems.file))
     if (size := path.stat().st_size) == 0:
         problems.refuse("", "is empty", "Write at least one row.")
     if size > (limits := problems.limits).size:

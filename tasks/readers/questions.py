@@ -40,6 +40,7 @@ from tasks.readers.samples import (
     PassLabel,
     Sample,
     Version,
+    dataset_name,
     fault_of_label,
     fault_of_share,
     human_values,
@@ -69,8 +70,8 @@ LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
 ID_DIGITS = 16
-NAME = re.compile(r"[A-Za-z0-9_.-]+")
 CORRECT = "Correct the name."
+BY = "--by (`category_column` of the study)"
 MAPPING = "the mapping (--map, or `columns` of the study)"
 MAP_IT = "map it (--map, or `columns` of the study)"
 SEPARATED = "Columns are separated by commas, semicolons or tabs."
@@ -117,7 +118,7 @@ def load_own(
         table, given = with_columns(table)
         if given and category_column not in {*given, *(columns or {}).values()}:
             shown = some_columns(given, _is_known)
-            what = f"has no column {clip(category_column)}, which category_column names"
+            what = f"has no column {clip(category_column)}, which {BY} names"
             problems.refuse("header" if table.columns else "", f"{what}; it has {shown}", CORRECT)
     if columns:
         table = names.applied(table, problems)
@@ -128,8 +129,12 @@ def load_own(
     labels = PassLabel(pass_label) if pass_label else None
     rows = labels.read(table.rows) if labels else table.rows
     table = Table(kept, (_with_group(row, column) for row in rows))
-    dataset = _dataset_name(path.stem)
+    dataset = dataset_name(path.stem)
     form, table = _form_of(table, problems)
+    # Errors call a column as the file does.
+    paths = columns or {}
+    called = {name: paths.get(other, other) for name, other in form.called.items()}
+    form = form._replace(called={**paths, GROUP: category_column or GROUP, **called})
     if table.columns is not None:
         _check_columns(table.columns, problems, form)
         problems.check()
@@ -235,6 +240,8 @@ class _Form(NamedTuple):
 
     required: list[str]
     optional: list[str]
+    called: dict[str, str] = {}
+    """Columns that the file calls by other names."""
 
     @property
     def alone(self) -> bool:
@@ -280,7 +287,8 @@ def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
         for row in table.rows
     )
     named = [ALIASES.get(name, name) for name in columns]
-    return SINGLE, Table(None if table.columns is None else named, renamed)
+    form = SINGLE._replace(called={"target": ANSWER})
+    return form, Table(None if table.columns is None else named, renamed)
 
 
 def _with_group(row: Row, column: str | None) -> Row:
@@ -299,19 +307,6 @@ def _as_text(value: object) -> object:
 
 def _is_known(column: str) -> bool:
     return column == ANSWER or PAIRED.has(column)
-
-
-def _dataset_name(name: str) -> str:
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            f"the dataset name {clip(name)} is not allowed: use only letters A to Z, digits, '_', "
-            "'.' and '-'. Rename the file."
-        )
-    if name in DATASETS and name not in DATASETS.own:
-        raise ValueError(
-            f"the dataset name {name!r} belongs to a built-in dataset. Rename the file."
-        )
-    return name
 
 
 def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
@@ -347,14 +342,19 @@ def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
     for row in table.rows:
         if table.columns is None:
             meant |= _check_unknown(row, problems, reported, form)
-        if row.fields.get("question_id") is None:
-            texts = ALONE if form.alone else [*ALONE, "anchor"]
+        texts = ALONE if form.alone else [*ALONE, "anchor"]
+        if made := row.fields.get("question_id") is None:
             row.fields["question_id"] = content_key(*map(row.fields.get, texts))[:ID_DIGITS]
         faults = list(_faults(row.fields, seen, form))
         for field, fault in faults:
             # A misspelt column is reported once, not again as a missing one.
-            if field not in meant or field in row.fields:
-                problems.add(row.where, f"field {field!r} {fault.what}", fault.todo)
+            if made and field == "question_id":
+                names = ", ".join(form.called.get(text, text) for text in texts)
+                what = f"is the same ({names}) as that of {seen[row.fields[field]]}"
+                problems.add(row.where, f"the row {what}", "Delete one of the two.")
+            elif field not in meant or field in row.fields:
+                name = form.called.get(field, field)
+                problems.add(row.where, f"field {name!r} {fault.what}", fault.todo)
         if problems.full:
             return
         if not faults:
@@ -371,7 +371,7 @@ def _faults(
         fault = _fault(field, fields.get(field), required=field in form.required)
         if fault:
             faulty = True
-            yield "category_column" if field == GROUP else field, fault
+            yield field, fault
     if faulty:
         return
     key = fields["question_id"]

@@ -10,12 +10,14 @@ import polars as pl
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.agreement.pass_words import grade_of, number_of
-from tasks.datasets import Imported
+from tasks.datasets import DATASETS, Imported
 from tasks.judging.vote_wording import OTHER
 from tasks.readers.bounded import Fault, Problems, Row, clip
 from tasks.readers.expressions import with_point
 
 Record = tuple[object, ...]
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+"""Name of a dataset."""
 END = re.compile(r"[^\W_]*$")
 """The last word of a column's name."""
 FIRST = re.compile(
@@ -127,6 +129,23 @@ class Sample(NamedTuple):
         label = OTHER.get(self.label or "", self.label)
         score = None if self.human_score is None else 1 - self.human_score
         return (*self.authors[::-1], label, score, self.label_chance, None, self.group, self.turn)
+
+
+def dataset_name(name: str) -> str:
+    """Return the name of a dataset, which is that of its file.
+
+    Raise ValueError if it is not allowed, or that of a built-in dataset.
+    """
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"the dataset name {clip(name)} is not allowed: use only letters A to Z, digits, '_', "
+            "'.' and '-'. Rename the file."
+        )
+    if name in DATASETS and name not in DATASETS.own:
+        raise ValueError(
+            f"the dataset name {name!r} belongs to a built-in dataset. Rename the file."
+        )
+    return name
 
 
 def imported(dataset: str, samples: Iterable[Sample]) -> Imported:

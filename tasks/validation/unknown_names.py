@@ -2,12 +2,16 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 
 
 class UnknownNameError(LookupError):
     """There is nothing of that name."""
 
 
+MOST_FILES = 1000
+"""Most files of a folder in which a similar name is sought."""
 MOST_NAMES = 8
 """Most known names in an error."""
 ALL_STUDIES = '`voirdire sql "from runs"` lists all'
@@ -46,6 +50,18 @@ def require_known(
         name = given.get(what)
         if name is not None and name not in names:
             raise unknown(what, name, names, everything, where=where)
+
+
+def no_such_file(path: Path, named: str) -> tuple[str, str]:
+    """Say that there is no such file, and what to do, in an error that has ``named`` it.
+
+    A file in the same folder whose name is like it is probably meant.
+    """
+    there = islice(path.parent.iterdir(), MOST_FILES) if path.parent.is_dir() else ()
+    near = nearest(path.name, [file.name for file in there])
+    where = f"in {str(Path.cwd())!r}" if str(path) == named else f"at {str(path)!r:.200}"
+    todo = f"Did you mean {near!r}?" if near else "Check the path."
+    return f"there is no such file {where}", todo
 
 
 def nearest(wanted: str, known: Sequence[str]) -> str | None:

@@ -83,5 +83,6 @@ def test_a_misspelt_column_is_named_beside_those_that_there_are(
     done = voirdire("audit", "--dataset", str(path), "--by", "levl", "--judge", "offline/gullible")
     assert done.returncode == 2, done.stderr
     told = " ".join(done.stderr.split())
-    assert "has no column 'levl', which category_column names; it has 'level', 'question'," in told
+    named = "which --by (`category_column` of the study) names"
+    assert f"has no column 'levl', {named}; it has 'level', 'question'," in told
     assert "unknown column" not in told

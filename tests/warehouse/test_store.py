@@ -14,6 +14,7 @@ from schemas.runs import BatchedBallots, Runs
 from warehouse.store import Saving, Warehouse, WarehouseError
 
 Make = Callable[..., Saving]
+AS_BEFORE = "Give the columns, and the --map, of the first audit. Else give"
 RUN = {
     "run": "r1",
     "flow": "audit",
@@ -62,19 +63,35 @@ def test_the_same_facts_again_are_left_alone(stocked: Warehouse, make: Make) -> 
 
 
 @pytest.mark.parametrize(
-    "change", [{"question": "Else?"}, {"reference": "4"}, {"category": "sums"}, {"dataset": "e"}]
+    ("change", "why"),
+    [
+        ({"question": "Else?"}, "question differs"),
+        ({"reference": "4"}, "reference was empty before, and is given now"),
+        ({"category": "sums"}, "category was empty before, and is given now"),
+        ({"dataset": "e"}, "dataset differs"),
+    ],
 )
 def test_a_fact_that_changes_is_refused(
-    stocked: Warehouse, make: Make, change: dict[str, str]
+    stocked: Warehouse, make: Make, change: dict[str, str], why: str
 ) -> None:
     with pytest.raises(WarehouseError) as raised:
         stocked.save([make(Questions, change)], run="r2")
     assert str(raised.value) == (
-        "questions (question_id) d/1 is there already with other content, and facts never change. "
-        "Give the new version a new name: another question_id for each changed row of a file of "
-        "your own, or another name for the file, after which the dataset is named; nothing was "
-        "saved."
+        f"questions (question_id) d/1 is there already with other content ({why}), and facts never "
+        f"change. {'Give' if 'differs' in why else AS_BEFORE} the new version a new name: another "
+        "question_id for each changed row of a file of your own, or another name for the file, "
+        "after which the dataset is named; nothing was saved."
     )
+
+
+def test_of_many_changed_facts_the_column_is_named(stocked: Warehouse, make: Make) -> None:
+    rows = [{"question_id": f"d/{n}", "category": "sums"} for n in range(2, 7)]
+    stocked.save([make(Questions, *rows)], run="r2")
+    without = [{"question_id": f"d/{n}"} for n in range(2, 7)]
+    with pytest.raises(WarehouseError, match="category was given before, and is empty now") as said:
+        stocked.save([make(Questions, *without)], run="r3")
+    assert " and 2 more are there already with other content (category was" in str(said.value)
+    assert f"never change. {AS_BEFORE} the new version a new name" in str(said.value)
 
 
 def test_a_changed_perturbation_may_keep_its_name(warehouse: Warehouse) -> None:

@@ -144,7 +144,7 @@ def test_any_column_may_be_the_category(tmp_path: Path, suffix: str) -> None:
     assert groups["category"].to_list() == ["easy", None]
     with pytest.raises(ValueError, match="unknown column 'level'"):
         load_own(path)
-    with pytest.raises(ValueError, match="has no column 'levl', which category_column names"):
+    with pytest.raises(ValueError, match="has no column 'levl', which --by "):
         load_own(path, "levl")
     many = {f"own_{n}": "a" for n in range(6)}
     path.write_bytes(_bytes(suffix, [{**GOOD, **many}]))
@@ -333,6 +333,9 @@ def test_refuses_a_folder_and_a_missing_file(tmp_path: Path) -> None:
         load_own(tmp_path)
     with pytest.raises(ValueError, match=r"x\.csv: there is no such file at"):
         load_own(tmp_path / "x.csv")
+    (tmp_path / "faq.csv").touch()
+    with pytest.raises(ValueError, match=r"faqq\.csv: .*/faqq\.csv'\. Did you mean 'faq\.csv'\?"):
+        load_own(tmp_path / "faqq.csv")
 
 
 def test_lists_five_problems(refusal: Callable[[str, bytes], str]) -> None:

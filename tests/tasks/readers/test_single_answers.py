@@ -47,8 +47,21 @@ def test_an_id_is_made_of_the_texts(file: Path) -> None:
     after = import_dataset(str(file)).questions
     assert before.join(after, on="question_id").height == 2
     file.write_text(CSV + CSV.splitlines()[1], encoding="utf-8")
-    with pytest.raises(ValueError, match="which line 2 already has; it must be unique"):
+    last = len(CSV.splitlines()) + 1
+    said = rf"line {last}: the row is the same \(question, answer\) as that of line 2\. Delete"
+    with pytest.raises(ValueError, match=said):
         import_dataset(str(file))
+
+
+def test_an_empty_cell_is_named_as_the_file_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "faq.csv"
+    file.write_text("question,answer\nWhy?,So.\nHow?,\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 3: field 'answer' is missing, but required"):
+        import_dataset(str(file))
+    file.write_text("Q,output\nWhy?,So.\nHow?,\n", encoding="utf-8")
+    mapping = {"question": "Q", "answer": "output"}
+    with pytest.raises(ValueError, match="line 3: field 'output' is missing, but required"):
+        import_dataset(str(file), columns=mapping)
 
 
 @pytest.mark.parametrize("column", ["answer", "target"])
