@@ -1,6 +1,5 @@
 """Read the user's own questions: JSON Lines, CSV or Parquet."""
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from schemas.curation import VERDICTS
 from schemas.keys import content_key
 from tasks.agreement.pass_words import number_of
-from tasks.datasets import DATASETS, Imported
+from tasks.datasets import Imported
 from tasks.judging.turns import TURN, as_context
 from tasks.perturbations import PERTURBATIONS
 from tasks.readers.bounded import (
