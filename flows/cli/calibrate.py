@@ -20,10 +20,9 @@ from tasks.kit.command_line import given_options
 from tasks.logs.reading import looks_like_path, read_log
 from tasks.logs.recognised import recognised_lines
 from tasks.progress import current_status, step
-from tasks.readers.bounded import NO_FORMAT
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
-from tasks.readers.votes import LOGS
+from tasks.readers.votes import LOGS, NO_FORMAT
 from tasks.reporting.agreement_rows import label_warnings
 from warehouse.store import Warehouse
 

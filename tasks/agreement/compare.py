@@ -78,7 +78,12 @@ def scale_of(low: float | None, high: float | None) -> tuple[float, float] | Non
     """
     if low is None and high is None:
         return None
-    if low is None or high is None or low >= high:
+    if low is not None and high is not None and low >= high:
+        raise ValueError(
+            f"of a scale the low end ({low:g}) must be below the high end ({high:g}): write "
+            f"{high:g} {low:g}."
+        )
+    if low is None or high is None:
         raise ValueError(
             f"the scale from {low} to {high} is not one: give its lowest and its highest grade."
         )

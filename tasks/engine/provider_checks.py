@@ -47,6 +47,12 @@ SECRET = re.compile(
     re.IGNORECASE,
 )
 
+HOST = re.compile(
+    r"([a-z]{1,10}:/*)?(localhost|[a-z0-9-]{1,20}([.][a-z0-9-]{1,20}){1,4})(:[0-9]{1,5})?"
+    r"(/[a-z0-9-]{0,12}){0,3}"
+)
+"""An address without anything that may be a secret: no user, no query, no long part."""
+
 
 def refuse_params(params: dict[str, Any]) -> None:
     """Check that a judge's parameters are parameters of the model and hold no secret.
@@ -85,7 +91,7 @@ def refuse_secrets(address: str, name: str) -> str:
     Raises
     ------
     ValueError
-        Otherwise; the error does not show the address.
+        Otherwise; the error shows the address only if it is a mere host, as in localhost:8080/v1.
     """
     try:
         parts = urlsplit(address)
@@ -93,7 +99,9 @@ def refuse_secrets(address: str, name: str) -> str:
     except ValueError:
         is_web = False
     if not is_web:
-        raise ValueError(f"{name} must be an address that begins with http:// or https://.")
+        # A key in the place of the address is no name of a host.
+        shown = f"is {address!r}, but {name} " if HOST.fullmatch(address) else ""
+        raise ValueError(f"{name} {shown}must be an address that begins with http:// or https://.")
     if "@" in parts.netloc or any(SECRET.search(key) for key, _ in parse_qsl(parts.query)):
         raise ValueError(
             f"{name} holds a user, password or key, which would be put into the warehouse. "

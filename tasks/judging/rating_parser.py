@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.judging.readings import folded, matched, placed, require_pattern, value_at
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
+from tasks.validation.invalid_values import POINTER_PATTERN
 from tasks.validation.written import Written
 
 Kind = Literal["single", "binary", "rubric", "labels"]
@@ -106,7 +107,7 @@ class RatingPointer(_Mapped):
     It is a number or text, true or false, a list of labels, or an object of grades by criterion.
     """
 
-    pointer: str = Field(pattern=r"^(/[^/]*)+$", max_length=1000)
+    pointer: str = Field(pattern=POINTER_PATTERN, max_length=1000)
 
 
 class Rated(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
+from tasks.validation.invalid_values import POINTER_PATTERN
 
 Verdict = Literal["first", "second", "tie"]
 PLACE = "{verdict}"
@@ -79,7 +80,7 @@ class Pattern(Reading):
 class Pointer(Reading):
     """A JSON pointer (RFC 6901) to the verdict in a reply that is a JSON object, fenced or not."""
 
-    pointer: str = Field(pattern=r"^(/[^/]*)+$", max_length=1000)
+    pointer: str = Field(pattern=POINTER_PATTERN, max_length=1000)
 
     def reply(self, text: str) -> str:
         """Return a reply with a verdict."""

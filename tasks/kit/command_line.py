@@ -16,6 +16,11 @@ from tasks.kit.printable import is_unseen, message
 MOST = 4096
 """Maximum length of an argument, in characters."""
 
+NO_VALUE = "requires an argument."
+"""End of click's message for an option without its value."""
+MOST_VALUES = 20
+"""Most values of an option that an error lists."""
+
 QUERY = "query"
 """The argument without a maximum length, which may have several lines."""
 
@@ -115,7 +120,7 @@ class Command(_WithExamples):
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""
-        with _bounded_errors():
+        with _bounded_errors(self):
             context = super().make_context(*args, **extra)
             for parameter in self.params:
                 _check(context, parameter, context.params.get(parameter.name or ""))
@@ -190,14 +195,28 @@ def _text(error: Exception) -> str:
 
 
 @contextmanager
-def _bounded_errors() -> Iterator[None]:
+def _bounded_errors(command: click.Command | None = None) -> Iterator[None]:
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
         # click shows the help for it; its message would repeat the help.
         raise
     except click.UsageError as error:
-        raise click.UsageError(message(error.format_message()), error.ctx) from None
+        said = error.format_message()
+        if command and isinstance(error, click.BadOptionUsage) and said.endswith(NO_VALUE):
+            said = f"{said} {_allowed_values(command, error.option_name)}".rstrip()
+        raise click.UsageError(message(said), error.ctx) from None
+
+
+def _allowed_values(command: click.Command, name: str) -> str:
+    """Say which values an option takes: those that a shell completes, else what its help says."""
+    option = next((each for each in command.params if name in each.opts), None)
+    if not isinstance(option, click.Option):
+        return ""
+    found = option.shell_complete(click.Context(command), "")
+    values = [each.value for each in found if each.type == "plain"]
+    more = ", ..." if len(values) > MOST_VALUES else ""
+    return f"Allowed: {', '.join(values[:MOST_VALUES])}{more}." if values else option.help or ""
 
 
 def _check(context: click.Context, parameter: click.Parameter, value: object) -> None:

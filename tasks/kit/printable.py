@@ -11,6 +11,11 @@ MOST = 4000
 MOST_LINES = 24
 """A message of more lines, as of another program, is shortened as a whole."""
 
+PRINTED = bytes([*b"\t\n\f\r\x1b", *range(32, 256)])
+"""Bytes that text in some encoding may have."""
+MOST_CONTROL = 0.02
+"""Maximum share of other bytes in a text."""
+
 LONGEST_CAUSE = 300
 """Maximum length of a run's error in a sentence about something else, in characters."""
 
@@ -93,3 +98,21 @@ def because(error: str | None) -> str:
         return ""
     line = printable(" ".join(error.split())).rstrip(".")
     return f" ({line[:LONGEST_CAUSE]}{'...' if len(line) > LONGEST_CAUSE else ''})"
+
+
+def is_binary(start: bytes) -> bool:
+    """Tell whether a file that begins so is no text in any encoding.
+
+    Then it is not UTF-8 and has many control characters. Text in UTF-16, which can be saved as
+    UTF-8, has a zero byte at every second place.
+    """
+    try:
+        start.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # The last character may be cut.
+        if error.start >= len(start) - 3:
+            return False
+    else:
+        return False
+    zeros, control = start.count(0), len(start.translate(None, PRINTED))
+    return control > len(start) * MOST_CONTROL and zeros < len(start) / 4

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from tasks.judging.rating_parser import (
     REASON,
@@ -98,7 +98,7 @@ class Prompt(BaseModel):
     kind: Literal["pair", "single", "binary", "rubric", "labels"]
     """Two answers are compared (``pair``); or one gets a grade (``single``), passes or fails
     (``binary``), gets a grade for each criterion (``rubric``), or a set of labels (``labels``)."""
-    source: str
+    source: str = Field(description="Write where its words come from, such as 'my own' or a link")
     verdict: (
         Literal["tag", "json", "ratings"] | Pattern | Pointer | RatingPattern | RatingPointer
     ) = "tag"
@@ -307,7 +307,10 @@ def require_tables(prompt: Prompt) -> None:
         given |= {n for n in ("passes", "fails") if getattr(prompt, n) != usual[n].default}
         kinds |= {"passes": "binary", "fails": "binary"}
     if missing := wanted - given:
-        raise ValueError(f"kind {prompt.kind!r} needs the key {min(missing)!r}")
+        key = min(missing)
+        if getattr(prompt, key) == () and key in prompt.model_fields_set:
+            raise ValueError(f"the key {key!r} is empty, but kind {prompt.kind!r} needs {key}")
+        raise ValueError(f"kind {prompt.kind!r} needs the key {key!r}")
     if strange := given - wanted:
         name = min(strange)
         raise ValueError(

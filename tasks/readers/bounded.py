@@ -7,13 +7,14 @@ import re
 import reprlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
+from tasks.kit.printable import is_binary
 from tasks.validation.unknown_names import no_such_file
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -21,11 +22,6 @@ MAX_TEXT = 100_000
 """Maximum number of characters of a text."""
 MAX_LINE = 10_000_000
 """Maximum size of a row in bytes: eight texts of maximum length with every character escaped."""
-NO_FORMAT = (
-    "neither a log in a known format (`voirdire list formats`) nor a table that can be read. A log "
-    "may be cut off; columns of other names are named by --map, as in `--map item=ID --map label=L`"
-)
-"""What is said of a file that nothing recognises."""
 MAX_FILE = 256_000_000
 """Maximum size of a file in bytes; all of it is held in memory."""
 MAX_ROWS = 1_000_000
@@ -186,7 +182,18 @@ def open_table(path: Path, problems: Problems, readers: Mapping[str, Reader]) ->
 
     Raise ValueError if it is no file, of an unknown kind, empty or too large.
     """
-    return readers[known_suffix(path, problems, readers)](path, problems)
+    reader = readers[known_suffix(path, problems, readers)]
+    if reader in (csv_table, json_lines):
+        with path.open("rb") as file:
+            require_text(file.read(LONGEST_HEADER), problems)
+    return reader(path, problems)
+
+
+def require_text(start: bytes, problems: Problems) -> None:
+    """Refuse a file that begins with ``start`` if it is binary."""
+    if is_binary(start):
+        what = "is no text, and no file in a known format (`voirdire list formats`)"
+        problems.refuse("", what, "Name a log, or a table in CSV, JSON Lines or Parquet.")
 
 
 def known_suffix(path: Path, problems: Problems, suffixes: Collection[str]) -> str:
@@ -430,16 +437,6 @@ def line_fault(value: str) -> Fault | None:
         return None
     what = f"is {clip(value)}; it must be one line without leading or trailing spaces"
     return Fault(what, "Remove line breaks, control characters, and leading and trailing spaces.")
-
-
-MOST_OWN = 20
-
-
-def some_columns(columns: Sequence[str], is_known: Callable[[str], bool]) -> str:
-    """Name columns of a file in an error: the user's own, and the first of those that are known."""
-    own = [name for name in columns if not is_known(name)][:MOST_OWN]
-    known = [name for name in columns if is_known(name)]
-    return ", ".join(map(clip, [*own, *known[: max(0, SHOWN - len(own))]]))
 
 
 def with_columns(table: Table) -> tuple[Table, list[str]]:

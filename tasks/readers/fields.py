@@ -22,6 +22,7 @@ from tasks.readers.bounded import (
     clip,
     existing_file,
     not_utf8,
+    require_text,
     separator_of,
     unpacked,
 )
@@ -230,6 +231,7 @@ def _source(path: Path, name: str, problems: Problems) -> Source | None:
         return Source(path, name, "rows", "parquet", found, problems)
     if start.startswith(ZIP):
         return Source(path, name, "archive", "zip", (), problems)
+    require_text(start, problems)
     text = start.decode("utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")):
         keys, is_row, is_cut = _json_keys(path)

@@ -26,7 +26,6 @@ from tasks.readers.bounded import (
     open_table,
     reads_gzip,
     repeated_columns,
-    some_columns,
     text_fault,
     with_columns,
 )
@@ -46,6 +45,7 @@ from tasks.readers.samples import (
     imported,
     is_of_people,
     side_named,
+    some_columns,
     two_answers,
 )
 from tasks.validation.unknown_names import nearest

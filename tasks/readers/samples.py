@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -12,7 +12,7 @@ from schemas.curation import Answers, Known, Questions, Versions
 from tasks.agreement.pass_words import grade_of, number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.vote_wording import OTHER
-from tasks.readers.bounded import Fault, Problems, Row, clip
+from tasks.readers.bounded import SHOWN, Fault, Problems, Row, clip
 from tasks.readers.expressions import with_point
 
 Record = tuple[object, ...]
@@ -35,8 +35,17 @@ HUMAN = "human_"
 LABEL = "human_label"
 PEOPLE = [LABEL, "human_grade"]
 SHARES = ["human_score", "label_chance"]
+MOST_OWN = 20
+"""Most of the user's own columns that an error names."""
 MOST_SHOWN = 10
 """Most labels that an error lists."""
+
+
+def some_columns(columns: Sequence[str], is_known: Callable[[str], bool]) -> str:
+    """Name columns of a file in an error: the user's own, and the first of those that are known."""
+    own = [name for name in columns if not is_known(name)][:MOST_OWN]
+    known = [name for name in columns if is_known(name)]
+    return ", ".join(map(clip, [*own, *known[: max(0, SHOWN - len(own))]]))
 
 
 def side_named(label: Any, paths: Mapping[str, str]) -> Any:

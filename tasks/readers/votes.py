@@ -15,7 +15,6 @@ from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERSUS, VoteLog
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
-    NO_FORMAT,
     SURROGATE,
     Limits,
     Problems,
@@ -28,6 +27,11 @@ from tasks.readers.bounded import (
 )
 from tasks.readers.parquet import require_parquet
 
+NO_FORMAT = (
+    "neither a log in a known format (`voirdire list formats`) nor a table that can be read. A log "
+    "may be cut off; columns of other names are named by --map, as in `--map item=ID --map label=L`"
+)
+"""What is said of a file that nothing recognises."""
 COLUMNS = (
     "judge",
     "perturbation",

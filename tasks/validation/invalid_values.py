@@ -13,7 +13,9 @@ from pydantic.fields import FieldInfo
 NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,64}$"
 """What a name under which results are saved looks like."""
 MODULE_PATTERN = r"^(\w+(\.\w+)*)?$"
+POINTER_PATTERN = r"^(/[^/]*)+$"
 PATTERNS = {
+    POINTER_PATTERN: "begin with /, such as /result/grade",
     NAME_PATTERN: "have 1 to 64 letters A to Z, digits, '_', '.' and '-', and no others",
     MODULE_PATTERN: "be the name of a module, such as tools.server",
 }
@@ -91,7 +93,7 @@ def problem_of(
         # Our own messages end with a full stop, and pydantic adds a prefix.
         said = error["msg"].removeprefix("Value error, ").rstrip(".")
         value = f" ({_value(error['input'])})" if shown and error["loc"] else ""
-        return f"{name}{value}: {said}."
+        return f"{name}{value}: {said}." if name else f"{said}."
     if is_key:
         return f"{name}: this key must {allowed}. Use such a key."
     # A word in the place of one of a few words is no secret.

@@ -105,8 +105,12 @@ def _problem(model: type[BaseModel], place: str, error: Any, *, show_values: boo
     if error["type"] == "missing":
         entries = f" {named(path[:-1])}" if any(isinstance(part, int) for part in path) else ""
         key = path[-1] if entries else ".".join(map(str, path))
-        return f"{place}{entries} needs the key {key!r}."
-    where = f"{'the key' if place == 'the file' else place} {named(path)}" if path else place
+        missing = field_of(model, path)
+        what = f" {missing.description}." if missing and missing.description else ""
+        return f"{place}{entries} needs the key {key!r}.{what}"
+    whole = place == "the file"
+    # What is wrong with a whole file follows its name.
+    where = f"{'the key' if whole else place} {named(path)}" if path else place * (not whole)
     field = field_of(model, path)
     optional = "the key" if field and not field.is_required() else ""
     return problem_of(error, model, where, optional, shown=show_values)

@@ -58,9 +58,10 @@ def no_such_file(path: Path, named: str) -> tuple[str, str]:
     A file in the same folder whose name is like it is probably meant.
     """
     there = islice(path.parent.iterdir(), MOST_FILES) if path.parent.is_dir() else ()
-    near = nearest(path.name, [file.name for file in there])
+    names = {file.stem: file.name for file in there}
+    near = nearest(path.stem, [*names])
     where = f"in {str(Path.cwd())!r}" if str(path) == named else f"at {str(path)!r:.200}"
-    todo = f"Did you mean {near!r}?" if near else "Check the path."
+    todo = f"Did you mean {names[near]!r}?" if near else "Check the path."
     return f"there is no such file {where}", todo
 
 

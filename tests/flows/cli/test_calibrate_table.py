@@ -345,7 +345,7 @@ def test_criteria_of_different_scales_are_not_pooled(call: Call, write: Callable
             ("--pass", "ok"),
             "no label of labels.csv is 'ok'; the labels are: ERROR: no reply, fail, pass. Name the",
         ),
-        (("--scale", "5", "1"), "the scale from 5.0 to 1.0 is not one"),
+        (("--scale", "5", "1"), "of a scale the low end (5) must be below the high end (1)"),
         (("--humans", "people.json"), "labels are given twice"),
     ],
 )

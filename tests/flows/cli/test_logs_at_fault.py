@@ -34,6 +34,21 @@ def test_a_mapped_table_in_another_encoding(
     assert f"own.csv, {place} is not UTF-8. Save it as UTF-8" in done.stderr
 
 
+def test_a_binary_file_is_no_text_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_bytes(bytes(range(256)) * 20)
+    said = "own.csv: is no text, and no file in a known format (`voirdire list formats`)"
+    for words in (("doctor", path), ("measure", path), ("plan", "--dataset", path)):
+        done = run(*words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert "UTF-8" not in done.stderr
+    # The folder is named in place of the name that stands before, and no other file is meant.
+    gone = run("doctor", tmp_path / "nosuch.json").stderr
+    assert "nosuch.json: there is no such file at" in gone
+    assert gone.rstrip().endswith("Check the path.")
+
+
 @pytest.mark.parametrize(
     ("maps", "said"),
     [

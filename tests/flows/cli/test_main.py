@@ -32,6 +32,24 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(audit, "shared_worker", lambda: None)
 
 
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        (("sql", "--ask"), "Allowed: "),
+        (("sql", "--format"), "Allowed: table, json, csv, parquet."),
+        (("export", "--output"), "Write the files to this new folder."),
+    ],
+)
+def test_an_option_without_its_value_says_which_there_are(
+    words: tuple[str, ...], allowed: str
+) -> None:
+    done = CliRunner().invoke(main, list(words))
+    assert done.exit_code == 2
+    said = f"Option '{words[1]}' requires an argument. {allowed}"
+    assert said in " ".join(done.stderr.split())
+    assert "which_judge" in done.stderr or "--ask" not in words
+
+
 def test_no_command_shows_the_help_once() -> None:
     bare = CliRunner().invoke(main, [])
     asked = CliRunner().invoke(main, ["--help"])

@@ -150,5 +150,28 @@ def test_a_missing_key_of_the_whole_file_is_named_alone(place: Path) -> None:
     place.write_text(text)
     PROMPTS.read_own()
     [problem] = PROMPTS.unusable.values()
-    assert "the file: kind 'single' needs the key 'scale'." in problem
+    assert "cannot be used: kind 'single' needs the key 'scale'." in problem
     assert "the key :" not in problem
+
+
+def test_a_problem_names_what_to_write(place: Path) -> None:
+    def problem(text: str) -> str:
+        place.write_text(text)
+        PROMPTS.read_own()
+        [said] = PROMPTS.unusable.values()
+        return said
+
+    without = "\n".join(line for line in TEXT.splitlines() if not line.startswith("source"))
+    said = problem(without)
+    assert "the file needs the key 'source'. Write where its words come from, such as " in said
+    said = problem(TEXT.replace("{question}", "{anser}"))
+    assert "cannot be used: user: {anser} is not a placeholder" in said
+    labels = 'kind = "labels"\nsource = "own"\nlabels = []\nuser = "{question} {answer}"\n'
+    assert "the key 'labels' is empty, but kind 'labels' needs labels" in problem(labels)
+    pointer = (
+        'kind = "pair"\nsource = "own"\nuser = "{question} {answer_a} {answer_b}"\n'
+        '[verdict]\npointer = "result.grade"\nmap = { a = "first", b = "second" }\n'
+    )
+    said = problem(pointer)
+    assert "pointer" in said
+    assert "must begin with /, such as /result/grade" in said

@@ -265,6 +265,24 @@ def test_an_address_is_one_of_the_web(address: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("localhost:8080/v1", True),
+        ("ftp://judge.example.com/v1", True),
+        ("sk-abc123456789", False),
+        ("me:word@localhost:8080", False),
+        ("localhost:8080?key=abc", False),
+        ("eyJhbGciOiJIUzI1NiIs.eyJzdWIiOiIxMjM0", False),
+    ],
+)
+def test_an_address_is_shown_unless_it_may_hold_a_secret(address: str, shown: bool) -> None:
+    with pytest.raises(ValidationError, match="must be an address that begins") as raised:
+        Provider(api_base=address)
+    assert (f"api_base is '{address}', but api_base must be" in str(raised.value)) == shown
+    assert (address in str(raised.value)) == shown
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "PATH",
