@@ -45,7 +45,6 @@ LARGEST_NAMED = 1e9
 MUST = ", but must "
 KEY = "[key]"
 """Last part of a place where pydantic refuses a key instead of its value."""
-LONGEST_WORD = 12
 WORDS = {str: "a text", list: "a list", dict: "a table"}
 
 
@@ -96,16 +95,9 @@ def problem_of(
         return f"{name}{value}: {said}." if name else f"{said}."
     if is_key:
         return f"{name}: this key must {allowed}. Use such a key."
-    # A word in the place of one of a few words is no secret.
-    shown = shown or (error["type"] == "literal_error" and is_word(error["input"]))
     value = _value(error["input"]) if shown else _kind(error["input"])
     step = f"Give such a value, or leave {optional} out." if optional else "Give such a value."
     return f"{name} is {value}{MUST}{allowed}. {step}"
-
-
-def is_word(value: object) -> bool:
-    """Tell whether a value is a short word of letters only, which no secret is."""
-    return isinstance(value, str) and value.isalpha() and len(value) <= LONGEST_WORD
 
 
 def field_of(model: type[BaseModel], path: Sequence[object]) -> FieldInfo | None:

@@ -308,12 +308,11 @@ def test_a_key_variable_is_named_like_a_key(name: str) -> None:
 def test_a_key_in_the_place_of_its_variable_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "desk.toml").write_text(
         "[provider]\nkey_variable = 'sk-abc123456789'\n"
-        "[judges.one]\nmodel = 'openai/one'\nunsupported = 'ignore'\nmode = 'sk-abc123456789'\n"
+        "[judges.one]\nmodel = 'openai/one'\nmode = 'sk-abc123456789'\n"
     )
     said = tables("provider", [], _parse, own=lambda: tmp_path).unusable["desk"]
     hidden = "a text (not shown, because it may hold a secret)"
     assert f"key_variable: {hidden} is not the name of an API key's variable" in said
-    assert "[judges.one] unsupported is 'ignore', but must be 'error' or 'drop'" in said
     assert f"[judges.one] mode is {hidden}, but must be 'live' or 'batch'" in said
     assert "sk-abc" not in said
 
