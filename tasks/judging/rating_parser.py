@@ -102,10 +102,7 @@ class RatingPattern(_Mapped):
 
 
 class RatingPointer(_Mapped):
-    """A JSON pointer (RFC 6901) to the rating.
-
-    It is a number or text, true or false, a list of labels, or an object of grades by criterion.
-    """
+    """A JSON pointer (RFC 6901) to a number, text, truth value, labels, or grades by criterion."""
 
     pointer: str = Field(pattern=POINTER_PATTERN, max_length=1000)
 
