@@ -91,6 +91,17 @@ def _state(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, str]
     return version, marts
 
 
+def _migrations(connection: duckdb.DuckDBPyConnection, version: int) -> list[duckdb.Statement]:
+    """Return the statements that bring a file from a version to this one, updates of rows last.
+
+    DuckDB commits no transaction that alters a table after an update of its rows.
+    """
+    files = [next(MIGRATIONS.glob(f"{n:03}_*.sql")) for n in range(version + 1, VERSION + 1)]
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    statements = [each for text in texts for each in connection.extract_statements(text)]
+    return sorted(statements, key=lambda each: each.type == duckdb.StatementType.UPDATE)
+
+
 def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Create the schema in a new file, or migrate an earlier one, in one transaction.
 
@@ -106,9 +117,8 @@ def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             connection.execute("insert into meta values (0, '', null)")
             create(connection)
         else:
-            for number in range(version + 1, VERSION + 1):
-                (file,) = MIGRATIONS.glob(f"{number:03}_*.sql")
-                connection.execute(file.read_text(encoding="utf-8"))
+            for statement in _migrations(connection, version):
+                connection.execute(statement)
         if version < VERSION:
             comment(connection)
         create_marts(connection)
