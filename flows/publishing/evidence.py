@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from flows.studies.calibration import SUFFIX
+from flows.studies.study import SUFFIX
 from schemas.keys import JUDGE
 from tasks.evidence.unmeasured_waves import votes_alone
 from tasks.validation.unknown_names import ALL_STUDIES, require_known, unknown

@@ -4,7 +4,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from flows.studies.calibration import SUFFIX
+from flows.studies.study import SUFFIX
 from warehouse.private import write_private
 
 PLACE = "<!-- another report -->"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
+from flows.studies.study import SUFFIX
 from schemas.keys import content_key, file_digest
 from tasks.agreement.compare import Options, scale_of
 from tasks.calibration.calibrate import Terms
@@ -19,8 +20,6 @@ from tasks.metrics import METRICS
 from tasks.readers.bounded import without_gz
 from tasks.validation.invalid_values import NAME_PATTERN, problems_in
 
-SUFFIX = "-people"
-"""Suffix of a calibration from a study's own votes, so that it does not replace the study."""
 LONGEST_NAME = 64
 
 

@@ -32,6 +32,8 @@ PATIENCE_SECONDS = 600.0
 
 WAVE_PLACES = ("{date}", "{minute}")
 """Placeholders of a wave; see :meth:`Study.at`."""
+SUFFIX = "-people"
+"""Suffix of a calibration from a study's own votes, so that it does not replace the study."""
 LARGEST = 2**63 - 1
 """Whole number that a column of the warehouse holds."""
 

@@ -284,7 +284,9 @@ def test_people_who_grade_on_another_scale(voirdire: Voirdire, tmp_path: Path) -
     done = voirdire("calibrate", "mine", COLUMNS="200")
     assert done.returncode == 0, done.stderr
     reason = "no answer has a valid rating and a grade of people on the same scale"
-    assert re.search(rf"^bias +not known +{reason}$", done.stdout, re.MULTILINE)
+    # What several rows have to say is a footnote.
+    assert re.search(r"^bias +not known +\(1\)$", done.stdout, re.MULTILINE)
+    assert f"\n(1) {reason}\n" in done.stdout
     assert re.search(r"^Spearman +-?\.\d+ ", done.stdout, re.MULTILINE)
     assert "offline/random against people: 10 items compared" in done.stdout
     both = (*asked, "--prompt", "single_v1")
