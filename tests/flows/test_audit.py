@@ -18,7 +18,6 @@ from tasks.reporting.wording import number
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
-SHARED = Path(__file__).parents[3] / "shared" / "reference-data"
 pytestmark = pytest.mark.served
 
 
@@ -263,11 +262,9 @@ def test_exported_votes_measure_the_same(
 
 @pytest.mark.slow
 def test_study_of_people_and_models_runs_through_the_same_command(
-    voirdire: Voirdire, warehouse: Warehouse
+    voirdire: Voirdire, warehouse: Warehouse, reference_data: Path
 ) -> None:
-    folder = SHARED / "bias_study"
-    if not folder.is_dir():
-        pytest.skip("shared/reference-data/bias_study is not beside the project")
+    folder = reference_data / "bias_study"
     done = voirdire(
         "audit",
         "--dataset",

@@ -11,8 +11,6 @@ from tasks.curate import _check, _keep_first, import_dataset
 from tasks.datasets import Dataset, Imported
 from tasks.validation.unknown_names import UnknownNameError
 
-STUDY = Path(__file__).parents[2].parent / "shared" / "reference-data" / "bias_study"
-
 
 def _imported(categories: dict[str, str | None], versions: list[str] | None = None) -> Imported:
     ids = list(categories)
@@ -136,10 +134,10 @@ def test_study_needs_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         import_dataset("humans_or_llms", folder=str(tmp_path))
 
 
-def test_study_folder_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not STUDY.is_dir():
-        pytest.skip("no public study files: shared/reference-data/bias_study is absent")
-    monkeypatch.setenv("VOIRDIRE_HUMANS_OR_LLMS", str(STUDY))
+def test_study_folder_comes_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, reference_data: Path
+) -> None:
+    monkeypatch.setenv("VOIRDIRE_HUMANS_OR_LLMS", str(reference_data / "bias_study"))
     assert import_dataset("humans_or_llms").questions.height == 142
     found = import_dataset("humans_or_llms", limit=12)
     assert set(Counter(found.questions["category"]).values()) == {2}

@@ -14,7 +14,6 @@ from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.reporting.agreement_rows import judge_views
 
-REFERENCE = Path(__file__).parents[3].parent / "shared" / "reference-data"
 Labels = dict[str, Sequence[Any]]
 
 
@@ -322,10 +321,10 @@ def test_rates_of_all_items_are_corrected_by_those_with_labels() -> None:
     assert random["low"] < random["estimate"] < random["high"]
 
 
-def test_sets_of_labels_are_compared_label_by_label() -> None:
+def test_sets_of_labels_are_compared_label_by_label(reference_data: Path) -> None:
     """GovTech's format: flags per label; against scikit-learn, label by label."""
     metrics = pytest.importorskip("sklearn.metrics")
-    data = json.loads((REFERENCE / "multilabel_synthetic" / "data.json").read_text())
+    data = json.loads((reference_data / "multilabel_synthetic" / "data.json").read_text())
     names = next(key for key in data if key not in {"labels", "humans"})
     judge = next(iter(data[names]))
     items = sorted(data["humans"]["h0"])
@@ -348,9 +347,9 @@ def test_sets_of_labels_are_compared_label_by_label() -> None:
         assert own["tied"].item() == sums.count(0)
 
 
-def test_real_annotators_against_counting() -> None:
+def test_real_annotators_against_counting(reference_data: Path) -> None:
     """MT-Bench labels of the alternative annotator test's authors, majority by hand."""
-    folder = REFERENCE / "alttest" / "mtbench"
+    folder = reference_data / "alttest" / "mtbench"
     people, models = (
         json.loads((folder / f"{who}_annotations.json").read_text()) for who in ("human", "llm")
     )

@@ -8,16 +8,13 @@ import pytest
 
 from tasks.datasets import DATASETS, Imported
 
-STUDY = Path(__file__).parents[3].parent / "shared" / "reference-data" / "bias_study"
 NAMES = ["factual_error", "gender", "reference", "rich_content"]
 Rows = dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def study() -> Imported:
-    if not STUDY.is_dir():
-        pytest.skip("no public study files: shared/reference-data/bias_study is absent")
-    return DATASETS["humans_or_llms"].load(STUDY)
+def study(reference_data: Path) -> Imported:
+    return DATASETS["humans_or_llms"].load(reference_data / "bias_study")
 
 
 def test_public_study_has_its_questions(study: Imported) -> None:
