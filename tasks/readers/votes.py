@@ -32,6 +32,11 @@ NO_FORMAT = (
     "may be cut off; columns of other names are named by --map, as in `--map item=ID --map label=L`"
 )
 """What is said of a file that nothing recognises."""
+OTHER_TABLES = (
+    "A row per item with labels: `voirdire calibrate FILE --judge COLUMN --human COLUMN`; "
+    "questions with answers: `voirdire audit --dataset FILE`."
+)
+"""What reads tables that hold no votes."""
 COLUMNS = (
     "judge",
     "perturbation",
@@ -220,7 +225,8 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
         if few and "choice" in missing and sides:
             raise ValueError(_may_be_labels(name, sides[0]))
         if few:
-            raise ValueError(f"{name}: {NO_FORMAT} (as votes: {'; '.join(problems)}). {LIKE}")
+            what = f"{name}: {NO_FORMAT} (as votes: {'; '.join(problems)})"
+            raise ValueError(f"{what}. {LIKE} {OTHER_TABLES}")
         raise ValueError(
             f"{name}: {'; '.join(problems)}.{hint}{extra} "
             f"Required: {', '.join(c for c in COLUMNS if c not in ATTACK)}. "

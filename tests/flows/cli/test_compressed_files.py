@@ -79,3 +79,6 @@ def test_a_table_of_other_columns_names_them(
     told = " ".join(done.stderr.split())
     assert "votes.jsonl: neither a log in a known format" in told
     assert "unknown column 'item'" in told or "unknown columns 'item'" in told
+    # It may be no log at all.
+    assert "`voirdire calibrate FILE --judge COLUMN --human COLUMN`" in told
+    assert "`voirdire audit --dataset FILE`" in told
