@@ -52,7 +52,6 @@ ARMS = 3
 """Control, experimental and sham."""
 GUESSED = "typical judge"
 EASY = "easy pairs"
-"""Source of a spread of shifts that easy pairs keep small, so that the logits decide."""
 TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "passes"}
 """Unit of an endpoint -> the assumed spread."""
 
@@ -93,6 +92,8 @@ class Spread(NamedTuple):
 
     sigma: float
     source: str
+    easy: bool = False
+    """Whether pairs were too easy to move it, so that the effect in logits decides."""
 
 
 class DetectableEffect(NamedTuple):
@@ -157,7 +158,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
         at = "" if votes == own else f" at {count(votes, 'vote')}"
         name = unit_name(judge, prompt, study.prompts)
-        spreads[name] = Spread(rescaled, f"{shifts} {EASY if easy else 'earlier shifts'}{at}")
+        spreads[name] = Spread(rescaled, f"{shifts} {EASY if easy else 'earlier shifts'}{at}", easy)
     return spreads
 
 
@@ -375,7 +376,7 @@ def advice(
 
 def _easy(rows: list[DetectableEffect]) -> str:
     """Say of which judges the numbers may be too small, as their pairs are too easy."""
-    names = [row.judge for row in rows if EASY in row.spread.source]
+    names = [row.judge for row in rows if row.spread.easy]
     if not names:
         return ""
     return (

@@ -337,42 +337,14 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     beyond chance with one of them: where labels are drawn by lot, or are nearly all the same, a
     judge loses nothing that tells anything of the answers.
     """
-    rows = estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE)
-    part = pl.col("subgroup").str.strip_suffix(HUMANS).str.strip_suffix(": ")
-    rows = rows.with_columns(part=part)
-    alphas = estimates.filter(
-        pl.col("statistic") == "krippendorff_alpha_nominal", pl.col("judge") == HUMANS
-    )
-    people = alphas.select("dataset", *_named("alpha"), part="subgroup").sort("alpha_low")
-    people = people.unique(["dataset", "part"], keep="first", maintain_order=True)
-    kappas = estimates.filter(pl.col("statistic") == "cohen_kappa", WHOLE)
-    kappas = rows.select(*JUDGE, "part").join(
-        kappas.select(*JUDGE, "subgroup", *_named("kappa")), on=JUDGE, nulls_equal=True
-    )
-    of_part = pl.col("subgroup").str.starts_with(pl.col("part") + ": ") | (pl.col("part") == "")
-    best = kappas.filter(of_part).sort("kappa_low", nulls_last=True, descending=True)
-    best = best.unique([*JUDGE, "part"], keep="first").drop("subgroup")
-    rows = rows.join(people, on=["dataset", "part"], how="left")
-    rows = rows.join(best, on=[*JUDGE, "part"], how="left", nulls_equal=True)
-    by_lot = (pl.col("alpha_low") <= 0).fill_null(value=False)
-    alone = (pl.col("kappa_low") <= 0).fill_null(value=False)
+    rows = _with_chance(estimates.filter(pl.col("statistic") == "ceiling_ratio", WHOLE), estimates)
     least, most = 1 - pl.col("high"), 1 - pl.col("low")
-    failed, passed = least > tolerance, (most <= tolerance) & ~by_lot & ~alone
-    hardly = "hardly better than by chance"
-    why = (
-        pl.when(failed | passed)
-        .then(None)
-        .when(by_lot)
-        .then(pl.format(f"people agree with each other {hardly}, alpha {{}}", shown("alpha")))
-        .when(alone)
-        .then(pl.format(f"it agrees with people {hardly}, kappa at most {{}}", shown("kappa")))
-    )
-    return rows.with_columns(reason=pl.coalesce("reason", why)).select(
+    failed, passed = least > tolerance, (most <= tolerance) & pl.col("chance").is_null()
+    why = pl.coalesce("reason", pl.when(~failed).then("chance"))
+    return rows.with_columns(reason=why).select(
         *OWN,
         measure=pl.lit("agreement lost"),
-        criterion=pl.when(pl.col("subgroup") != HUMANS).then(
-            pl.col("subgroup").str.strip_suffix(f": {HUMANS}")
-        ),
+        criterion="part",
         value=1 - pl.col("estimate"),
         low=least,
         high=most,
@@ -380,6 +352,41 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
         failed=failed,
         passed=passed,
         margin=1 - most / tolerance,
+    )
+
+
+def _with_chance(rows: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
+    """Add who agrees hardly better than by chance (``chance``), and the criterion (``part``).
+
+    Of the judge counts the person with whom its kappa is surest to exceed 0.
+    """
+    part = pl.col("subgroup").str.strip_suffix(HUMANS).str.strip_suffix(": ")
+    rows = rows.with_columns(part=part.replace("", None))
+    alphas = estimates.filter(
+        pl.col("statistic") == "krippendorff_alpha_nominal", pl.col("judge") == HUMANS
+    )
+    alphas = alphas.select(
+        "dataset", *_named("alpha"), part=pl.col("subgroup").replace("", None)
+    ).sort("alpha_low")
+    people = alphas.unique(["dataset", "part"], keep="first", maintain_order=True)
+    kappas = estimates.filter(pl.col("statistic") == "cohen_kappa", WHOLE)
+    pairs = rows.select(*JUDGE, "part").join(
+        kappas.select(*JUDGE, "subgroup", *_named("kappa")), on=JUDGE, nulls_equal=True
+    )
+    of_part = pl.col("subgroup").str.starts_with(pl.col("part") + ": ").fill_null(value=True)
+    best = pairs.filter(of_part).sort("kappa_low", nulls_last=True, descending=True)
+    best = best.unique([*JUDGE, "part"], keep="first").drop("subgroup")
+    hardly = "hardly better than by chance"
+    chance = (
+        pl.when(pl.col("alpha_low") <= 0)
+        .then(pl.format(f"people agree with each other {hardly}, alpha {{}}", shown("alpha")))
+        .when(pl.col("kappa_low") <= 0)
+        .then(pl.format(f"it agrees with people {hardly}, kappa at most {{}}", shown("kappa")))
+    )
+    return (
+        rows.join(people, on=["dataset", "part"], how="left", nulls_equal=True)
+        .join(best, on=[*JUDGE, "part"], how="left", nulls_equal=True)
+        .with_columns(chance=chance)
     )
 
 

@@ -159,7 +159,7 @@ def test_shifts_by_flaws_tell_the_spread_of_a_study_that_has_nothing_else(
     flaws = STUDY.model_copy(update={"perturbations": ["factual_error"]})
     for study, error in ((STUDY, 0.1), (flaws, 0.3)):
         spread = earlier_spreads(study, path)["offline/honest"]
-        assert spread == (pytest.approx(error * 60**0.5), "60 earlier shifts")
+        assert spread == (pytest.approx(error * 60**0.5), "60 earlier shifts", False)
 
 
 def test_a_judge_of_single_answers_has_the_spread_of_its_rating_shifts(
@@ -171,7 +171,11 @@ def test_a_judge_of_single_answers_has_the_spread_of_its_rating_shifts(
     # .1 sqrt(60); one vote instead of two: twice the variance.
     assert earlier_spreads(own, path)["offline/honest"].sigma == pytest.approx(0.6**0.5)
     single = earlier_spreads(own.model_copy(update={"votes_per_pair": 1}), path)
-    assert single["offline/honest"] == (pytest.approx(1.2**0.5), "60 earlier shifts at 2 votes")
+    assert single["offline/honest"] == (
+        pytest.approx(1.2**0.5),
+        "60 earlier shifts at 2 votes",
+        False,
+    )
 
 
 def test_the_level_and_the_questions_are_told() -> None:
