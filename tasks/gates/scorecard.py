@@ -29,6 +29,7 @@ from tasks.kit.defaults import limits
 from tasks.pointwise.endpoints import UNITS
 
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
+LOST = "agreement lost"
 LOGITS = ["los_sham", "los"]
 """Effects in logits over the sham and over the control, which decide where pairs are too easy."""
 OVER_SHAM = ["mps_sham", *UNITS["mps_sham"].values()]
@@ -88,8 +89,12 @@ def scorecard(
 
 def explained(gates: pl.DataFrame) -> pl.DataFrame:
     """Add the questions that each gate lacks, what it means for its judge, and its texts."""
-    lacking = (pl.col("verdict") == "inconclusive") & (
-        (pl.col("gate") != "drift") | is_unexplained_drift()
+    # More questions do not change that people, or the judge with them, agree by chance.
+    by_chance = (pl.col("measure") == LOST) & pl.col("why").is_not_null()
+    lacking = (
+        (pl.col("verdict") == "inconclusive")
+        & ((pl.col("gate") != "drift") | is_unexplained_drift())
+        & ~by_chance.fill_null(value=False)
     )
     known = gates.with_columns(
         too_few=pl.col("few").is_not_null(),
@@ -343,7 +348,7 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
     why = pl.coalesce("reason", pl.when(~failed).then("chance"))
     return rows.with_columns(reason=why).select(
         *OWN,
-        measure=pl.lit("agreement lost"),
+        measure=pl.lit(LOST),
         criterion="part",
         value=1 - pl.col("estimate"),
         low=least,

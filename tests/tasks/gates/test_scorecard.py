@@ -509,6 +509,9 @@ def test_who_agrees_by_chance_loses_no_agreement_and_passes_nothing(
     assert gate["verdict"] == ("inconclusive" if why else "pass")
     assert (gate["reason"] or "").startswith(why or "")
     assert (gate["reason"] is None) == (why is None)
+    # The recommendation says so too, as no number of questions would decide it.
+    assert gate["more_questions"] is None
+    assert gate["words"] is None if why is None else why in gate["words"]
     # A judge that loses too much fails beside any people.
     rows[0] = row("ceiling_ratio", of("humans"), (0.5, 0.7))
     assert verdict(make_estimates(rows), "agreement")[0] == "fail"
