@@ -510,7 +510,9 @@ def test_who_agrees_by_chance_loses_no_agreement_and_passes_nothing(
     assert (gate["reason"] or "").startswith(why or "")
     assert (gate["reason"] is None) == (why is None)
     # The recommendation says so too, as no number of questions would decide it.
-    assert gate["more_questions"] is None
+    wide = [row("ceiling_ratio", of("humans"), (0.85, 1.25), clusters=40), *rows[1:]]
+    [undecided] = scorecard(make_estimates(wide), Findings.empty()).to_dicts()
+    assert (undecided["more_questions"] is None) == (why is not None)
     assert gate["words"] is None if why is None else why in gate["words"]
     # A judge that loses too much fails beside any people.
     rows[0] = row("ceiling_ratio", of("humans"), (0.5, 0.7))
