@@ -222,6 +222,12 @@ def report(**options: Any) -> None:
     text="Check only the gates of this judge (repeatable). Default: all judges.",
     complete=complete_judges,
 )
+@name_option(
+    "--prompt",
+    "prompts",
+    several=True,
+    text="Check only the gates of judges under this prompt (repeatable). Default: all prompts.",
+)
 @click.option(
     "--only",
     "gates",

@@ -12,6 +12,7 @@ from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, M
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
 from tasks.kit.printable import because
+from tasks.prompts import AT
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
@@ -154,11 +155,14 @@ def gate_of(
     wave: str | None = None,
     judges: Collection[str] = (),
     gates: Collection[str] = (),
+    prompts: Collection[str] = (),
 ) -> Gated:
     """Return the gates of a study, of one wave: the one named, or the last that was measured.
 
-    Raise LookupError if the study has no results, or none of this wave or of one of these judges;
-    ValueError if no wave is named and the last run failed, because its judges may have changed, or
+    Prompts are named with or without the digest of their text.
+
+    Raise LookupError if the study has no results, or none of this wave, or of one of these judges or
+    prompts; ValueError if no wave is named and the last run failed, because its judges may have changed, or
     a newer wave has other results.
     """
     run = study_of(run_of_results(warehouse, study))
@@ -194,10 +198,12 @@ def gate_of(
         again = f"`voirdire audit {study} --wave {quote(wave)}` measures its saved votes again."
         _require("wave", {wave}, {*found["wave"]}, study, again if wave in waves["wave"] else "")
     _require("judge", judges, {*found["judge"]}, study)
-    kept = [
-        frame.filter(pl.col("judge").is_in(sorted(judges))) if judges else frame
-        for frame in (found, recommended)
-    ]
+    labels = {label: label.partition(AT)[0] for label in found["prompt"]}
+    _require("prompt", prompts, {*labels, *labels.values()}, study)
+    chosen = [label for label, name in labels.items() if {label, name} & {*prompts}]
+    asked = pl.col("judge").is_in([*judges]) | pl.lit(not judges)
+    asked &= pl.col("prompt").is_in(chosen) | pl.lit(not prompts)
+    kept = [frame.filter(asked) for frame in (found, recommended)]
     rows, advised = (of_wave(frame, wave if wave is not None else run.wave) for frame in kept)
     if gates:
         rows = rows.filter(pl.col("gate").is_in(sorted(gates)))

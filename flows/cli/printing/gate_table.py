@@ -22,6 +22,7 @@ def show_gate(
     *,
     wave: str | None,
     judges: Collection[str],
+    prompts: Collection[str],
     gates: Collection[str],
     junit_file: Path | None,
     markdown_file: Path | None,
@@ -31,7 +32,7 @@ def show_gate(
     Gates that are chosen decide instead of the recommendations, which are then not printed.
     """
     path = existing_path(warehouse, study)
-    gated = gate_of(Warehouse(path), study, wave, judges, gates)
+    gated = gate_of(Warehouse(path), study, wave, judges, gates, prompts)
     for file, text in ((junit_file, junit), (markdown_file, markdown)):
         if file:
             write_private(file, text(gated).encode())

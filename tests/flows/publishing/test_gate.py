@@ -221,6 +221,13 @@ def test_options_restrict_the_gates(gated: Any) -> None:
     assert gated(*rows, words=("--judge", "ada")).exit_code == 1
 
 
+def test_a_prompt_restricts_the_gates_with_or_without_its_digest(gated: Any) -> None:
+    rows = gate("position", "fail", prompt="terse@1234abcd"), gate("position")
+    assert gated(*rows, words=("--prompt", "plain", "--only", "position")).exit_code == 0
+    for name in ("terse", "terse@1234abcd"):
+        assert gated(*rows, words=("--prompt", name, "--only", "position")).exit_code == 1
+
+
 def test_people_pass_and_fail_no_gate(gated: Any) -> None:
     assert gated(gate("validity"), gate("position", "fail", judge="people/ben")).exit_code == 0
 
@@ -267,6 +274,10 @@ def test_the_wave_of_the_last_run_counts_unless_another_is_named(gated: Any) -> 
         (
             ("--judge", "eve"),
             "no results of judge 'eve' in study 'mine'. Known: ada.",
+        ),
+        (
+            ("--prompt", "plain@0"),
+            "no results of prompt 'plain@0' in study 'mine'. Known: plain.",
         ),
         (
             ("--wave", "9"),
