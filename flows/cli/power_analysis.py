@@ -64,20 +64,28 @@ UNITS = {
 """Unit of an endpoint -> how titles name it."""
 
 EARLIER = f"""
-    select e.judge, e.prompt, e.votes_per_pair, f.unit,
-        sqrt(sum(e.standard_error ** 2 * e.n * e.df) / sum(e.df)) as sigma,
-        sum(e.n)::integer as shifts, bool_or(coalesce(f.by_logits, false)) as easy,
-    from findings as f
-    join estimates as e
-        on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge
-        and e.prompt = f.prompt and e.wave = f.wave and e.mode = f.mode
-        and e.perturbation = f.perturbation and e.statistic = f.statistic
-    where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
-        and e.standard_error > 0
-    group by all having sum(e.df) >= {ENOUGH} order by all
+    with measured as (
+        select e.judge, e.prompt, e.votes_per_pair, f.unit, e.standard_error, e.n, e.df, f.by_logits
+        from findings as f
+        join estimates as e
+            on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge
+            and e.prompt = f.prompt and e.wave = f.wave and e.mode = f.mode
+            and e.perturbation = f.perturbation and e.statistic = f.statistic
+        where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
+            and e.standard_error > 0
+        qualify row_number() over (
+            partition by e.dataset, e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation
+            order by e.n desc, e.study, e.wave
+        ) = 1
+    )
+    select judge, prompt, votes_per_pair, unit,
+        sqrt(sum(standard_error ** 2 * n * df) / sum(df)) as sigma,
+        sum(n)::integer as shifts, bool_or(coalesce(by_logits, false)) as easy,
+    from measured group by all having sum(df) >= {ENOUGH} order by all
 """  # noqa: S608 - a constant of this file
 """The primary endpoint of each judge: the variance of its mean times the number of samples.
 
+Studies and waves of a dataset share samples, and often votes: the one with most samples counts.
 Flaws shift a judge's score by more on some questions than on others, so they count only in a study
 that has nothing else.
 """

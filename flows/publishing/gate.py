@@ -161,9 +161,9 @@ def gate_of(
 
     Prompts are named with or without the digest of their text.
 
-    Raise LookupError if the study has no results, or none of this wave, or of one of these judges or
-    prompts; ValueError if no wave is named and the last run failed, because its judges may have changed, or
-    a newer wave has other results.
+    Raise LookupError if the study has no results, or none of this wave, or of one of these judges
+    or prompts; ValueError if no wave is named and the last run failed, because its judges may have
+    changed, or a newer wave has other results.
     """
     run = study_of(run_of_results(warehouse, study))
     found, recommended, last, waves, people, newer = warehouse.query_all(

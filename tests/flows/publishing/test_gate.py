@@ -277,7 +277,7 @@ def test_the_wave_of_the_last_run_counts_unless_another_is_named(gated: Any) -> 
         ),
         (
             ("--prompt", "plain@0"),
-            "no results of prompt 'plain@0' in study 'mine'. Known: plain.",
+            "no results of prompt 'plain@0' in study 'mine'. Did you mean 'plain'?",
         ),
         (
             ("--wave", "9"),
