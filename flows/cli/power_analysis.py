@@ -55,12 +55,7 @@ EASY = "easy pairs"
 TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "passes"}
 """Unit of an endpoint -> the assumed spread."""
 
-UNITS = {
-    "score": "",
-    "sd": " (sd)",
-    "share": " (pass rate)",
-    "labels": " (share of labels)",
-}
+UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share of labels)"}
 """Unit of an endpoint -> how titles name it."""
 
 EARLIER = f"""
@@ -130,12 +125,9 @@ def detectable_effects(
 ) -> list[DetectableEffect]:
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
     votes, limit = study.votes_per_pair, study.thresholds
-    minima = {
-        "score": limit.minimum_shift,
-        "sd": limit.minimum_rating_shift,
-        "share": limit.minimum_pass_rate_shift,
-        "labels": limit.minimum_pass_rate_shift,
-    }
+    passes = limit.minimum_pass_rate_shift
+    minima = {"score": limit.minimum_shift, "sd": limit.minimum_rating_shift}
+    minima |= {"share": passes, "labels": passes}
     found = []
     for judge, prompt in product(study.judges, study.prompts):
         unit = unit_of(prompt_of(prompt))

@@ -1,6 +1,6 @@
 """Gate for continuous integration: the scorecard of a study as outcome, JUnit XML and Markdown."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -153,13 +153,12 @@ def gate_of(
     warehouse: Warehouse,
     study: str,
     wave: str | None = None,
-    judges: Collection[str] = (),
+    among: Mapping[str, Collection[str]] | None = None,
     gates: Collection[str] = (),
-    prompts: Collection[str] = (),
 ) -> Gated:
     """Return the gates of a study, of one wave: the one named, or the last that was measured.
 
-    Prompts are named with or without the digest of their text.
+    ``among`` names the ``judge`` or the ``prompt`` to keep; a prompt with or without its digest.
 
     Raise LookupError if the study has no results, or none of this wave, or of one of these judges
     or prompts; ValueError if no wave is named and the last run failed, because its judges may have
@@ -197,6 +196,7 @@ def gate_of(
     if wave is not None:
         again = f"`voirdire audit {study} --wave {quote(wave)}` measures its saved votes again."
         _require("wave", {wave}, {*found["wave"]}, study, again if wave in waves["wave"] else "")
+    judges, prompts = ((among or {}).get(name, ()) for name in ("judge", "prompt"))
     _require("judge", judges, {*found["judge"]}, study)
     labels = {label: label.partition(AT)[0] for label in found["prompt"]}
     _require("prompt", prompts, {*labels, *labels.values()}, study)

@@ -32,7 +32,7 @@ def show_gate(
     Gates that are chosen decide instead of the recommendations, which are then not printed.
     """
     path = existing_path(warehouse, study)
-    gated = gate_of(Warehouse(path), study, wave, judges, gates, prompts)
+    gated = gate_of(Warehouse(path), study, wave, {"judge": judges, "prompt": prompts}, gates)
     for file, text in ((junit_file, junit), (markdown_file, markdown)):
         if file:
             write_private(file, text(gated).encode())

@@ -42,14 +42,19 @@ def gated(tmp_path: Path, make_estimates: Callable[..., pl.DataFrame]) -> Callab
         stated: Row | None = None,
     ) -> Result:
         path = tmp_path / "w.duckdb"
-        judged = {(row["judge"], row["wave"]) for row in rows} - {("people/ben", "")}
+        judged = {
+            (row["judge"], row["wave"], row["prompt"])
+            for row in rows
+            if row["judge"] != "people/ben"
+        }
         advised = [
-            {**ADA, "judge": judge, "wave": wave, "mode": "any", "simulated": judge == "offline/x"}
+            {**ADA, "judge": judge, "wave": wave, "prompt": prompt, "mode": "any"}
+            | {"simulated": judge == "offline/x"}
             | {"recommendation": _word(rows, judge, wave)}
             | {"passed": 1, "failed": 0, "inconclusive": 0, **(stated or {})}
-            for judge, wave in sorted(judged)
+            for judge, wave, prompt in sorted(judged)
         ]
-        waves = sorted({wave for _, wave in judged})
+        waves = sorted({wave for _, wave, _ in judged})
         runs = [_run("r1", "completed", 1, waves), _run("r2", last, 2, waves)]
         runs.insert(0, _run("r0", "completed", 0, [before]))
         path.unlink(missing_ok=True)
