@@ -148,6 +148,17 @@ def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> 
     assert spread.sigma == pytest.approx(((31 * 1.28 + 49 * 2.0) / 80) ** 0.5)
 
 
+def test_samples_count_once_however_many_studies_and_waves_share_them(
+    makes: Any, tmp_path: Path
+) -> None:
+    row = {"estimate": 0.0, "standard_error": 0.2, "n": 12, "clusters": 12, "df": 11}
+    rows = [row | {"wave": wave} for wave in ("monday", "tuesday", "wednesday")]
+    assert earlier_spreads(STUDY, measured(tmp_path, makes, rows)) == {}
+    larger = row | {"wave": "thursday", "standard_error": 0.1, "n": 60, "df": 59}
+    spread = earlier_spreads(STUDY, measured(tmp_path, makes, [*rows, larger]))["offline/honest"]
+    assert spread == (pytest.approx(0.1 * 60**0.5), "60 earlier shifts", False)
+
+
 def test_shifts_by_flaws_tell_the_spread_of_a_study_that_has_nothing_else(
     makes: Any, tmp_path: Path
 ) -> None:
