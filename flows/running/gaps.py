@@ -125,18 +125,22 @@ def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
         for judge in shown["judge"].unique(maintain_order=True)
         if judge not in study.judges and not judge.startswith(f"{PEOPLE}/")
     ]
+    lost, again = [], []
     if questions < before:
         fewer = several(questions, "question replaces", "questions replace")
-        lost = f"{fewer} the results of {before} under"
-        again = "run this again without --limit" if study.limit else "audit the same data again"
-    elif gone:
-        lost = f"no results are shown any more of {', '.join(gone)} under"
-        again = "audit these judges too"
-    else:
+        lost.append(f"{fewer} the results of {before}")
+        again.append(
+            "run this again without --limit" if study.limit else "audit the same data again"
+        )
+    if gone:
+        lost.append(f"no results are shown any more of {', '.join(gone)}")
+        again.append("audit these judges too")
+    if not lost:
         return _edited_line(study, shown["prompt"].unique(maintain_order=True).to_list())
     return (
-        f"Warning: {lost} the name {study.name!r}. To get these back, {again} (no vote is asked "
-        "twice); to keep both, give this audit another --name."
+        f"Warning: {', and '.join(lost)} under the name {study.name!r}. To get these back, "
+        f"{' and '.join(again)} (no vote is asked twice); to keep both, give this audit another "
+        "--name."
     )
 
 

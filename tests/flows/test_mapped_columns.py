@@ -126,3 +126,9 @@ def test_what_people_chose_is_compared_with_judges(
     others = ["offline/random" if word == "offline/fair" else word for word in words]
     left = " ".join(voirdire(*others, "--limit", "12").stderr.split())
     assert "Warning: no results are shown any more of offline/fair under the name 'fb'." in left
+    both = " ".join(voirdire(*words, "--limit", "6").stderr.split())
+    assert (
+        "Warning: 6 questions replace the results of 12, and no results are shown any more of "
+        "offline/random under the name 'fb'. To get these back, run this again without --limit and "
+        "audit these judges too (no vote is asked twice);"
+    ) in both
