@@ -61,11 +61,8 @@ UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share
 EARLIER = f"""
     with measured as (
         select e.judge, e.prompt, e.votes_per_pair, f.unit, e.standard_error, e.n, e.df, f.by_logits
-        from findings as f
-        join estimates as e
-            on e.study = f.study and e.dataset = f.dataset and e.judge = f.judge
-            and e.prompt = f.prompt and e.wave = f.wave and e.mode = f.mode
-            and e.perturbation = f.perturbation and e.statistic = f.statistic
+        from findings as f join estimates as e
+            using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
         where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
             and e.standard_error > 0
         qualify row_number() over (
@@ -80,9 +77,9 @@ EARLIER = f"""
 """  # noqa: S608 - a constant of this file
 """The primary endpoint of each judge: the variance of its mean times the number of samples.
 
-Studies and waves of a dataset share samples, and often votes: the one with most samples counts.
-Flaws shift a judge's score by more on some questions than on others, so they count only in a study
-that has nothing else.
+Studies and waves of a dataset share samples, and often votes: of each perturbation, only the result
+with most samples counts. Flaws shift a judge's score by more on some questions than on others, so
+they count only in a study that has nothing else.
 """
 
 
@@ -125,9 +122,12 @@ def detectable_effects(
 ) -> list[DetectableEffect]:
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
     votes, limit = study.votes_per_pair, study.thresholds
-    passes = limit.minimum_pass_rate_shift
-    minima = {"score": limit.minimum_shift, "sd": limit.minimum_rating_shift}
-    minima |= {"share": passes, "labels": passes}
+    minima = {
+        "score": limit.minimum_shift,
+        "sd": limit.minimum_rating_shift,
+        "share": limit.minimum_pass_rate_shift,
+        "labels": limit.minimum_pass_rate_shift,
+    }
     found = []
     for judge, prompt in product(study.judges, study.prompts):
         unit = unit_of(prompt_of(prompt))

@@ -27,7 +27,7 @@ from tasks.counting.positions import PLACES
 from tasks.kit.printable import several
 from tasks.logs.labels import labels_in_log, labels_in_log_and_file
 from tasks.progress import current_status
-from tasks.prompts import AT, is_known, label_of
+from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
@@ -320,7 +320,7 @@ def changed_prompts(calibration: Calibration, warehouse: Warehouse) -> str:
     if calibration.judges or calibration.study is None:
         return ""
     used = warehouse.query(PROMPTED, {"study": calibration.study})["prompt"].to_list()
-    names = {label: label.rpartition(AT)[0] or label for label in used}
+    names = {label: without_digest(label) for label in used}
     changed = [
         f"{label}, which is {label_of(names[label])} now"
         if is_known(names[label])

@@ -12,7 +12,7 @@ from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, M
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
 from tasks.kit.printable import because
-from tasks.prompts import AT
+from tasks.prompts import without_digest
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
 from tasks.reporting.summary import marked
@@ -198,12 +198,12 @@ def gate_of(
         _require("wave", {wave}, {*found["wave"]}, study, again if wave in waves["wave"] else "")
     judges, prompts = ((among or {}).get(name, ()) for name in ("judge", "prompt"))
     _require("judge", judges, {*found["judge"]}, study)
-    labels = {label: label.partition(AT)[0] for label in found["prompt"]}
+    labels = {label: without_digest(label) for label in found["prompt"]}
     _require("prompt", prompts, {*labels, *labels.values()}, study)
     chosen = [label for label, name in labels.items() if {label, name} & {*prompts}]
-    asked = pl.col("judge").is_in([*judges]) | pl.lit(not judges)
-    asked &= pl.col("prompt").is_in(chosen) | pl.lit(not prompts)
-    kept = [frame.filter(asked) for frame in (found, recommended)]
+    wanted = {"judge": [*judges], "prompt": chosen}
+    among_these = [pl.col(column).is_in(names) for column, names in wanted.items() if names]
+    kept = [frame.filter(pl.lit(value=True), *among_these) for frame in (found, recommended)]
     rows, advised = (of_wave(frame, wave if wave is not None else run.wave) for frame in kept)
     if gates:
         rows = rows.filter(pl.col("gate").is_in(sorted(gates)))

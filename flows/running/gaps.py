@@ -11,7 +11,7 @@ from flows.studies import Study
 from schemas.judging import Ballots, Pairs, Votes
 from schemas.keys import PEOPLE, unit_name
 from tasks.kit.printable import several
-from tasks.prompts import AT, label_of
+from tasks.prompts import label_of, without_digest
 from warehouse.store import Warehouse
 
 GAPS = "CompletedWithGaps"
@@ -146,10 +146,10 @@ def less_shown_line(study: Study, questions: int, warehouse: Warehouse) -> str:
 
 def _edited_line(study: Study, before: list[str]) -> str:
     """Say that results of an earlier wording are replaced; empty if there are none."""
-    now = {prompt.partition(AT)[0]: prompt for prompt in map(label_of, study.prompts)}
+    now = {without_digest(prompt): prompt for prompt in map(label_of, study.prompts)}
     for prompt in before:
-        name, at, _ = prompt.partition(AT)
-        if at and now.get(name, prompt) != prompt:
+        name = without_digest(prompt)
+        if name != prompt and now.get(name, prompt) != prompt:
             return (
                 f"The wording of prompt {name!r} has changed: results of {now[name]} replace those "
                 f"of {prompt} under the name {study.name!r}; its votes are kept. To compare both, "

@@ -352,6 +352,11 @@ PROMPTS: Catalogue[Prompt] = tables(
 )
 
 
+def without_digest(label: str) -> str:
+    """Return a judge prompt's name without the digest of its wording."""
+    return label.rpartition(AT)[0] or label
+
+
 def label_of(name: str) -> str:
     """Return the name of a judge prompt as votes and results have it.
 
@@ -360,7 +365,7 @@ def label_of(name: str) -> str:
 
     Raise LookupError if there is no such prompt, or the name has the digest of another wording.
     """
-    known = name.rpartition(AT)[0] or name
+    known = without_digest(name)
     PROMPTS.require(known)
     label = f"{known}{AT}{PROMPTS[known].digest}" if known in PROMPTS.own else known
     if name not in {known, label}:
@@ -379,7 +384,7 @@ def prompt_of(label: str) -> Prompt:
     LookupError
         As :func:`label_of`.
     """
-    return PROMPTS[label_of(label).rpartition(AT)[0] or label]
+    return PROMPTS[without_digest(label_of(label))]
 
 
 def variants_of(label: str) -> dict[str, Prompt]:
@@ -388,7 +393,7 @@ def variants_of(label: str) -> dict[str, Prompt]:
     Variants of a prompt of the user's own are named with a digest of their words, as the prompt is.
     """
     prompt = prompt_of(label)
-    own = (label.rpartition(AT)[0] or label) in PROMPTS.own
+    own = without_digest(label) in PROMPTS.own
     found = {name: prompt.reworded(name) for name in prompt.variants}
     return {f"{name}{AT}{each.digest}" if own else name: each for name, each in found.items()}
 

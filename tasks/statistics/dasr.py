@@ -43,8 +43,8 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     -----
     A sample needs a verdict in all three arms, else it is dropped. Arms with unequal votes per pair
     are not compared: null. For detract kinds a good judge has ``dasr`` below 0, as the error costs
-    the target votes. The ASR that is reported beside it counts all samples of the control arm, so
-    ``dasr`` is not the reported ASR minus the floor.
+    the target votes. The ASR that is reported beside it chooses samples by the control arm alone,
+    so ``dasr`` is not that ASR minus the floor.
 
     References
     ----------
