@@ -78,7 +78,7 @@ def switch_schedules(on: tuple[str, ...], off: tuple[str, ...], server: str | No
 
 
 def _use(access: Access) -> None:
-    require_answer(access)
+    require_answer(access, _say)
     access.put_into_environment()
     _say(f"Prefect UI: {_pages(access)}")
     if not asks_for_authentication(access):

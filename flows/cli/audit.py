@@ -39,7 +39,7 @@ QUIET = {
     **SETTINGS,
 }
 
-SECONDS_TO_START = 60.0
+BUSY, SECONDS_TO_START = 503, 60.0
 """How long a run waits for a busy Prefect server, whose database refuses a write during others."""
 
 SECONDS_TO_RECORD_THE_END = 20.0
@@ -225,7 +225,7 @@ def _run(
                 prepare_results()
             server.wait(status.tell)
         elif access:
-            require_answer(access)
+            require_answer(access, status.tell)
     return run_in_thread(lambda: _state_of(flows.audit.audit, study, path, where))
 
 
@@ -399,9 +399,9 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
         running = asyncio.ensure_future(flow(study, str(path), return_state=True))
         try:
             return await _state_in_time(running, lambda: len(outcomes) > before)
-        except httpx.HTTPStatusError as error:
-            busy = error.response.status_code == httpx.codes.SERVICE_UNAVAILABLE
-            if not busy or monotonic() > latest or newest_run():
+        except (httpx.HTTPStatusError, httpx.TimeoutException) as error:
+            code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else BUSY
+            if code != BUSY or monotonic() > latest or newest_run():
                 raise
         await asyncio.sleep(POLLING_SECONDS)
         return await run_once_free()

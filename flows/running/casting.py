@@ -208,6 +208,8 @@ async def cast_all(
             finally:
                 buffer.ended.set()
             casting.asking.set()
+            # The last votes do not wait for a message to the Prefect server.
+            await buffer.flush()
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     finally:

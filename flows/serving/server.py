@@ -40,7 +40,9 @@ TEMPORARY = {
 }
 """Settings of a server that serves one run, without the UI."""
 ANSWER_SECONDS = 18.0
-"""How long a given server may take to answer; our own may take as long as it runs."""
+"""How long a given server may take to start; our own may take as long as it runs."""
+BUSY_SECONDS = 60.0
+"""How long a given server may be too busy to answer, as during the runs of a night."""
 MESSAGES = (
     (12.0, "Waiting for the Prefect server, which is starting ({:.0f} s so far)."),
     (60.0, "The Prefect server has not answered for {:.0f} s."),
@@ -65,19 +67,23 @@ def find_server(named: str | None = None) -> Access | None:
     return own[0] if own else None
 
 
-def require_answer(access: Access) -> None:
+def require_answer(access: Access, say: Print = lambda _: None) -> None:
     """Wait until a given server answers and accepts our authentication.
 
-    A ValueError gives the reason, after ANSWER_SECONDS.
+    ``say`` is called once if it is busy. A ValueError gives the reason, after ANSWER_SECONDS if no
+    server is there and after BUSY_SECONDS if it is silent.
     """
-    until = time.monotonic() + ANSWER_SECONDS
-    # Half of the time left, because connecting and reading may each take so long.
-    while problem := _problem(access, seconds=max(0.5, (until - time.monotonic()) / 2)):
-        if time.monotonic() + 0.5 > until or problem.final:
+    began, said = time.monotonic(), False
+    while problem := _problem(access, seconds=ANSWER_SECONDS / 3):
+        passed = time.monotonic() - began
+        if passed + 0.5 > (BUSY_SECONDS if problem.busy else ANSWER_SECONDS) or problem.final:
             raise ValueError(
                 f"the Prefect server at {access.url} cannot be used: {problem.text}. Start it, "
                 "give another with --server URL or PREFECT_API_URL, or give none."
             )
+        if problem.busy and not said:
+            say(f"Waiting for the Prefect server at {access.url}, which does not answer yet.")
+            said = True
         time.sleep(0.5)
 
 
@@ -200,6 +206,8 @@ class Problem(NamedTuple):
     text: str
     final: bool = False
     """Whether waiting does not help."""
+    busy: bool = False
+    """Whether something is there, but silent."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -227,7 +235,8 @@ def _problem(access: Access, seconds: float) -> Problem | None:
             return Problem(hint, final=True)
         return Problem(f"it answers {error.code} {error.reason}")
     except (OSError, ValueError, HTTPException) as error:
-        return Problem(str(getattr(error, "reason", None) or error))
+        cause = getattr(error, "reason", None) or error
+        return Problem(str(cause), busy=isinstance(cause, TimeoutError))
 
 
 def _api(url: str) -> str:

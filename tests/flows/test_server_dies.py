@@ -96,16 +96,20 @@ def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
     assert row[3].startswith(f"ConnectionError: the Prefect server at {url} did not start")
 
 
+@pytest.mark.parametrize("silent_seconds", [0, 4])
 def test_a_run_waits_for_a_busy_server(
-    voirdire_process: Voirdire, server: str, warehouse: Warehouse
+    silent_seconds: int, voirdire_process: Voirdire, server: str, warehouse: Warehouse
 ) -> None:
     # Prefect's SQLite database refuses a write while others write; its client gives up after three.
+    # A server on a busy machine may also be silent for longer than the client waits.
     words = [*WORDS]
     words[words.index("emu/one")] = "offline/random"
-    with Busy(urlsplit(server).port or 0, refusals=7) as busy:
+    refusals = 4 if silent_seconds else 7
+    with Busy(urlsplit(server).port or 0, refusals, silent_seconds) as busy:
         threading.Thread(target=busy.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{busy.server_address[1]}/api"
-        audit = voirdire_process(*words, "--server", url)
+        seconds = {"PREFECT_API_REQUEST_TIMEOUT": "3"} if silent_seconds else {}
+        audit = voirdire_process(*words, "--server", url, **seconds)
         busy.shutdown()
     assert (audit.returncode, busy.refusals) == (0, 0), audit.stderr
     assert "503" not in audit.stdout + audit.stderr
@@ -117,9 +121,9 @@ class Busy(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, refusals: int) -> None:
+    def __init__(self, port: int, refusals: int, silent_seconds: float) -> None:
         super().__init__(("127.0.0.1", 0), PassOn)
-        self.port, self.refusals = port, refusals
+        self.port, self.refusals, self.silent_seconds = port, refusals, silent_seconds
 
 
 class PassOn(socketserver.StreamRequestHandler):
@@ -131,6 +135,9 @@ class PassOn(socketserver.StreamRequestHandler):
         first, *fields = iter(self.rfile.readline, b"\r\n")
         if first.startswith(b"POST /api/flow_runs/ ") and self.server.refusals:
             self.server.refusals -= 1
+            if self.server.silent_seconds:
+                time.sleep(self.server.silent_seconds)
+                return
             self.wfile.write(
                 b"HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n"
                 b"connection: close\r\n\r\n"

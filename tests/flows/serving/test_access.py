@@ -131,6 +131,7 @@ def test_a_server_that_does_not_answer_is_reported_in_time_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prefect_server, "ANSWER_SECONDS", 2)
+    monkeypatch.setattr(prefect_server, "BUSY_SECONDS", 3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
@@ -156,18 +157,34 @@ class Clock:
     def unanswered(self, _: Access, seconds: float) -> Problem:
         # At worst connecting takes that long, and then reading.
         self.now += 2 * seconds
-        return Problem("timed out")
+        return Problem("timed out", busy=True)
 
 
-def test_within_20_seconds_a_server_is_reported_that_does_not_answer(
+def test_within_20_seconds_a_silent_server_is_reported_and_after_a_minute_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waiting = Clock()
+    said: list[tuple[float, str]] = []
     monkeypatch.setattr(prefect_server, "time", waiting)
     monkeypatch.setattr(prefect_server, "_problem", waiting.unanswered)
     with pytest.raises(ValueError, match="cannot be used: timed out"):
-        require_answer(OWN)
-    assert 10 < waiting.now < 20
+        require_answer(OWN, lambda line: said.append((waiting.now, line)))
+    ((when, line),) = said
+    assert line == f"Waiting for the Prefect server at {OWN.url}, which does not answer yet."
+    assert 10 < when < 20
+    assert 50 < waiting.now < 80
+
+
+def test_a_silent_server_is_used_as_soon_as_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = Clock()
+
+    def busy_at_first(access: Access, seconds: float) -> Problem | None:
+        return waiting.unanswered(access, seconds) if waiting.now < 40 else None
+
+    monkeypatch.setattr(prefect_server, "time", waiting)
+    monkeypatch.setattr(prefect_server, "_problem", busy_at_first)
+    require_answer(OWN)
+    assert waiting.now >= 40
 
 
 def test_within_20_seconds_it_is_told_what_our_own_server_said(
