@@ -110,7 +110,7 @@ def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
             "--judges FILE.",
         )
     sources = _sources_without_texts(calibration, warehouse)
-    known = _known(calibration, warehouse)
+    known = _known(calibration, warehouse, sources)
     if known is None:
         return sources
     if known.clusters is not None:
@@ -121,7 +121,7 @@ def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
     return sources._replace(items=[described(items, known.items) for items in sources.items])
 
 
-def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
+def _known(calibration: Calibration, warehouse: Warehouse, sources: Sources) -> Known | None:
     """Return what a file of items, or the study, knows of the items; None for other labels."""
     slices = tuple(calibration.slice_columns)
     if calibration.items:
@@ -130,6 +130,7 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
         )
         items = read_items(Path(calibration.items), columns)
         clusters = items.select("item", "cluster") if calibration.cluster_column else None
+        _compare_items(sources.items, items, calibration.items)
         return Known(items, clusters)
     if calibration.study is None:
         return None
@@ -149,6 +150,25 @@ def _known(calibration: Calibration, warehouse: Warehouse) -> Known | None:
     schema = dict.fromkeys(("item", f"{SLICE}{CATEGORY}", "texts"), pl.String)
     table = pl.DataFrame(known, schema=schema, orient="row").unique("item", maintain_order=True)
     return Known(table if slices else table.drop(f"{SLICE}{CATEGORY}"))
+
+
+def _compare_items(labelled: Sequence[pl.DataFrame], described: pl.DataFrame, file: str) -> None:
+    """Say how many labelled items a file of items lacks; ValueError if it lacks them all."""
+    items = pl.concat(each.select("item") for each in labelled).unique()
+    lacking = items.join(described, on="item", how="anti")
+    if lacking.is_empty():
+        return
+    name, example = Path(file).name, clip(lacking["item"].min())
+    if lacking.height == items.height:
+        raise ValueError(
+            f"{name} describes none of the {several(items.height, 'labelled item')}: it has items "
+            f"such as {clip(described['item'].min())}, the labels are about items such as "
+            f"{example}. Name the column that holds the items of the labels with --item COLUMN."
+        )
+    current_status().tell(
+        f"{name} does not describe {lacking.height} of {several(items.height, 'labelled item')}, "
+        f"such as {example}."
+    )
 
 
 def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:

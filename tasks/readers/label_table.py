@@ -216,25 +216,30 @@ def _identified(file: str, table: pl.DataFrame, columns: LabelColumns) -> pl.Dat
                 f"or criteria has at most {MOST_VALUES}. Choose another column, or group values."
             )
     number = pl.int_range(1, table.height + 1).cast(pl.String)
-    own = "row " + number if columns.item is None else pl.col(columns.item).cast(pl.String)
+    own = "row " + number if columns.item is None else _name(table[columns.item])
     rows = table.select(
         item=pl.coalesce(own, "row " + number),
-        criterion=_text(columns.criterion) if columns.criterion else pl.lit(None, pl.String),
+        criterion=_text(table[columns.criterion]) if columns.criterion else pl.lit(None, pl.String),
         cluster=pl.lit(None, pl.String)
         if columns.cluster is None
-        else pl.col(columns.cluster).cast(pl.String),
+        else _name(table[columns.cluster]),
         label_chance=_chances(file, table),
         texts=_texts(table, columns),
-        **{f"{SLICE}{name}": _text(name) for name in columns.slices},
+        **{f"{SLICE}{name}": _text(table[name]) for name in columns.slices},
     ).with_columns(cluster=pl.coalesce("cluster", "item"))
     again = pl.int_range(1, pl.len() + 1).over("item", "criterion")
     repeated = pl.concat_str("item", pl.lit(" ("), again, pl.lit(")"))
     return rows.with_columns(item=pl.when(again > 1).then(repeated).otherwise("item"))
 
 
-def _text(name: str) -> pl.Expr:
-    text = pl.col(name).cast(pl.String)
-    return pl.when(text != "").then(text).otherwise(pl.lit(EMPTY)).fill_null(EMPTY)
+def _name(values: pl.Series) -> pl.Series:
+    """Return cells as names: 3 is "3", also where a missing value made it 3.0."""
+    names = values.cast(pl.String)
+    return names.str.strip_suffix(".0") if values.dtype.is_float() else names
+
+
+def _text(values: pl.Series) -> pl.Series:
+    return _name(values).replace("", EMPTY).fill_null(EMPTY)
 
 
 def _chances(file: str, table: pl.DataFrame) -> pl.Expr:
@@ -301,7 +306,10 @@ def _from_json_lines(path: Path, problems: Problems) -> tuple[pl.DataFrame, pl.S
 def _column(values: list[Any]) -> pl.Series:
     """Return values as they are if all are alike, else as texts; lists and objects as JSON."""
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float} or kinds == {bool}:
+    if kinds == {int} and all(value is None or value.bit_length() < 64 for value in values):
+        # As floats, large ids would be alike.
+        return pl.Series(values, dtype=pl.Int64)
+    if kinds == {int, float} or len(kinds) == 1 and kinds <= {bool, float}:
         return pl.Series(values, dtype=pl.Boolean if kinds == {bool} else pl.Float64)
     return pl.Series(
         [v if v is None or isinstance(v, str) else json.dumps(v) for v in values], dtype=pl.String

@@ -44,6 +44,21 @@ def test_texts_and_slices_of_the_items(call: Call) -> None:
     assert "p-values are adjusted together over" in done.stdout
 
 
+def test_items_that_are_not_described_are_counted(call: Call) -> None:
+    rows = Path("items.csv").read_text(encoding="utf-8").splitlines()
+    Path("items.csv").write_text("\n".join(rows[:31]), encoding="utf-8")
+    done = call("--items", "items.csv", "--item", "key")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert "items.csv does not describe 10 of 40 labelled items, such as 't30'." in said
+    # A file of which no item joins gives no texts, and was accepted in silence.
+    none = call("--items", "items.csv", "--item", "text")
+    assert none.exit_code == 2
+    said = " ".join(none.stderr.split())
+    assert "items.csv describes none of the 40 labelled items: it has items such as" in said
+    assert "with --item COLUMN" in said
+
+
 def test_a_threshold_turns_grades_into_verdicts(call: Call) -> None:
     done = call("--threshold", "6")
     assert done.exit_code == 0, done.output

@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.readers.label_table import EMPTY, MOST_VALUES, LabelColumns, read_label_table
 
@@ -44,6 +47,33 @@ def test_the_three_formats_say_the_same(tmp_path: Path) -> None:
     assert values[0] == [4.0, 2.5, 5.0, None, ["x", "y"], []]
     assert values[2] == values[0]
     assert values[1] == ["4", "2.5", "5", None, ["x", "y"], []]
+
+
+@given(
+    ids=st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5, unique=True),
+    missing=st.booleans(),
+)
+def test_whole_numbers_of_json_lines_stay_names(ids: list[int], missing: bool) -> None:
+    rows = [{"id": each, "judge": 1, "human": 1, "part": each % 2} for each in ids]
+    lines = "\n".join(map(json.dumps, [*rows, *([{"judge": 1, "human": 1}] if missing else [])]))
+    with TemporaryDirectory() as folder:
+        path = write(Path(folder), lines, "labels.jsonl")
+        table = read_label_table(path, LabelColumns(slices=("part",)))
+    named = table.items["item"].to_list()
+    assert named == [*map(str, ids), *([f"row {len(ids) + 1}"] if missing else [])]
+    parts = [str(each % 2) for each in ids]
+    assert table.items["slice:part"].to_list() == parts + [EMPTY] * missing
+
+
+def test_a_missing_value_does_not_make_decimals_of_names(tmp_path: Path) -> None:
+    # As pandas saves them: a missing id makes floats of all.
+    frame = pl.DataFrame({"id": [7.0, None, 8.0], "judge": 1, "human": 1})
+    frame.write_parquet(tmp_path / "labels.parquet")
+    table = read_label_table(tmp_path / "labels.parquet", LabelColumns())
+    assert table.items["item"].to_list() == ["7", "row 2", "8"]
+    # A text is left as it is: it may be a version.
+    versions = write(tmp_path, "id,judge,human\n1.0,1,1\n1,1,1\n")
+    assert read_label_table(versions, LabelColumns()).items["item"].to_list() == ["1.0", "1"]
 
 
 def test_repeats_of_an_item_form_a_cluster(tmp_path: Path) -> None:
