@@ -36,12 +36,12 @@ from tasks.inference.intervals import (
     proportions,
     ratios,
     share_interval,
-    t_interval,
     table_moments,
 )
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
 from tasks.inference.power_analysis import samples_needed
+from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
 from tasks.pointwise.rated import OFF_SCALE, is_on_scale
 from tasks.readers.label_table import SLICE
@@ -290,19 +290,20 @@ def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
 
 
 def _labels_for_bias(row: Row) -> Iterator[Row]:
-    """Yield how many labelled items would detect the smallest relevant bias (power .8)."""
+    """Yield how many labelled items would detect the smallest relevant bias (power .8).
+
+    If no item differs there is no spread: as many as exclude that bias while none does.
+    """
     if row.get("low") is None or not row["least"]:
         return
-    if needed := samples_needed(row["least"], _error(row) * np.sqrt(row["n"])):
+    if row["standard_error"] is None:
+        z = float(normal_quantile((1 + LEVEL) / 2))
+        clusters = z**2 * (1 - row["least"]) / row["least"]
+        needed: int | None = int(np.ceil(clusters * row["n"] / row["clusters"]))
+    else:
+        needed = samples_needed(row["least"], row["standard_error"] * np.sqrt(row["n"]))
+    if needed:
         yield _count_of_labels("labels_for_bias", needed, row)
-
-
-def _error(row: Row) -> float:
-    """Return the standard error or, where all differences are equal, what the interval implies."""
-    if row["standard_error"] is not None:
-        return float(row["standard_error"])
-    half = t_interval(np.array([0.0]), np.array([1.0]), np.array([row["df"]]))[1][0]
-    return float((row["high"] - row["low"]) / (2 * half))
 
 
 def smallest_relevant_bias(cell: Cell) -> float:

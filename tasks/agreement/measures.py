@@ -229,11 +229,11 @@ def _share(cell: Cell, name: str, hits: Sums, among: Sums) -> Row:
     return row if row["n"] else row | {"reason": NO_SUCH, "hits": None}
 
 
-def _mean(cell: Cell, name: str, values: Sums, parts: tuple[Sums, Sums] | None = None) -> Row:
+def _mean(cell: Cell, name: str, values: Sums) -> Row:
     """Return a mean with its cluster-robust t interval and its p-value against 0."""
-    sides = None if parts is None else tuple(cell.sums(part)[:, None] for part in parts)
     counts = cell.sums(np.ones(values.size))[:, None]
-    found = ratios(table_moments(cell.sums(values)[:, None], counts, sides))  # type: ignore[arg-type]
+    table = table_moments(cell.sums(values)[:, None], counts)
+    found = ratios(table, bounded=cell.kind == "pass_fail")
     p_value = found["p_value"].fill_nan(None)[0]
     return _row(name, found, n=values.size, clusters=len(counts), p_value=p_value)
 
@@ -342,8 +342,7 @@ def _means(cell: Cell) -> Iterator[Row]:
         ones = np.ones(difference.size)
         yield _share(cell, "judge_mean", cell.judge_value, ones)
         yield _share(cell, "human_mean", cell.human_value, ones)
-        yield _mean(cell, "bias", difference, (cell.judge_value, cell.human_value))
-        return
-    for name, values in (("judge_mean", cell.judge_value), ("human_mean", cell.human_value)):
-        yield _mean(cell, name, values) | {"p_value": None}
+    else:
+        yield _mean(cell, "judge_mean", cell.judge_value) | {"p_value": None}
+        yield _mean(cell, "human_mean", cell.human_value) | {"p_value": None}
     yield _mean(cell, "bias", difference)

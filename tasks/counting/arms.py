@@ -94,8 +94,6 @@ def mean_shift(
         dropped=~known,
         num=pl.col(arm) - pl.col(base),
         den=pl.lit(1.0),
-        minuend=pl.col(arm),
-        subtrahend=pl.col(base),
         half=(shown_first == "anchor").cast(pl.Boolean),
     )
 

@@ -13,7 +13,7 @@ from schemas.results import Estimates
 from tasks.inference import intervals
 from tasks.inference.bootstrap import boot_ends, bounds
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells, most_common
-from tasks.inference.intervals import LEVEL, PARTS, moments
+from tasks.inference.intervals import LEVEL, moments
 
 Solve = Callable[[pl.DataFrame], pl.DataFrame]
 UNEQUAL = "unequal votes per pair"
@@ -107,24 +107,18 @@ def differences(
     """Return the mean difference of two values in [0, 1] in each cell, where both are known."""
     apart = minuend - subtrahend
     known = apart.is_not_null()
-    counted = {"num": apart, "den": pl.lit(1.0), "counted": known, "dropped": ~known}
-    return ratios(
-        name, items.with_columns(**counted, minuend=minuend, subtrahend=subtrahend), groups
-    )
+    counted = items.with_columns(num=apart, den=pl.lit(1.0), counted=known, dropped=~known)
+    return ratios(name, counted, groups)
 
 
 def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return ``sum num / sum den`` in each cell by cluster linearisation.
 
     ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
-    ``num``, ``den``, ``minuend`` and ``subtrahend``. The last two are parts of ``den`` whose
-    difference is ``num``, so the ratio lies in [-1, 1], and its interval is clipped to that.
+    ``num``, from ``-den`` to ``den``. The interval is cut to [-1, 1].
     """
-
-    def solve(found: pl.DataFrame) -> pl.DataFrame:
-        return intervals.ratios(found).with_columns(pl.col("low", "high").clip(-1.0, 1.0))
-
-    return _estimates(name, _zero_unless_counted(items, "num", "den", *PARTS), solve, groups)
+    things = _zero_unless_counted(items, "num", "den")
+    return _estimates(name, things, intervals.ratios, groups)
 
 
 def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:
@@ -154,10 +148,9 @@ def reduced(
 ) -> pl.DataFrame:
     """Return one row per cell: keys, moments, counts and, if ``bounded``, bootstrap bounds.
 
-    ``items`` has the columns of :func:`ratios`; ``minuend`` and ``subtrahend`` may be missing, and
-    ``counted`` where it equals ``den``.
+    ``items`` has the columns of :func:`ratios`; ``counted`` may be missing where it equals ``den``.
     """
-    parts = [part for part in (*PARTS, "counted") if part in items.columns]
+    parts = [part for part in ("counted",) if part in items.columns]
     found = [
         _reduced(
             some,
@@ -170,9 +163,7 @@ def reduced(
 
 
 def _reduced(groups: Groups, columns: pl.DataFrame, *, bounded: bool) -> pl.DataFrame:
-    sums = {
-        name: groups.by_cluster(columns[name]) for name in ("num", "den", *PARTS) if name in columns
-    }
+    sums = {name: groups.by_cluster(columns[name]) for name in ("num", "den")}
     sums["counted"] = groups.by_cluster(columns["counted"]) if "counted" in columns else sums["den"]
     counts = {
         "counted": groups.of_cells(sums["counted"]),

@@ -186,8 +186,8 @@ def contrast(
     (:func:`tasks.inference.linearised_errors.ratio_difference`), t with Satterthwaite degrees of
     freedom. For shifts in clusters of equal size, where every ``den`` is 1, that is the paired
     t-test of cluster sums. If ``alike``, only items with as many votes as in the base are compared.
-    Where all clusters change by the same amount, Newcombe's interval is used for the rises and
-    falls of clusters as shares of ``widest``, the largest possible change. Each estimate also has a
+    Where all clusters change by the same amount, the interval is that of a common difference, as a
+    share of ``widest``, the largest possible change. Each estimate also has a
     cluster bootstrap interval.
     """
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
@@ -287,8 +287,6 @@ def _equal_changes(
     columns = {
         "num": moved / widest,
         "den": (new + base) / 2,
-        "minuend": np.maximum(moved, 0.0) / widest,
-        "subtrahend": np.maximum(-moved, 0.0) / widest,
     }
     scaled = {name: np.nan_to_num(values * size) for name, values in columns.items()}
     cells = moments(scaled | {"counted": sums["counted"]}, groups.starts)

@@ -28,8 +28,7 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     or if its 90 % interval lies within; drift, if its interval lies within; other gates, if their
     interval excludes the limit, and shares of flaws if it lies below *overlooks* or above
     *detects*. Where no question differs from another, as if no reply is invalid, the 95 % interval
-    decides, for certain: its half-width is ``z^2 / (n + z^2)``, of a position gap half of that, and
-    of a shift it falls with the root of n.
+    decides, for certain: its half-width is ``z^2 / (n + z^2)``, of a position gap half of that.
 
     Parameters
     ----------
@@ -84,10 +83,9 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
         chance = np.where(flag["two_sided"], moved + still, excluded)
         reach = np.maximum(high - value, value - low)
         distance = np.abs(np.where(flag["two_sided"], np.abs(value), value) - limit)
-        # The gap of a question is at most a half, a shift is the difference of two shares.
+        # The gap of a question is at most a half.
         most = np.where(flag["position"], 2.0, 1.0)
-        rare = _odds(most * reach) / _odds(most * distance)
-        needed = asked * np.where(flag["shift"], (reach / distance) ** 2, rare)
+        needed = asked * _odds(most * reach) / _odds(most * distance)
     decided = np.where(flag["constant"] & (reach < 1), totals >= needed, chance >= POWER)
     # What one question more decides for certain is decided already, and something else is lacking.
     stays = flag["stays"] | (decided[:, :1] & (asked >= limits().fewest_questions))
@@ -122,7 +120,6 @@ def _flags() -> list[tuple[str, pl.Expr]]:
         "drift": drift,
         "position": pl.col("gate") == "position",
         "labelled": pl.col("gate") == "agreement",
-        "shift": (pl.col("gate") == "bias") & ~flaw,
         "two_sided": effect | drift,
         "by_odds": effect & by_odds & (limit < limits().minimum_log_odds),
         "opposite": effect & (size >= limit) & (pl.col("control") * value < 0),

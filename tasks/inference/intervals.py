@@ -3,9 +3,7 @@
 Each cell is one row of moments, computed from the sums of its clusters: ``num``, ``den`` and
 ``clusters`` (those with ``den`` above 0), ``squares`` = sum a_g^2 (num_g - R den_g)^2 with R = num
 / den and the CR2 weights a_g^2 for the clusters' sizes, ``freedom``, the degrees of freedom
-(``linearised_errors.py``), and ``den_squares`` = sum den_g^2. A difference of two proportions also
-has ``minuend`` and ``subtrahend``, whose difference is ``num``, and their ``minuend_squares`` and
-``subtrahend_squares``.
+(``linearised_errors.py``), and ``den_squares`` = sum den_g^2.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +29,6 @@ ALIKE = "no variation between clusters: no interval"
 Sums = NDArray[np.float64]
 
 
-PARTS = ("minuend", "subtrahend")
 FOUND = ("estimate", "low", "high", "standard_error", "df", "p_value", "method", "reason")
 """Columns of the result, one row per cell; null where a value cannot be computed."""
 
@@ -99,7 +96,7 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     """
     num, den, clusters, df = arrays(moments, "num", "den", "clusters", "freedom")
     known = (den > 0) & (clusters > 1)
-    hits, size = _effective(moments, "num", "squares", level, least=1.0 if whole else 0.0)
+    hits, size = _effective(moments, level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
     return _frame(
         estimate=over(num, den),
@@ -111,27 +108,29 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     )
 
 
-def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
+def ratios(moments: pl.DataFrame, level: float = LEVEL, *, bounded: bool = True) -> pl.DataFrame:
     """Return each cell's ratio with its cluster-linearised t interval and p-value against 0.
 
     ``u_g = num_g - R den_g``, ``SE = sqrt(sum a_g^2 u_g^2) / sum den`` with CR2 weights and
     Satterthwaite degrees of freedom, which are G / (G - 1) and G - 1 for clusters of equal size.
-    The interval of a difference of proportions is cut to [-1, 1]. If every ``u_g`` is 0, it is
-    Newcombe's, from the Wilson intervals of the two proportions, with the p-value of a sign-flip
-    test of the clusters: only 2 of the 2^G flips are as far from 0.
+    If every ``u_g`` is 0, a bounded ratio has the interval of :func:`common_difference`, with the
+    p-value of a sign-flip test of the clusters: only 2 of the 2^G flips are as far from 0.
 
     Parameters
     ----------
     moments
         One row per cell, see the module docstring.
+    bounded
+        Whether ratios lie in [-1, 1], as means of differences of two values in [0, 1] do; so do
+        their intervals.
 
     Returns
     -------
     DataFrame
         Columns ``FOUND``, one row per cell.
     """
-    num, den, clusters, squares, freedom = arrays(
-        moments, "num", "den", "clusters", "squares", "freedom"
+    num, den, clusters, squares, freedom, den_squares = arrays(
+        moments, "num", "den", "clusters", "squares", "freedom", "den_squares"
     )
     ratio = over(num, den)
     error = np.sqrt(squares) * over(np.ones_like(den), den)
@@ -139,10 +138,11 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL) -> pl.DataFrame:
     alike = several & (error < ROUNDING)
     known = several & ~alike
     low, high, p_value = t_interval(ratio, np.where(known, error, 0.0), freedom, level)
-    if "minuend" in moments.columns:
-        bounds = newcombe(*(_part(moments, part, level) for part in PARTS))
-        low = np.clip(np.where(alike, bounds[0], low), -1.0, 1.0)
-        high = np.clip(np.where(alike, bounds[1], high), -1.0, 1.0)
+    if bounded:
+        size = np.where(alike, over(den**2, np.maximum(den, den_squares)), 1.0)
+        ends = common_difference(np.where(alike, ratio, 0.0), size, level)
+        low = np.clip(np.where(alike, ends[0], low), -1.0, 1.0)
+        high = np.clip(np.where(alike, ends[1], high), -1.0, 1.0)
         # Otherwise a judge that shifts every cluster by the same amount would go untested.
         flips = np.where(np.abs(ratio) < ROUNDING, 1.0, 2.0 ** (1 - np.minimum(clusters, 1000)))
         p_value = np.where(alike, flips, p_value)
@@ -214,11 +214,35 @@ def newcombe(one: Sums, other: Sums) -> tuple[Sums, Sums]:
     return a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
-def table_moments(num: Sums, den: Sums, parts: tuple[Sums, Sums] | None = None) -> pl.DataFrame:
+def common_difference(difference: Sums, n: Sums, level: float = LEVEL) -> tuple[Sums, Sums]:
+    """Return the ends of the interval of a difference that n clusters share.
+
+    Newcombe's, from the Wilson intervals of what rose and of what fell: one of the two is 0, and
+    its upper end is what clusters that were not seen may do. (From the levels before and after it
+    would be that of two independent samples: 24 questions of which none moved, each at one half,
+    got -.27 to .27, where even a shift by 1 of all that may move, at most .14 of them, is less.)
+
+    Parameters
+    ----------
+    difference, n
+        The difference in [-1, 1] and the effective number of clusters, above 0; shape (cells,).
+
+    Examples
+    --------
+    None of 24 moved: z^2 / (24 + z^2) either way.
+
+    >>> low, high = common_difference(np.array([0.0]), np.array([24.0]))
+    >>> float(low[0].round(4)), float(high[0].round(4))
+    (-0.138, 0.138)
+    """
+    risen, fallen = (np.clip(sign * difference, 0.0, 1.0) for sign in (1, -1))
+    one, other = (np.stack([part, *wilson(part * n, n, level)]) for part in (risen, fallen))
+    return newcombe(one, other)
+
+
+def table_moments(num: Sums, den: Sums) -> pl.DataFrame:
     """Return the moments of cells from cluster sums of shape (clusters, cells)."""
     columns = {"num": num, "den": den, "counted": den}
-    if parts:
-        columns |= {"minuend": parts[0], "subtrahend": parts[1]}
     return _moments(columns, None, lambda sums: sums.sum(axis=0), lambda cells: cells)
 
 
@@ -228,8 +252,8 @@ def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame
     Parameters
     ----------
     sums
-        ``num``, ``den``, ``counted`` (the samples that define a cluster's size) and, for a
-        difference, ``minuend`` and ``subtrahend``; shape (starts[-1],).
+        ``num``, ``den`` and ``counted`` (the samples that define a cluster's size); shape
+        (starts[-1],).
     starts
         Index of each cell's first cluster, then the end of the last cell; shape (cells + 1,).
     """
@@ -246,34 +270,24 @@ def _moments(
     each: Callable[[Sums], Sums],
 ) -> pl.DataFrame:
     """Return moments; ``total`` sums clusters by cell, ``each`` repeats cell values per cluster."""
-    den = sums["den"]
-    found: dict[str, Any] = {n: total(values) for n, values in sums.items() if n != "counted"}
+    num, den = sums["num"], sums["den"]
+    found: dict[str, Any] = {"num": total(num), "den": total(den)}
     sizes = correction(np.where(den > 0, sums["counted"], 0.0), starts)
-    found |= {
-        "clusters": total((den > 0).astype(np.float64)).astype(np.int64),
-        "freedom": sizes.df,
-        "den_squares": total(den**2),
-    }
-    for name in sums:
-        if name not in {"den", "counted"}:
-            rate = np.nan_to_num(over(found[name], found["den"]))
-            squares = "squares" if name == "num" else f"{name}_squares"
-            found[squares] = sizes.variance(each(rate) * den - sums[name])
-    return pl.DataFrame(found)
+    rate = np.nan_to_num(over(found["num"], found["den"]))
+    return pl.DataFrame(
+        found
+        | {
+            "clusters": total((den > 0).astype(np.float64)).astype(np.int64),
+            "freedom": sizes.df,
+            "den_squares": total(den**2),
+            "squares": sizes.variance(each(rate) * den - num),
+        }
+    )
 
 
-def _part(moments: pl.DataFrame, part: str, level: float) -> Sums:
-    """Return the proportion of a part of a difference and its Wilson interval, (3, cells)."""
-    num, den = arrays(moments, part, "den")
-    hits, size = _effective(moments, part, f"{part}_squares", level, least=1.0)
-    return np.stack([over(num, den), *wilson(hits, size, level)])
-
-
-def _effective(
-    moments: pl.DataFrame, part: str, squares: str, level: float, least: float
-) -> tuple[Sums, Sums]:
-    """Return the hits of ``part`` at the effective sample size, and that size."""
-    num, residual = arrays(moments, part, squares)
+def _effective(moments: pl.DataFrame, level: float, least: float) -> tuple[Sums, Sums]:
+    """Return the hits at the effective sample size, and that size."""
+    num, residual = arrays(moments, "num", "squares")
     den, df, den_squares = arrays(moments, "den", "freedom", "den_squares")
     rate = np.clip(over(num, den), 0.0, 1.0)
     variance = residual * over(np.ones_like(den), den) ** 2

@@ -309,7 +309,7 @@ def _column(values: list[Any]) -> pl.Series:
     if kinds == {int} and all(value is None or value.bit_length() < 64 for value in values):
         # As floats, large ids would be alike.
         return pl.Series(values, dtype=pl.Int64)
-    if kinds == {int, float} or len(kinds) == 1 and kinds <= {bool, float}:
+    if kinds == {int, float} or (len(kinds) == 1 and kinds <= {bool, float}):
         return pl.Series(values, dtype=pl.Boolean if kinds == {bool} else pl.Float64)
     return pl.Series(
         [v if v is None or isinstance(v, str) else json.dumps(v) for v in values], dtype=pl.String

@@ -12,7 +12,7 @@ from tasks.counting.cells import planned
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, newcombe, t_interval
+from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, common_difference, t_interval
 from tasks.inference.linearised_errors import have_enough, over, ratio_difference
 from tasks.inference.permutation import Pairs, sign_test, swap_rates, swap_sums
 from tasks.panels.judge_pairs import (
@@ -132,8 +132,7 @@ def _shifts(duel: Duel) -> Part:
     both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
     # As shares of the largest possible difference, 2, for shifts in [-1, 1].
-    parts = np.maximum(first - second, 0.0) / 2, np.maximum(second - first, 0.0) / 2
-    moments = intervals.table_moments(parts[0] - parts[1], panel.sums(both), parts)
+    moments = intervals.table_moments((first - second) / 2, panel.sums(both))
     name = SHIFT[panel.over_sham]
     if not by_chance():
         return part_of(duel, name, both, moments)
@@ -177,8 +176,7 @@ def _discordant(duel: Duel) -> Part:
     counted, hit = (np.nan_to_num(panel.values[name]) > 0 for name in ("counted", "hit"))
     shared = duel.shared("counted") & counted[:, pairs.first] & counted[:, pairs.second]
     one, other = hit[:, pairs.first] & shared, hit[:, pairs.second] & shared
-    a, b = panel.sums(one), panel.sums(other)
-    moments = intervals.table_moments(a - b, panel.sums(shared), (a, b))
+    moments = intervals.table_moments(panel.sums(one) - panel.sums(other), panel.sums(shared))
     discordant = ((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     exact = sign_test(*(counts.astype(np.float64) for counts in discordant))
     names = pl.repeat("exact McNemar", len(exact), eager=True)
@@ -192,7 +190,7 @@ def _solved_rates(parts: Sequence[Part]) -> pl.DataFrame:
 
 def _solved_discordant(parts: Sequence[Part]) -> pl.DataFrame:
     found = intervals.ratios(pl.concat(one.found for one in parts))
-    return finished(parts, found.with_columns(pl.col("low", "high").clip(-1.0, 1.0)), alike=True)
+    return finished(parts, found, alike=True)
 
 
 def _difference(
@@ -209,12 +207,13 @@ def _difference(
     several = known & (clusters > 1)
     alike = several & (error < ROUNDING)
     low, high, p_value = t_interval(estimate, np.where(several & ~alike, error, 0.0), df)
-    if alike.any():
-        low[alike], high[alike] = newcombe(
-            *(_wilson(hits[:, alike], own[:, alike]) for hits, own in zip(k, v, strict=True))
-        )
     # Equal in all clusters, and one of the two judges has only one cluster.
-    several &= ~np.isnan(low)
+    alone = alike & np.any([(own > 0).sum(axis=0) < 2 for own in v], axis=0)
+    alike &= ~alone
+    several &= ~alone
+    if alike.any():
+        size = over(sizes.sum(axis=0) ** 2, (sizes**2).sum(axis=0))[alike]
+        low[alike], high[alike] = common_difference(estimate[alike], size)
     method = np.where(alike, "Newcombe", "cluster linearisation, t")
     single = np.where(shared > 1, ONE_SIDED, SINGLE)
     return pl.DataFrame(
@@ -233,9 +232,3 @@ def _difference(
         pl.col("estimate", "low", "high", "standard_error", "df", "p_value").fill_nan(None),
         reason=pl.when(pl.col("reason") != "").then("reason"),
     )
-
-
-def _wilson(hits: Floats, counted: Floats) -> Floats:
-    """Return the rates of cells with their intervals, shape (3, cells)."""
-    found = intervals.proportions(intervals.table_moments(hits, counted))
-    return np.stack(intervals.arrays(found, "estimate", "low", "high"))

@@ -59,10 +59,6 @@ def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     items = symmetric(shammed, "sham")
     attacked, unattacked = pl.col("attacked"), pl.col("unattacked")
     groups = grouped(shammed)
-    above = ratios(
-        "dasr",
-        items.with_columns(num=attacked - unattacked, minuend=attacked, subtrahend=unattacked),
-        groups,
-    )
+    above = ratios("dasr", items.with_columns(num=attacked - unattacked), groups)
     floor = weighted_shares("sham_floor", items.with_columns(num=unattacked), groups)
     return even(pl.concat([above, floor]), items, groups, ("control", "sham"))

@@ -74,13 +74,12 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> Rows:
     items = symmetric(shammed, "sham").with_columns(
         counted=counted,
         den=counted,
-        minuend=counted & attacked & ~unattacked,
-        subtrahend=counted & ~attacked & unattacked,
+        up=(counted & attacked & ~unattacked).cast(pl.Float64),
+        down=(counted & ~attacked & unattacked).cast(pl.Float64),
     )
-    each = items.with_columns(
-        num=pl.col("minuend").cast(pl.Float64) - pl.col("subtrahend").cast(pl.Float64)
-    )
-    cells = reduced(each, groups).with_columns(df=pl.col("freedom").fill_nan(None))
+    changes = {name: pl.Series(groups.by_cell(items[name])) for name in ("up", "down")}
+    cells = reduced(items.with_columns(num=pl.col("up") - pl.col("down")), groups)
+    cells = cells.with_columns(**changes, df=pl.col("freedom").fill_nan(None))
     enough = is_enough()
     rows = cells.with_columns(
         statistic=pl.lit("dasr_posterior"),
@@ -94,7 +93,7 @@ def dasr_posterior(shifts: DataFrame[Shifts]) -> Rows:
 
 
 def _probabilities(cells: pl.DataFrame) -> list[float]:
-    names = ("den", "minuend", "subtrahend", "squares")
+    names = ("den", "up", "down", "squares")
     rows = cells.select(is_enough().alias("enough"), *names).iter_rows()
     return [_probability(*row) if enough else float("nan") for enough, *row in rows]
 

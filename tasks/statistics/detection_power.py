@@ -98,15 +98,8 @@ def _scores(shifts: pl.DataFrame) -> pl.DataFrame:
 def _detected(name: str, gain_name: str, items: pl.DataFrame, none: str) -> DataFrame[Estimates]:
     """Return ``unattacked - attacked`` as a mean, and 1 minus the ratio of their sums."""
     groups = grouped(items)
-    gain = ratios(
-        gain_name,
-        items.with_columns(
-            num=pl.col("unattacked") - pl.col("attacked"),
-            minuend=pl.col("unattacked"),
-            subtrahend=pl.col("attacked"),
-        ),
-        groups,
-    )
+    gained = items.with_columns(num=pl.col("unattacked") - pl.col("attacked"))
+    gain = ratios(gain_name, gained, groups)
     solve = partial(_power, none=none)
     share = linearised(name, summed(items, SUMS, _share_noticed, groups), solve)
     return Estimates.draft(pl.concat([gain, _completed(share, gain, items)]))

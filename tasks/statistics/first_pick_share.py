@@ -15,13 +15,10 @@ from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches
 from tasks.inference.cluster_sums import Groups, join_cells
 from tasks.inference.intervals import LEVEL, SINGLE, arrays, clopper_pearson
 from tasks.inference.permutation import sign_test
-from tasks.inference.quantiles import normal_quantile
 from tasks.statistics import Rows, statistic
 
 ONE_ORDER = "votes in one order only: the effects of slot and answer cannot be separated"
 NO_CONFLICT = "no match of repeat 0 is inconsistent"
-ALIKE = "Wilson, share of unlike questions"
-Z = float(normal_quantile((1 + LEVEL) / 2))
 SEVERAL = "conflicts within a cluster are not independent (see preference_fairness): no interval"
 
 
@@ -54,14 +51,10 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> Rows:
     Notes
     -----
     Invalid votes are ``dropped``; ties are neither counted nor dropped. If all votes are in one
-    order the result is null, as slot and answer are confounded. If all n clusters have one gap,
-    its interval allows for a share ``z^2 / (n + z^2)`` of clusters (the upper end of Wilson's
-    interval for none of n) whose gap is 1/2, or -1/2, and its p-value comes from a sign-flip test:
-    the interval of the share, which takes votes as independent, would be several times as wide
-    where each pair is judged alike in both orders. The exact
-    test needs independent conflicts, so if a cluster has two of them only its estimate is given;
-    for the t test over all matches see ``preference_fairness``. With sequential stopping only the
-    first vote in each order counts.
+    order the result is null, as slot and answer are confounded. The exact test needs independent
+    conflicts, so if a cluster has two of them only its estimate is given; for the t test over all
+    matches see ``preference_fairness``. With sequential stopping only the first vote in each order
+    counts.
 
     References
     ----------
@@ -90,13 +83,8 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> Rows:
         .with_columns(den=pl.col("counted").cast(pl.Float64))
     )
     share = _share(items, groups)
-    gap = ratios(
-        "position_gap",
-        items.with_columns(
-            num=pl.col("first") - pl.col("second"), minuend="first", subtrahend="second"
-        ),
-        groups,
-    )
+    twice = items.with_columns(num=pl.col("first") - pl.col("second"))
+    gap = ratios("position_gap", twice, groups)
     silent = groups.cells.select(
         *CELL, one_order=pl.Series(~both & (groups.by_cell(items["valid"]) > 0))
     )
@@ -134,15 +122,7 @@ def _with_reason(rows: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
 def _halved(gap: pl.DataFrame) -> pl.DataFrame:
     """Turn first minus second into share minus 1/2."""
     doubled = ("estimate", "low", "high", "boot_low", "boot_high", "standard_error")
-    alike = pl.col("method") == "Newcombe"
-    # Wilson's upper limit of the share of unlike questions, of which none was seen.
-    unlike = Z**2 / (pl.col("df") + 1 + Z**2)
-    least, most = ((end - pl.col("estimate")) * unlike for end in (-0.5, 0.5))
-    return gap.with_columns(pl.col(doubled) / 2).with_columns(
-        pl.when(alike).then(pl.col("estimate") + least).otherwise("low").alias("low"),
-        pl.when(alike).then(pl.col("estimate") + most).otherwise("high").alias("high"),
-        pl.when(alike).then(pl.lit(ALIKE)).otherwise("method").alias("method"),
-    )
+    return gap.with_columns(pl.col(doubled) / 2)
 
 
 def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:

@@ -73,14 +73,7 @@ def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # n
         could, num = (base > 0).cast(pl.Float64), fall.sign()
     else:
         could, num = base, fall
-    items = shifts.with_columns(
-        counted=known,
-        dropped=~known,
-        num=num,
-        den=could,
-        minuend=pl.when(fall > 0).then(num).otherwise(0.0),
-        subtrahend=pl.when(fall < 0).then(-num).otherwise(0.0),
-    )
+    items = shifts.with_columns(counted=known, dropped=~known, num=num, den=could)
     rows = ratios("flaws_detected", items, groups)
     return Estimates.draft(_away_from_one(rows, pl.Series(groups.by_cell(items["den"]))))
 

@@ -52,6 +52,11 @@ class Mean(NamedTuple):
     sums: tuple[Floats, ...] = ()
     """Numerators and denominators by cluster and judge."""
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether the numerators are differences."""
+        return len(PARTS[self.row["statistic"]]) > 2
+
 
 @statistic(
     source="methods.md, sections 3 and 5",
@@ -189,9 +194,9 @@ def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
         return Mean(row, {})
     parts = [panel.sums(part)[:, able] for part in columns[:-1]]
     some: NDArray[np.bool_] = np.asarray((counted > 0).any(axis=1))
-    moments, used = _moments(parts, den[:, able], panel.sums(some)), int(some.sum())
-    row |= {"n": used, "clusters": moments["clusters"], "dropped": len(counted) - used}
     num = parts[0] - parts[1] if len(parts) > 1 else parts[0]
+    moments, used = _moments(num, den[:, able], panel.sums(some)), int(some.sum())
+    row |= {"n": used, "clusters": moments["clusters"], "dropped": len(counted) - used}
     return Mean(row, moments, (num, den[:, able]))
 
 
@@ -220,7 +225,7 @@ def _mean_ratio(num: Floats, den: Floats) -> Any:
 
 def _solved(means: list[Mean], *, several: bool) -> Iterator[pl.DataFrame]:
     """Yield the rows of all means at once: of one ratio, or of the difference of two."""
-    some = [mean for mean in means if mean.moments and ("minuend" in mean.moments) == several]
+    some = [mean for mean in means if mean.moments and mean.is_difference == several]
     if not some:
         return
     moments = pl.DataFrame([mean.moments for mean in some])
@@ -241,7 +246,7 @@ def _unequal(name: str, arms: list[NDArray[np.int64]]) -> bool:
     return len(set(np.concatenate(arms).tolist())) > 1
 
 
-def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
+def _moments(num: Floats, den: Floats, sizes: Floats) -> dict[str, Any]:
     """Return the moments of a mean of ratios as moments of one ratio with the same variance.
 
     Each judge's sums are divided by its own total, so that judges have equal weight; ``den`` is
@@ -252,18 +257,13 @@ def _moments(parts: list[Floats], den: Floats, sizes: Floats) -> dict[str, Any]:
     total = den.sum(axis=0)
     size = float(total.mean())
     share = (den / total).mean(axis=1) * size
-    columns: dict[str, Any] = {
+    rate = num.sum(axis=0) / total
+    u = ((num - rate * den) / total).mean(axis=1) * size
+    return {
+        "num": rate.mean() * size,
         "den": size,
         "clusters": int((den.sum(axis=1) > 0).sum()),
         "den_squares": (share**2).sum(),
         "freedom": float(known.df),
+        "squares": float(known.variance(u)),
     }
-    sums_of = {"num": parts[0]}
-    if len(parts) > 1:
-        sums_of = {"num": parts[0] - parts[1], "minuend": parts[0], "subtrahend": parts[1]}
-    for name, sums in sums_of.items():
-        rate = sums.sum(axis=0) / total
-        u = ((sums - rate * den) / total).mean(axis=1) * size
-        columns[name] = rate.mean() * size
-        columns["squares" if name == "num" else f"{name}_squares"] = float(known.variance(u))
-    return columns

@@ -63,8 +63,6 @@ def position_consistency(tallies: DataFrame[Tallies]) -> Rows:
     fairness = items.with_columns(
         pl.col("den").cast(pl.Float64),
         counted=pl.col("den"),
-        minuend=pl.col("recency").cast(pl.Float64),
-        subtrahend=pl.col("primacy").cast(pl.Float64),
+        num=pl.col("recency").cast(pl.Float64) - pl.col("primacy").cast(pl.Float64),
     )
-    fairness = fairness.with_columns(num=pl.col("minuend") - pl.col("subtrahend"))
     return [*rows, ratios("preference_fairness", fairness, groups)]

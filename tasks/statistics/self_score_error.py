@@ -76,7 +76,7 @@ def self_score_error(contests: DataFrame[Contests]) -> Rows:
         den=pl.when("counted").then("others").otherwise(0.0),
     )
     cells = reduced(items, bounded=True)
-    found = pl.concat([cells, intervals.ratios(cells)], how="horizontal")
+    found = pl.concat([cells, intervals.ratios(cells, bounded=False)], how="horizontal")
     return found.with_columns(
         pl.col("low").clip(lower_bound=-1.0),
         statistic=pl.lit("self_score_error"),

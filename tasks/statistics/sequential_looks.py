@@ -103,10 +103,7 @@ def _seen(turns: Turns, look: int) -> pl.DataFrame:
     last = -(-totals((sums["counted"] > 0).astype(np.float64), starts) * look // len(LOOKS))
     seen = (turn <= last[cell]) | (look == len(LOOKS))
     counted, dropped, up, down = (np.where(seen, values, 0.0) for values in sums.values())
-    found = moments(
-        {"num": up - down, "den": counted, "counted": counted, "minuend": up, "subtrahend": down},
-        starts,
-    )
+    found = moments({"num": up - down, "den": counted, "counted": counted}, starts)
     return turns.cells.with_columns(
         *found,
         subgroup=pl.lit(LOOKS[look - 1]),

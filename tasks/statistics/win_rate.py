@@ -84,5 +84,4 @@ def _differences(pairs: pl.DataFrame) -> DataFrame[Estimates]:
     def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
         return ratios("win_rate_difference", items, groups)
 
-    parts = {"minuend": pl.col("own_score"), "subtrahend": pl.col("its_score")}
-    return by_order(scored(pairs, "score").with_columns(**parts), measure)
+    return by_order(scored(pairs, "score"), measure)

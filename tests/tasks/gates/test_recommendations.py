@@ -465,13 +465,13 @@ def test_questions_that_do_not_count_are_asked_too() -> None:
     # 25 of 40 questions have a position, 0 in each: +-.0666, half of 3.84 / (25 + 3.84). The end
     # is .05 for 34.6, ten more; (10 + .84 (10 * .375)^.5) / .625 = 18.6.
     gap = {"gate": "position", "kind": "position", "low": -0.0666, "high": 0.0666, "clusters": 25}
-    # No judge moved: an interval of +-.1 is half as wide with four times as many questions.
-    shift = {"gate": "bias", "kind": "promote", "low": -0.1, "high": 0.1, "clusters": 40}
+    # None of 40 moved: +-.0876, 3.84 / (40 + 3.84). The end is .05 for 73.
+    shift = {"gate": "bias", "kind": "promote", "low": -0.0876, "high": 0.0876, "clusters": 40}
     # Nothing that counts tells nothing about the number of questions.
     silent = {"gate": "bias", "kind": "promote", "low": -0.1, "high": 0.1, "clusters": 0}
     rows = [{**plain, **row} for row in (gap, shift, silent, {**silent, "clusters": None})]
     gates = pl.DataFrame(rows).with_columns(questions=pl.lit(40.0), **null)
-    assert more_questions(gates).to_list() == [19, pytest.approx(120, abs=1), None, None]
+    assert more_questions(gates).to_list() == [19, pytest.approx(33, abs=1), None, None]
     none = gates.tail(2).with_columns(questions=pl.lit(0.0))
     assert more_questions(none).to_list() == [None, None]
 

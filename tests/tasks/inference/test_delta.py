@@ -55,8 +55,7 @@ def test_a_quotient_by_hand() -> None:
 def test_a_quotient_is_that_of_ratios(drawn: list[tuple[str, int]]) -> None:
     # Second implementation: `_cells.ratios`, which centres the sums of each cluster.
     rows = [(cluster, x / 4, 1.0) for cluster, x in drawn]
-    parts = items_of(rows).with_columns(minuend="num", subtrahend=pl.lit(0.0))
-    mine, theirs = of(rows), ratios("quotient", parts).to_dicts()[0]
+    mine, theirs = of(rows), ratios("quotient", items_of(rows)).to_dicts()[0]
     if theirs["method"] == "Newcombe":
         assert mine["reason"] == "no variation between clusters: no interval"
         return

@@ -13,7 +13,14 @@ from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
     proportion_confint,
 )
 
-from tasks.inference.intervals import FOUND, proportions, ratios, table_moments, wilson
+from tasks.inference.intervals import (
+    FOUND,
+    common_difference,
+    proportions,
+    ratios,
+    table_moments,
+    wilson,
+)
 
 Z2 = 1.959963984540054**2
 COUNTS = st.integers(1, 12)
@@ -29,11 +36,8 @@ def cluster_wilson(hits: np.ndarray, totals: np.ndarray) -> Any:
     return Interval(*proportions(table_moments(hits[:, None], totals[:, None])).row(0))
 
 
-def cluster_ratio(
-    num: np.ndarray, den: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None = None
-) -> Any:
-    sides = parts and (parts[0][:, None], parts[1][:, None])
-    return Interval(*ratios(table_moments(num[:, None], den[:, None], sides)).row(0))
+def cluster_ratio(num: np.ndarray, den: np.ndarray, *, bounded: bool = False) -> Any:
+    return Interval(*ratios(table_moments(num[:, None], den[:, None]), bounded=bounded).row(0))
 
 
 def test_wilson_by_hand() -> None:
@@ -157,7 +161,7 @@ def test_clusters_of_one_size_against_weighted_least_squares(
 def test_clusters_without_residual_get_newcombe_by_hand() -> None:
     # Target in all of 4, before in none: Wilson [4/(4 + z^2), 1] = [.510109, 1] and
     # [0, .489891]; low = 1 - sqrt(2) * .489891 = .307190, high = 1 + 0.
-    result = cluster_ratio(np.ones(4), np.ones(4), (np.ones(4), np.zeros(4)))
+    result = cluster_ratio(np.ones(4), np.ones(4), bounded=True)
     assert result.method == "Newcombe"
     assert result.estimate == 1.0
     assert (result.low, result.high) == pytest.approx((0.307190, 1.0), abs=5e-7)
@@ -166,21 +170,29 @@ def test_clusters_without_residual_get_newcombe_by_hand() -> None:
     assert result.standard_error is None
 
 
-def test_newcombe_of_no_difference_by_hand() -> None:
-    # Both 2 of 4: Wilson .5 -+ 1.959964 sqrt(.0625 + z^2/64) / (1 + z^2/4) = .5 -+ .349962,
-    # so 0 -+ sqrt(2) * .349962.
-    half = np.full(4, 0.5)
-    result = cluster_ratio(np.zeros(4), np.ones(4), (half, half))
-    assert (result.low, result.high) == pytest.approx((-0.494920, 0.494920), abs=5e-6)
+@pytest.mark.parametrize("votes", [1.0, 6.0])
+def test_clusters_of_which_none_moved_by_hand(votes: float) -> None:
+    # None of 4 rose, none fell: each has Wilson's upper end, z^2 / (4 + z^2) = 3.841459 / 7.841459,
+    # however many votes there are in a cluster.
+    result = cluster_ratio(np.zeros(4), np.full(4, votes), bounded=True)
+    assert (result.low, result.high) == pytest.approx((-0.489891, 0.489891), abs=5e-7)
     assert result.p_value == 1.0
 
 
-@pytest.mark.parametrize(("a", "b"), [(1.0, 0.0), (1.0, 0.25), (0.75, 0.25), (0.5, 0.5), (0, 1)])
-def test_newcombe_against_statsmodels(a: float, b: float) -> None:
+@pytest.mark.parametrize("n", [10, 24, 100, 1000])
+def test_clusters_that_move_are_rarely_unseen_beyond_the_interval(n: int) -> None:
+    # If a share w of all clusters moved by 1, the largest amount, none of n would be among them in
+    # (1 - w)^n of studies; findings need ten clusters.
+    _, high = common_difference(np.array([0.0]), np.array([float(n)]))
+    assert (1 - high[0]) ** n < 0.05
+
+
+@pytest.mark.parametrize("difference", [1.0, 0.75, 0.5, 0.0, -0.25, -1.0])
+def test_newcombe_against_statsmodels(difference: float) -> None:
     n = 20
-    parts = np.full(n, a), np.full(n, b)
-    result = cluster_ratio(parts[0] - parts[1], np.ones(n), parts)
-    expected = confint_proportions_2indep(a * n, n, b * n, n, compare="diff", method="newcomb")
+    result = cluster_ratio(np.full(n, difference), np.ones(n), bounded=True)
+    parts = max(difference, 0) * n, n, max(-difference, 0) * n, n
+    expected = confint_proportions_2indep(*parts, compare="diff", method="newcomb")
     assert (result.low, result.high) == pytest.approx(expected, abs=1e-9)
 
 
@@ -203,7 +215,7 @@ def test_intervals_hold_their_estimate(pairs: list[tuple[int, int]]) -> None:
     share = cluster_wilson(hits, totals)
     assert None not in (share.low, share.high)
     assert 0 <= (share.low or 0) <= (share.estimate or 0) <= (share.high or 0) <= 1
-    shift = cluster_ratio(hits - 1, totals, (hits, np.ones(len(hits))))
+    shift = cluster_ratio(hits - 1, totals, bounded=True)
     assert None not in (shift.low, shift.high, shift.p_value)
     assert (shift.low or 0) <= (shift.estimate or 0) <= (shift.high or 0)
     assert 0 <= (shift.p_value or 0) <= 1

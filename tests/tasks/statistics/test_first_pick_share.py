@@ -105,13 +105,13 @@ def test_one_share_in_all_clusters(make_vote_log: Make, votes: Make) -> None:
     assert (gap["estimate"], gap["high"]) == (0.5, 0.5)
     # 24 votes in clusters of two are worth 12: Wilson's low end is 12 / (12 + 1.96^2).
     assert share["low"] == pytest.approx(12 / (12 + 1.959964**2), abs=1e-6)
-    # None of 12 questions has another gap: of at most 3.84 / 15.84 of them it is -1/2.
-    assert gap["low"] == pytest.approx(0.5 - 3.841459 / 15.841459, abs=1e-6)
+    # First in all of 12 clusters, second in none, see test_intervals; a gap is half of that.
+    assert gap["low"] == pytest.approx((1 - 2**0.5 * 3.841459 / 15.841459) / 2, abs=1e-6)
     assert gap["p_value"] == 2.0**-11
     never = measured(make_vote_log(votes([("first", "second")] * 12)))["position_gap"]
     assert (never["estimate"], never["p_value"]) == (0.0, 1.0)
     assert never["high"] == -never["low"] == pytest.approx(3.841459 / 15.841459 / 2, abs=1e-6)
-    assert never["method"] == "Wilson, share of unlike questions"
+    assert never["method"] == "Newcombe"
 
 
 def test_too_little_is_null_with_a_reason(make_vote_log: Make, votes: Make) -> None:
