@@ -289,7 +289,7 @@ class Budget:
         self._cap = usd
         self.spent = self._reserved = 0.0
         self._changed = asyncio.Event()
-        self._reported = 0.0
+        self._reported = self._first_refused = 0.0
         self.report: Callable[[float], None] | None = None
         """Called with the highest total cost of all calls so far, before the next one begins."""
 
@@ -300,7 +300,7 @@ class Budget:
         """
         while self._cap is not None and self.spent + self._reserved + worst > self._cap:
             if self.spent + worst > self._cap:
-                raise self._used_up()
+                raise self._used_up(worst)
             await self._changed.wait()
         self._commit(worst)
 
@@ -310,7 +310,7 @@ class Budget:
         Raise BudgetError if the amounts spent and reserved leave too little.
         """
         if self._cap is not None and self.spent + self._reserved + worst > self._cap:
-            raise self._used_up()
+            raise self._used_up(worst)
         self._commit(worst)
 
     def _commit(self, worst: float) -> None:
@@ -320,8 +320,15 @@ class Budget:
             self._reported = min(committed + STEP * self._cap, self._cap)
             self.report(self._reported)
 
-    def _used_up(self) -> BudgetError:
+    def _used_up(self, worst: float) -> BudgetError:
         # The same text for all calls, so that a summary shows it once.
+        self._first_refused = self._first_refused or worst
+        if not self.spent + self._reserved:
+            return BudgetError(
+                f"the budget of {self._cap:g} USD is less than one call may cost (up to "
+                f"{self._first_refused:.2g} USD, if the reply is as long as allowed): raise it "
+                "(--budget), or lower max_tokens of the judge"
+            )
         return BudgetError(
             f"the budget of {self._cap:g} USD is used up: one more call could exceed it. "
             "Each run may spend as much: run again, or raise it (--budget)"

@@ -63,8 +63,8 @@ CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 NEAR = ": the interval reaches beyond the limit, and the true value may lie near it"
 ALL_REASONS = "mart.recommendations"
 LABELS = (
-    "Agreement needs labels of people: one per single answer (in the column human_label or, of "
-    "grades, human_grade) or pair (label), or else of two people or more{booth}"
+    "Agreement needs labels of people beside valid replies: one per single answer (in the column "
+    "human_label or, of grades, human_grade) or pair (label), or else of two people or more{booth}"
 )
 WAYS = {
     ABSENT["discernment"]: (

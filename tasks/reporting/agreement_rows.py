@@ -202,13 +202,14 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
 
 
 def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
-    """Name the first items with an invalid label of the judge, and what helps if all are."""
+    """Name the first items with an invalid label of the judge, and what helps."""
     rows = rows.filter(pl.col("label") != TIED)
     if rows.is_empty():
         return ""
-    helps = HELPS if rows["graded"].all() else OTHER_WORDS
-    todo = f". {helps}" if none_read else ""
-    return f"invalid labels of the judge: {_named(rows)}{todo}"
+    # A judge that also gives one half is a judge of grades, though its 0 and 1 can be read.
+    grades = rows["graded"].all() if none_read else rows["graded"].any()
+    helps = HELPS if grades else OTHER_WORDS if none_read else ""
+    return f"invalid labels of the judge: {_named(rows)}{f'. {helps}' if helps else ''}"
 
 
 def _named(rows: pl.DataFrame) -> str:

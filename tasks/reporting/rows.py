@@ -225,11 +225,11 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
     formulas = len(rows) - len(averaged)
     real = f", {thousands(formulas)} simulated not among them" if formulas else ""
     left_out = f", without the {thousands(len(averaged) - len(kept))} left out"
+    # The mean of a single judge is its own row.
     return [
-        _mean(f"Mean of {count(len(averaged), 'judge')}{where}{real}", averaged, lookup, ""),
-        _mean(
-            f"Mean of {count(len(kept), 'judge')}{where}{left_out}{real}", averaged, lookup, KEPT
-        ),
+        _mean(f"Mean of {count(len(some), 'judge')}{where}{which}{real}", averaged, lookup, part)
+        for some, which, part in ((averaged, "", ""), (kept, left_out, KEPT))
+        if len(some) != 1
     ]
 
 

@@ -358,6 +358,21 @@ def test_the_budget_is_never_crossed(
         assert sum(paid) + 30 > cap - 1e-9
 
 
+def test_a_budget_below_the_price_of_one_call_says_so() -> None:
+    # Running again, which it said, would end the same way.
+    async def run() -> None:
+        budget = Budget(0.001)
+        for worst in (0.00437, 0.006):
+            with pytest.raises(BudgetError) as refused:
+                await budget.reserve(worst)
+            assert str(refused.value) == (
+                "the budget of 0.001 USD is less than one call may cost (up to 0.0044 USD, if the "
+                "reply is as long as allowed): raise it (--budget), or lower max_tokens of the judge"
+            )
+
+    asyncio.run(run())
+
+
 def test_a_call_waits_for_what_those_in_flight_may_leave() -> None:
     async def run() -> None:
         budget = Budget(10.0)

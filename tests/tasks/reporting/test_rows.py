@@ -60,6 +60,9 @@ def test_a_null_has_its_reason() -> None:
     assert tuple(said(None)) == ("not measured", "")
 
 
+WAVES = ("n1", "n2")
+
+
 def test_waves_are_not_averaged(make_estimates: Make) -> None:
     shifts = [
         {
@@ -74,7 +77,7 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
             "high": shift + 0.02,
             "p_value": 0.5,
         }
-        for judge in ("ada", "bea")
+        for judge in ("ada", "bea", "cid")
         for wave, shift in (("n1", 0.1), ("n2", 0.3))
     ]
     means = [
@@ -89,14 +92,18 @@ def test_waves_are_not_averaged(make_estimates: Make) -> None:
         for subgroup in ("", "kept")
     ]
     estimates = make_estimates([*shifts, *means])
-    without = Without({("demo", "bea", "plain", wave): "ties" for wave in ("n1", "n2")}, {})
+    without = Without({("demo", "bea", "plain", wave): "ties" for wave in WAVES}, {})
     (group,) = result_groups(conclude(estimates), estimates, without)
     assert [(row.judge, row.texts[0].text) for row in group.means] == [
-        ("Mean of 2 judges / n1", ".10"),
-        ("Mean of 1 judge / n1, without the 1 left out", ".10"),
-        ("Mean of 2 judges / n2", ".30"),
-        ("Mean of 1 judge / n2, without the 1 left out", ".30"),
+        ("Mean of 3 judges / n1", ".10"),
+        ("Mean of 2 judges / n1, without the 1 left out", ".10"),
+        ("Mean of 3 judges / n2", ".30"),
+        ("Mean of 2 judges / n2, without the 1 left out", ".30"),
     ]
+    # The mean of one judge would repeat its row, with another interval.
+    two = {("demo", judge, "plain", wave): "ties" for judge in ("ada", "bea") for wave in WAVES}
+    (group,) = result_groups(conclude(estimates), estimates, Without(two, {}))
+    assert [row.judge for row in group.means] == [f"Mean of 3 judges / {wave}" for wave in WAVES]
 
 
 def test_people_have_no_part_in_means_nor_formulas_beside_real_judges(make_estimates: Make) -> None:
@@ -113,14 +120,14 @@ def test_people_have_no_part_in_means_nor_formulas_beside_real_judges(make_estim
             "p_value": 0.5,
             "simulated": judge == "bea",
         }
-        for judge in ("ada", "bea", "cid", "people/ann", "Ben")
+        for judge in ("ada", "bea", "cid", "dan", "people/ann", "Ben")
     ]
     estimates = make_estimates(shifts)
     out = Without({("demo", "cid", "plain", ""): "ties"}, {})
     (group,) = result_groups(conclude(estimates), estimates, out, {"Ben"})
     assert [(row.judge, row.simulated) for row in group.means] == [
-        ("Mean of 2 judges, 1 simulated not among them", False),
-        ("Mean of 1 judge, without the 1 left out, 1 simulated not among them", False),
+        ("Mean of 3 judges, 1 simulated not among them", False),
+        ("Mean of 2 judges, without the 1 left out, 1 simulated not among them", False),
     ]
     # Nor does a formula that is left out.
     out = Without({("demo", "bea", "plain", ""): "ties"}, {})
