@@ -187,9 +187,9 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     )
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     needs = (
-        "Gates not measured: biases, agreement with people. Agreement needs labels of people beside "
-        "valid replies: one per single answer (in the column human_label or, of grades, "
-        "human_grade) or pair (label), or else of two people or more"
+        "Gates not measured: biases, agreement with people. Agreement needs labels of people "
+        "beside valid replies: one per single answer (in the column human_label or, of "
+        "grades, human_grade) or pair (label), or else of two people or more"
     )
     assert not_measured(people) == f"{needs}."
     assert not_measured(people, "desk") == (
