@@ -366,8 +366,9 @@ def test_a_budget_below_the_price_of_one_call_says_so() -> None:
             with pytest.raises(BudgetError) as refused:
                 await budget.reserve(worst)
             assert str(refused.value) == (
-                "the budget of 0.001 USD is less than one call may cost (up to 0.0044 USD, if the "
-                "reply is as long as allowed): raise it (--budget), or lower max_tokens of the judge"
+                "the budget of 0.001 USD is less than one call may cost (up to 0.0044 USD, if "
+                "the reply is as long as allowed): raise it (--budget), or lower max_tokens of "
+                "the judge"
             )
 
     asyncio.run(run())
