@@ -17,7 +17,8 @@ from tasks.prompts import Prompt, prompt_of
 WHERE = ["pair_id", "dataset", "sample", "cluster", "arm", "perturbation", "kind"]
 ANCHOR_ITEM = "/anchor"
 """Ends the item of an anchor; that of the target is the sample."""
-REFUSED, SEVERAL, NONE, OFF = "refused", "several different ratings", "no rating", "off the scale"
+REFUSED, SEVERAL, NONE = "refused", "several different ratings", "no rating"
+OFF, FRACTION = "off the scale", "a fraction on a scale of whole numbers"
 """Why a vote has no rating."""
 SCALES = {
     "prompt": pl.String,
@@ -118,7 +119,6 @@ def _values(
 def _with_labels(rated: pl.DataFrame) -> pl.DataFrame:
     """Add what a rating says as a label, or why there is none; remove values that do not count."""
     value, choice = pl.col("value"), pl.col("choice").cast(pl.String)
-    on_scale = value.is_between("lowest", "highest") & (~pl.col("whole") | (value == value.floor()))
     invalid = (
         pl.when(choice == "abstain")
         .then(pl.lit(REFUSED))
@@ -126,8 +126,10 @@ def _with_labels(rated: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(SEVERAL))
         .when(value.is_null())
         .then(pl.lit(NONE))
-        .when(~on_scale)
+        .when(~value.is_between("lowest", "highest"))
         .then(pl.lit(OFF))
+        .when(pl.col("whole") & (value != value.floor()))
+        .then(pl.lit(FRACTION))
     )
     number = pl.when(value == value.floor()).then(
         value.cast(pl.Int64, strict=False).cast(pl.String)

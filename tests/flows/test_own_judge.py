@@ -288,7 +288,7 @@ criteria = [
 
 
 @pytest.mark.slow
-def test_a_grade_off_the_scale_has_one_reason_everywhere(
+def test_why_a_grade_is_invalid_is_said_everywhere(
     voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, emulated: Any
 ) -> None:
     file = tmp_path / "voirdire" / "prompts" / "halves.toml"
@@ -304,8 +304,11 @@ def test_a_grade_off_the_scale_has_one_reason_everywhere(
     )
     assert done.returncode == 0, done.stderr
     reasons = "select distinct criterion, invalid from ratings where not human order by criterion"
-    assert warehouse.query(reasons).rows() == [("facts", None), ("tone", "off the scale")]
+    fraction = "a fraction on a scale of whole numbers"
+    assert warehouse.query(reasons).rows() == [("facts", None), ("tone", fraction)]
+    shown = voirdire("show", "mine", "--invalid", COLUMNS="200").stdout
+    assert f"control: invalid (tone: {fraction})" in shown
     compared = voirdire("calibrate", "mine", COLUMNS="200")
     assert compared.returncode == 0, compared.stderr
-    assert re.search(r"invalid labels of the judge: [^ ]+ \(off the scale\)", compared.stdout)
+    assert re.search(rf"invalid labels of the judge: [^ ]+ \({fraction}\)", compared.stdout)
     assert "no rating" not in compared.stdout

@@ -7,6 +7,12 @@ with asked as (
     select distinct study, dataset, judge, prompt, wave, sample, arm, perturbation, side, ' alone', repeat, simulated, human
     from ratings
     where sample is not null
+),
+-- Repeats of a replicate go on from those of the control pair, and results count them from 0.
+first_repeats as (
+    select pair_id, judge, prompt, wave, min(repeat) as first_repeat
+    from ballots join (select pair_id from pairs where arm = 'replicate') using (pair_id)
+    group by all
 )
 select
     a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind,
@@ -19,5 +25,8 @@ join (from pairs join (select study, pair_id from study_pairs) using (pair_id)) 
     and p.perturbation is not distinct from a.perturbation
 join ballots as b
     on b.pair_id = p.pair_id and b.judge = a.judge and b.prompt = a.prompt and b.wave = a.wave
-    and b.shown_first = a.shown_first and b.repeat = a.repeat
+    and b.shown_first = a.shown_first
+left join first_repeats as f
+    on f.pair_id = b.pair_id and f.judge = b.judge and f.prompt = b.prompt and f.wave = b.wave
 join votes as v using (ballot_id)
+where b.repeat = a.repeat + coalesce(f.first_repeat, 0)

@@ -188,7 +188,8 @@ def _about(what: str, row: Mapping[str, Any]) -> str:
         human, judge = (grade_text(row[label]) for label in ("human_label", "judge_label"))
         return f"{row['item']}{several}: people: {human}, judge: {judge}"
     if what == "invalid":
-        return f"{row['perturbation'] or row['arm']}: {row['choice']}"
+        why = f" ({row['reason']})" if row["reason"] else ""
+        return f"{row['perturbation'] or row['arm']}: {row['choice']}{why}"
     said = [grade_text(row[arm] or "no verdict") for arm in ("control", "experimental")]
     sham = f" (sham: {grade_text(row['sham'])})" if row["sham"] else ""
     again = "" if row["repeat"] is None else f", repeat {row['repeat'] + 1}"

@@ -1,8 +1,38 @@
-from warehouse.store import Warehouse
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from schemas.calibration import Ratings
+from schemas.curation import Questions
+from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Votes
+from warehouse.store import Saving, Warehouse
 
 
 def test_replies_without_a_verdict(judged: Warehouse) -> None:
-    found = judged.query("select study, arm, choice, reply, target from mart.invalid_replies")
+    found = judged.query(
+        "select study, arm, choice, reply, target, reason from mart.invalid_replies"
+    )
     assert found.rows() == [
-        ("quick", "experimental", "invalid", "cannot say", "It is 4, says Lee (2019).")
+        ("quick", "experimental", "invalid", "cannot say", "It is 4, says Lee (2019).", None)
     ]
+
+
+def test_why_a_single_answer_has_no_rating(
+    warehouse: Warehouse, make: Callable[..., Any], make_ratings: Callable[..., Any]
+) -> None:
+    asked = {"dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "sample": "d/1/a2"}
+    ballot = {"ballot_id": "b1", "shown_first": "target"}
+    vote = {"ballot_id": "b1", "choice": "invalid", "raw": "[[depth: 4.5]] [[wit: 2]]"}
+    facts = [make(Questions), make(Judges), make(Prompts), make(Pairs)]
+    warehouse.save([*facts, make(Ballots, ballot), make(Votes, vote)], run="r1")
+    reasons = {"tone": "no rating", "depth": "a fraction", "wit": None}
+    ratings = [
+        {**asked, "criterion": criterion, "invalid": why, "value": None if why else 2}
+        for criterion, why in reasons.items()
+    ]
+    studied = StudyPairs.of(pl.DataFrame({"pair_id": ["p1"]}))
+    results = [Saving(Ratings, make_ratings(ratings)), Saving(StudyPairs, studied)]
+    warehouse.save(results, run="r1", study="own")
+    found = warehouse.query("select reply, reason from mart.invalid_replies")
+    assert found.rows() == [("[[depth: 4.5]] [[wit: 2]]", "depth: a fraction; tone: no rating")]
