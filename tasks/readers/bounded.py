@@ -50,7 +50,7 @@ TYPES = {
     type(None): "null",
 }
 SPLIT = "Split it into several files."
-RESAVE = "Save it as UTF-8 and try again."
+RESAVE = "Save it as UTF-8 (in Excel as CSV UTF-8) and try again."
 SHORTEN = "Shorten the text or leave the question out."
 QUOTES = "Quote texts with double quotes and double the quotes inside them."
 UNCLOSED = "a double quote that opens here is never closed"

@@ -57,6 +57,8 @@ def no_such_file(path: Path, named: str) -> tuple[str, str]:
 
     A file in the same folder whose name is like it is probably meant.
     """
+    if path.exists():
+        return f"{str(path)!r:.200} is a folder or a device", "Name a file."
     there = islice(path.parent.iterdir(), MOST_FILES) if path.parent.is_dir() else ()
     names = {file.stem: file.name for file in there}
     near = nearest(path.stem, [*names])
