@@ -56,7 +56,6 @@ ORDER = ("use", "use with care", "not enough data", "do not use")
 REASONS_SHOWN = 3
 SEPARATOR = "; "
 """What separates reasons, and what is undecided."""
-LIKELY = f"with a chance of {100 * POWER:.0f} %"
 CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 """What a number of further questions promises: less where true shifts are small (section 17)."""
 
@@ -211,8 +210,8 @@ def _missing(row: Mapping[str, Any]) -> str:
         decided = f"about {questions} would decide {decided} {CHANCE}"
     if stays:
         but = ", but no number" if decided else "no number of questions"
-        likely = "" if decided else f" {LIKELY}"
-        stays = f"{but} up to {MOST_TIMES} times those asked would decide {stays}{likely}{NEAR}"
+        likely = "" if decided else "likely "
+        stays = f"{but} up to {MOST_TIMES} times those asked would {likely}decide {stays}{NEAR}"
     return SEPARATOR.join(filter(None, (few, decided + stays)))
 
 
