@@ -24,6 +24,8 @@ JUDGE, PERSON = "langfuse evaluator", "langfuse annotator"
 OTHER = "scores of source API: a program's or a user's, which the log does not tell apart"
 TEXT = "scores of type TEXT: not a rating"
 NO_NAME = "scores without a name: of no criterion"
+ITEM = ("observationId", "traceId", "sessionId", "datasetRunId")
+NO_ITEM = "scores of no observation, trace, session or dataset run: of no item"
 
 
 @log_format(
@@ -34,8 +36,8 @@ NO_NAME = "scores without a name: of no criterion"
 def langfuse(source: Source) -> Parts:
     """One score a row: ``source`` EVAL is a judge, ANNOTATION a person (``authorUserId``).
 
-    ``name`` is the criterion; a score without one is left out. The item is the observation, or
-    else the trace, session or dataset run; scores of one trace belong together. A numeric score
+    ``name`` is the criterion. The item is the observation, or else the trace, session or
+    dataset run; scores of one trace belong together. A score without a name or an item is left out. A numeric score
     that is no number is invalid. The category is that of ``metadata``.
     """
     snake = "traceId" not in source.columns
@@ -46,7 +48,9 @@ def langfuse(source: Source) -> Parts:
     by = pl.col("source").str.to_uppercase()
     text, known = pl.col("type") == "TEXT", by.is_in(["EVAL", "ANNOTATION"])
     unnamed = pl.col("name").fill_null("").str.strip_chars() == ""
-    rated = found.filter(known & ~text & ~unnamed).with_columns(human=by == "ANNOTATION")
+    itemless = pl.coalesce(ITEM).is_null()
+    named = found.filter(known & ~text & ~unnamed)
+    rated = named.filter(~itemless).with_columns(human=by == "ANNOTATION")
     is_number = pl.col("type") == "NUMERIC"
     # Langfuse writes 0 for categories to which no number is assigned.
     is_category = pl.col("type") == "CATEGORICAL"
@@ -59,7 +63,7 @@ def langfuse(source: Source) -> Parts:
     )
     ratings = rated.with_columns(
         label=pl.when(~is_number).then(label),
-        group=pl.coalesce("traceId", "sessionId", "datasetRunId"),
+        group=pl.coalesce(ITEM[1:]),
     ).select(
         pl.col("id", "human"),
         judge=pl.when("human")
@@ -84,5 +88,6 @@ def langfuse(source: Source) -> Parts:
         **counted("scores of source {}, which is neither EVAL nor ANNOTATION", strange),
         TEXT: found.filter(known & text).height,
         NO_NAME: found.filter(known & ~text & unnamed).height,
+        NO_ITEM: named.filter(itemless).height,
     }
     return Parts(ratings=ratings, left_out=left_out, rows=found.height)

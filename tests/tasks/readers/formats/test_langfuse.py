@@ -76,3 +76,13 @@ def test_a_score_without_a_name_is_of_no_criterion(read: Any, tmp_path: Path, ra
 def test_the_category_is_that_of_the_metadata(read: Any, rated: Any) -> None:
     log = read([score(metadata={"category": "billing"}), score(id="s2", traceId="t2")])
     assert rated(log, "item", "category") == [("t1", "billing"), ("t2", None)]
+
+
+def test_a_score_of_nothing_is_left_out_and_counted(read: Any, rated: Any) -> None:
+    nothing = dict.fromkeys(("traceId", "observationId", "sessionId", "datasetRunId"))
+    log = read([score(), score(id="s2") | nothing, score(id="s3", name="") | nothing])
+    assert [item for (item,) in rated(log, "item")] == ["t1"]
+    assert dict(log.left_out) == {
+        "scores without a name: of no criterion": 1,
+        "scores of no observation, trace, session or dataset run: of no item": 1,
+    }
