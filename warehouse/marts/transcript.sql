@@ -13,6 +13,10 @@ first_repeats as (
     select pair_id, judge, prompt, wave, min(repeat) as first_repeat
     from ballots join (select pair_id from pairs where arm = 'replicate') using (pair_id)
     group by all
+),
+numbered as (
+    select b.* exclude (repeat), b.repeat - coalesce(f.first_repeat, 0) as repeat
+    from ballots as b left join first_repeats as f using (pair_id, judge, prompt, wave)
 )
 select
     a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind,
@@ -23,10 +27,7 @@ from asked as a
 join (from pairs join (select study, pair_id from study_pairs) using (pair_id)) as p
     on p.study = a.study and p.dataset = a.dataset and p.sample = a.sample and p.arm = a.arm
     and p.perturbation is not distinct from a.perturbation
-join ballots as b
+join numbered as b
     on b.pair_id = p.pair_id and b.judge = a.judge and b.prompt = a.prompt and b.wave = a.wave
-    and b.shown_first = a.shown_first
-left join first_repeats as f
-    on f.pair_id = b.pair_id and f.judge = b.judge and f.prompt = b.prompt and f.wave = b.wave
+    and b.shown_first = a.shown_first and b.repeat = a.repeat
 join votes as v using (ballot_id)
-where b.repeat = a.repeat + coalesce(f.first_repeat, 0)
