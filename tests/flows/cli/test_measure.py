@@ -325,7 +325,8 @@ def test_a_judge_that_draws_lots_is_not_to_be_used(tmp_path: Path) -> None:
         "✗ lots: do not use. Agrees with the labels hardly better than by chance "
         "(agreement beyond chance, Bennett's S .00 [-.14, .14], limit .20)" in shown
     )
-    assert "! sound: use with care. Boast is inconclusive" in shown
+    # None of 200 questions moved: at most 3.84 / 203.84 = .019 of all would, within the limit.
+    assert "✓ sound: use. Passes all 4 gates" in shown
 
 
 def test_bad_files_end_in_one_line(tmp_path: Path) -> None:
