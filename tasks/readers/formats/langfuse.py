@@ -36,9 +36,9 @@ NO_ITEM = "scores of no observation, trace, session or dataset run: of no item"
 def langfuse(source: Source) -> Parts:
     """One score a row: ``source`` EVAL is a judge, ANNOTATION a person (``authorUserId``).
 
-    ``name`` is the criterion. The item is the observation, or else the trace, session or
-    dataset run; scores of one trace belong together. A score without a name or an item is left out. A numeric score
-    that is no number is invalid. The category is that of ``metadata``.
+    ``name`` is the criterion. The item is the observation, or else the trace, session or dataset
+    run; scores of one trace belong together. A score without a name or an item is left out. A
+    numeric score that is no number is invalid. The category is that of ``metadata``.
     """
     snake = "traceId" not in source.columns
     paths = {n: re.sub("[A-Z]", lambda c: f"_{c[0].lower()}", n) if snake else n for n in NAMES}
