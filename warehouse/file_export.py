@@ -72,11 +72,6 @@ def require_target(source: Path, target: Path) -> None:
 
     A WarehouseError gives the path and the next step.
     """
-    if not target.parent.is_dir():
-        raise WarehouseError(
-            f"there is no folder {target.parent} for the copy {target.name}. Make it first, or "
-            "name another file."
-        )
     if target.is_dir():
         raise WarehouseError(f"{target} is a folder. Name a file for the copy.")
     if target.exists() and target.samefile(source):
@@ -96,7 +91,11 @@ def log_of(path: Path) -> Path:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a file that nobody writes to; programs with an earlier copy open keep it."""
+    """Copy a file that nobody writes to; programs with an earlier copy open keep it.
+
+    The folder of the copy is created if it is missing.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:

@@ -50,7 +50,13 @@ def test_what_a_killed_writer_left_beside_the_file_is_in_the_copy(
     assert Warehouse(tmp_path / "copy.duckdb").read(Questions).height == 2
 
 
-@pytest.mark.parametrize("kind", ["same", "symbolic", "hard", "other", "folder", "nowhere", "log"])
+def test_a_missing_folder_is_made(stocked: Warehouse, tmp_path: Path) -> None:
+    target = tmp_path / "of" / "friday" / "copy.duckdb"
+    stocked.snapshot(target)
+    assert Warehouse(target).read(Questions).equals(stocked.read(Questions))
+
+
+@pytest.mark.parametrize("kind", ["same", "symbolic", "hard", "other", "folder", "log"])
 def test_nothing_else_is_overwritten(stocked: Warehouse, tmp_path: Path, kind: str) -> None:
     target = tmp_path / "copy.duckdb"
     match kind:
@@ -64,8 +70,6 @@ def test_nothing_else_is_overwritten(stocked: Warehouse, tmp_path: Path, kind: s
             target.write_text("my notes, which are no database")
         case "folder":
             target.mkdir()
-        case "nowhere":
-            target = tmp_path / "none" / "copy.duckdb"
         case "log":
             Path(f"{target}.wal").write_bytes(b"log")
     before = stocked.path.read_bytes()
