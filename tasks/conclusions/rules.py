@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from tasks.inference.linearised_errors import is_enough, why_not_enough
-from tasks.inference.quantiles import t_quantile
+from tasks.inference.quantiles import normal_quantile, t_quantile
 from tasks.kit.defaults import ALPHA, DETECTS_AT
 
 SUPPORTING = (
@@ -162,8 +162,10 @@ def is_within(estimate: str, half: str, minimum: pl.Expr | float) -> pl.Expr:
 def half_width(cells: pl.DataFrame, prefix: str = "") -> pl.Series:
     """Return half the width of the 90 % interval, or of the wider 95 % one without an error.
 
-    It decides equivalence: *no relevant bias* if the estimate plus or minus this lies inside the
-    minimum (two one-sided tests at .05). The columns read, and the result, have the ``prefix``.
+    Around a difference of 0 that no cluster contradicts, both are known: ``z^2 / (n + z^2)``, times
+    the largest difference. It decides equivalence: *no relevant bias* if the estimate plus or minus
+    this lies inside the minimum (two one-sided tests at .05). The columns read, and the result,
+    have the ``prefix``.
     """
     estimate, low, high, error = (
         pl.col(prefix + name) for name in ("estimate", "low", "high", "standard_error")
@@ -172,5 +174,8 @@ def half_width(cells: pl.DataFrame, prefix: str = "") -> pl.Series:
     df = cells.select(pl.coalesce(f"{prefix}df", fewer, pl.lit(1.0))).to_series()
     quantile = pl.Series(t_quantile(df.to_numpy(), 1 - ALPHA), dtype=pl.Float64)
     wider = pl.max_horizontal(high - estimate, estimate - low)
-    half = pl.coalesce(pl.lit(quantile) * error, wider)
+    narrow, wide = (float(normal_quantile(1 - tail)) ** 2 for tail in (ALPHA, ALPHA / 2))
+    n = pl.lit(df) + 1
+    rarer = pl.when(estimate == 0).then(narrow / wide * (n + wide) / (n + narrow)).otherwise(1.0)
+    half = pl.coalesce(pl.lit(quantile) * error, wider * rarer)
     return cells.select(half.alias(f"{prefix}half")).to_series()

@@ -27,8 +27,8 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     An effect is decided outside its minimum (and the interval at the level of its adjusted p-value)
     or if its 90 % interval lies within; drift, if its interval lies within; other gates, if their
     interval excludes the limit, and shares of flaws if it lies below *overlooks* or above
-    *detects*. Where no question differs from another, as if no reply is invalid, the 95 % interval
-    decides, for certain: its half-width is ``z^2 / (n + z^2)``, of a position gap half of that.
+    *detects*. Where no question differs from another, as if no reply is invalid, the same intervals
+    decide, for certain: their half-width is ``z^2 / (n + z^2)``, of a position gap half of that.
 
     Parameters
     ----------
@@ -86,9 +86,12 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
         # The gap of a question is at most a half.
         most = np.where(flag["position"], 2.0, 1.0)
         needed = asked * _odds(most * reach) / _odds(most * distance)
-    decided = np.where(flag["constant"] & (reach < 1), totals >= needed, chance >= POWER)
-    # What one question more decides for certain is decided already, and something else is lacking.
-    stays = flag["stays"] | (decided[:, :1] & (asked >= limits().fewest_questions))
+        needed *= np.where(flag["two_sided"] & ~flag["drift"], NARROWER**2, 1.0)
+    constant = flag["constant"] & (reach < 1)
+    decided = np.where(constant, totals >= needed, chance >= POWER)
+    # What no or one question more decides is decided already, and something else is lacking.
+    already = np.where(constant, asked >= needed, decided[:, :1])
+    stays = flag["stays"] | (already & (asked >= limits().fewest_questions))
     decided &= totals >= limits().fewest_questions
     first = decided.argmax(axis=1)[:, None]
     more = np.take_along_axis(totals - asked, first, axis=1)

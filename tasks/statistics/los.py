@@ -5,17 +5,24 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
+from schemas.results import Estimates
 from tasks.counting.arms import beside_control, beside_sham
 from tasks.counting.positions import ORDERS, VERDICTS
+from tasks.inference.bootstrap import BOOT
+from tasks.inference.cluster_sums import grouped
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.intervals import EMPTY
+from tasks.inference.intervals import EMPTY, LEVEL, t_interval
 from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.quantiles import t_quantile
+from tasks.kit.defaults import limits
 from tasks.statistics import Rows, statistic
 
 NEVER = "no sample has votes for different answers in the two arms"
 HALF = 0.5
 SUMS = ("a", "b")
 FLAG = "; .5 added because one side has no votes"
+FLIPS = "; p at least that of sign flips of the few questions that differ"
+ONE = "a single question has votes for different answers: no interval"
 
 
 @statistic(
@@ -53,7 +60,8 @@ def los(tallies: DataFrame[Tallies]) -> Rows:
     both, and ``method`` says so; the half counts as one more cluster, as an interval would
     otherwise ignore that the rarer event was never seen. If both are 0: null. As each stratum is
     one order, sequential stopping does not bias it: the expected counts of both answers are their
-    probabilities times the expected number of votes (Wald). The quantile is that of t:
+    probabilities times the expected number of votes (Wald). Where the arms differ in fewer than
+    ten questions, the interval has at least the p-value of a sign-flip test. The quantile is t's:
     with 20 questions the normal one covered in .925 (docs/reference/operating-characteristics.md).
 
     References
@@ -67,10 +75,64 @@ def los(tallies: DataFrame[Tallies]) -> Rows:
     """
     sides = {"los": products(tallies), "los_sham": _products(beside_sham(tallies), "sham_")}
     return [
-        linearised(name, summed(items, SUMS, log_odds), _linear)
+        _measured(name, items)
         for name, items in sides.items()
         if name == "los" or not items.is_empty()
     ]
+
+
+def _measured(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
+    groups = grouped(items)
+    rows = linearised(name, summed(items, SUMS, log_odds, groups), _linear)
+    counted = items.select(pl.when("counted").then(pl.col("a") - pl.col("b")).otherwise(0.0))
+    moved = groups.of_cells((groups.by_cluster(counted.to_series()) != 0).astype(np.float64))
+    return Estimates.draft(with_sign_flips(rows, pl.Series(moved)))
+
+
+def with_sign_flips(rows: pl.DataFrame, moved: pl.Series) -> pl.DataFrame:
+    """Widen intervals that rest on ``moved`` clusters, fewer than a finding needs.
+
+    If a perturbation did nothing, each cluster in which the two arms differ could as well differ
+    the other way, so no two-sided test can have a p-value below ``2^(1 - moved)``. The linearised
+    one has: its error counts the clusters that do not differ, and more repeats of one vote move the
+    estimate away from 0. The interval becomes that with this p-value. With fewer than ten clusters
+    in all, nothing is concluded, and the numbers stay.
+    """
+    p_value, df, estimate = (
+        rows[name].fill_null(float("nan")).to_numpy() for name in ("p_value", "df", "estimate")
+    )
+    few = moved.to_numpy()
+    least = 2.0 ** (1 - np.clip(few, 1, limits().fewest_questions))
+    enough = rows["clusters"].to_numpy() >= limits().fewest_questions
+    sparse = enough & (few < limits().fewest_questions) & (p_value < least)
+    one = sparse & (few < 2)
+    t = t_quantile(np.where(sparse, df, 1.0), np.where(sparse & ~one, 1 - least / 2, 0.75))
+    error = np.where(one, np.nan, np.abs(estimate) / t)
+    low, high, _ = t_interval(estimate, np.nan_to_num(error), df)
+    new = {
+        "low": low,
+        "high": high,
+        "standard_error": error,
+        "p_value": least,
+        "level": np.where(one, np.nan, LEVEL),
+    }
+    changed = pl.Series(sparse)
+    return rows.with_columns(
+        *(
+            pl.when(changed)
+            .then(pl.Series(values).fill_nan(None))
+            .otherwise(pl.col(name))
+            .alias(name)
+            for name, values in new.items()
+        ),
+        *(
+            pl.when(changed & pl.Series(one)).then(None).otherwise(pl.col(name)).alias(name)
+            for name in BOOT
+            if name in rows.columns
+        ),
+        method=pl.when(changed).then(pl.col("method") + FLIPS).otherwise("method"),
+        reason=pl.when(pl.Series(one)).then(pl.lit(ONE)).otherwise("reason"),
+    )
 
 
 def products(tallies: pl.DataFrame) -> pl.DataFrame:

@@ -462,16 +462,17 @@ def test_so_many_questions_decide_four_studies_in_five() -> None:
 def test_questions_that_do_not_count_are_asked_too() -> None:
     plain = {"value": 0.0, "tolerance": 0.05, "finding": "inconclusive"}
     null = dict.fromkeys(("standard_error", *UNKNOWN), pl.lit(None, pl.Float64)) | TEXTS
-    # 25 of 40 questions have a position, 0 in each: +-.0666, half of 3.84 / (25 + 3.84). The end
-    # is .05 for 34.6, ten more; (10 + .84 (10 * .375)^.5) / .625 = 18.6.
-    gap = {"gate": "position", "kind": "position", "low": -0.0666, "high": 0.0666, "clusters": 25}
-    # None of 40 moved: +-.0876, 3.84 / (40 + 3.84). The end is .05 for 73.
+    # 20 of 40 questions have a position, 0 in each: +-.0806, half of 3.84 / (20 + 3.84). The end
+    # of the 90 % interval, half of 2.71 / (n + 2.71), is .05 for 24.4, five more;
+    # (5 + .84 (5 * .5)^.5) / .5 = 12.7.
+    gap = {"gate": "position", "kind": "position", "low": -0.0806, "high": 0.0806, "clusters": 20}
+    # None of 40 moved: +-.0876, 3.84 / (40 + 3.84). The end of the 90 % interval is .05 for 51.4.
     shift = {"gate": "bias", "kind": "promote", "low": -0.0876, "high": 0.0876, "clusters": 40}
     # Nothing that counts tells nothing about the number of questions.
     silent = {"gate": "bias", "kind": "promote", "low": -0.1, "high": 0.1, "clusters": 0}
     rows = [{**plain, **row} for row in (gap, shift, silent, {**silent, "clusters": None})]
     gates = pl.DataFrame(rows).with_columns(questions=pl.lit(40.0), **null)
-    assert more_questions(gates).to_list() == [19, pytest.approx(33, abs=1), None, None]
+    assert more_questions(gates).to_list() == [13, 12, None, None]
     none = gates.tail(2).with_columns(questions=pl.lit(0.0))
     assert more_questions(none).to_list() == [None, None]
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 from benchmarks.simulated_studies import PRESETS, simulate
@@ -245,3 +246,30 @@ def test_the_bootstrap_stands_beside_and_costs_nothing_if_not_wanted(make_vote_l
     with formulas_only():
         bare = one(make_vote_log, strata)
     assert (bare["boot_low"], bare["low"]) == (None, row["low"])
+
+
+@pytest.mark.parametrize("votes", [1, 3, 10])
+@pytest.mark.parametrize("moved", [1, 2, 5, 6])
+@pytest.mark.parametrize("questions", [30, 200])
+def test_few_questions_that_differ_are_no_proof(
+    make_vote_log: Make, questions: int, moved: int, votes: int
+) -> None:
+    # Second implementation: the exact sign test of the questions that differ, however many do not
+    # and however often each was asked. Two of 60 had p .048, and one asked ten times had p <.001.
+    still, turned = ((0, 0, votes), (0, 0, votes)), ((votes, 0, 0), (0, 0, votes))
+    strata = [
+        (f"s{at}", side, *(turned if at < moved else still))
+        for at in range(questions)
+        for side in ("anchor", "target")
+    ]
+    row = one(make_vote_log, strata)
+    exact = binomtest(moved, moved).pvalue
+    assert row["estimate"] == pytest.approx(log((2 * moved * votes**2 + 0.5) / 0.5))
+    assert row["p_value"] >= exact - 1e-12
+    if moved == 1:
+        assert (row["low"], row["p_value"]) == (None, 1.0)
+        assert row["reason"] == "a single question has votes for different answers: no interval"
+    else:
+        assert (row["low"] > 0) == (row["p_value"] < 0.05)
+    if moved < 6:
+        assert not (row["low"] or 0) > 0
