@@ -14,20 +14,19 @@ from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
 OF_STUDY = "study = getvariable('study')"
-LOG = f"select * from vote_log where {OF_STUDY}"
-ASKED = f"""
-    select b.* from ballots as b join pairs as p using (pair_id) semi join ({LOG}) as v
-    on p.dataset = v.dataset and p.sample = v.sample and p.arm = v.arm
-    and p.perturbation is not distinct from v.perturbation
-    and b.judge = v.judge and b.prompt = v.prompt and b.wave = v.wave
-    and b.shown_first = v.shown_first and b.repeat = v.repeat
+LOG = f"""
+    select judge, prompt, perturbation, cluster from vote_log where {OF_STUDY}
+    union all select judge, prompt, perturbation, cluster from ratings where {OF_STUDY}
 """
-"""The ballots of a study: its vote log has all columns that identify them."""
+"""Votes on pairs and ratings of single answers."""
+
+REPLIES = f"select ballot_id, pair_id from mart.transcript where {OF_STUDY}"
+ASKED = f"from ballots semi join ({REPLIES}) using (ballot_id)"
 
 FACTS = {
     "ballots": ASKED,
     "votes": f"from votes semi join ({ASKED}) using (ballot_id)",
-    "pairs": f"from pairs semi join ({ASKED}) using (pair_id)",
+    "pairs": f"from pairs semi join ({REPLIES}) using (pair_id)",
     "judges": f"from judges semi join ({LOG}) using (judge)",
     "prompts": f"from prompts semi join ({LOG}) using (prompt)",
     "perturbations": f"from perturbations semi join ({LOG}) using (perturbation)",

@@ -42,6 +42,15 @@ def test_replicates_have_a_floor_of_their_own(voirdire: Voirdire, warehouse: War
     # 15 more pairs of 4 votes; the others are in the warehouse.
     assert f"{asked + 60} ballots: {asked} from the warehouse, 60 cast" in done.stdout
 
+    # All arms are in the transcript and in an export, the second votes on the control pairs too.
+    arms = "select count(*) filter (arm = 'replicate'), count(*) from mart.transcript"
+    assert warehouse.query(arms).row(0) == (60, asked + 60)
+    exported = voirdire("export", "twice", "--output", "out", "--format", "csv")
+    assert exported.returncode == 0, exported.stderr
+    out = warehouse.path.parent / "out"
+    sizes = {name: pl.read_csv(out / f"{name}.csv").height for name in ("ballots", "votes")}
+    assert sizes == {"ballots": asked + 60, "votes": asked + 60}
+
     texts = ["sample", "question", "anchor", "target"]
     pairs = warehouse.read(Pairs)
     control, replicate = (

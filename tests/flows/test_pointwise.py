@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from warehouse.store import Warehouse
@@ -82,6 +83,13 @@ def test_the_criteria_of_a_rubric_are_one_ballot(
     ballots = "select count(*), count(*) filter (choice = 'rated') from votes"
     whole = "select needed, valid from mart.validity where perturbation is null"
     assert warehouse.query(whole).rows() == warehouse.query(ballots).rows() == [(24, 23)]
+    # An export has what was asked and replied; it looked for pairs of answers only.
+    (study,) = warehouse.query("select distinct study from ratings").row(0)
+    exported = voirdire("export", study, "--output", "out")
+    assert exported.returncode == 0, exported.stderr
+    out = warehouse.path.parent / "out"
+    assert {pl.read_parquet(out / f"{n}.parquet").height for n in ("ballots", "votes")} == {24}
+    assert pl.read_parquet(out / "judges.parquet").height == 1
 
 
 @pytest.mark.slow
