@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from flows.running.run_row import is_calibration
 from flows.studies.study import SUFFIX
 from schemas.keys import JUDGE
 from tasks.evidence.unmeasured_waves import votes_alone
@@ -160,7 +161,8 @@ def find_evidence(
     place = existing_path(path, study)
     warehouse = Warehouse(place)
     known = studies_of(warehouse)
-    if study not in known:
+    # A calibration in which nobody differs has no evidence.
+    if study not in known and not is_calibration(study, warehouse):
         raise unknown("study", study, known, ALL_STUDIES, where=f"in {place}")
     # A label of an item is of no perturbation.
     without = "perturbation" if what == "disagree" else ""

@@ -62,6 +62,15 @@ def test_show_names_the_view_that_a_calibration_has(run: Run) -> None:
     assert "people: " in run("show", "one", "--disagree").output
 
 
+def test_show_knows_a_calibration_in_which_nobody_differs(run: Run, tmp_path: Path) -> None:
+    rows = [f"t{at},{PASSES[at % 3]},{PASSES[at % 3]}" for at in range(20)]
+    (tmp_path / "same.csv").write_text("\n".join(["id,judge,human", *rows]), encoding="utf-8")
+    assert run("calibrate", str(tmp_path / "same.csv")).exit_code == 0
+    shown = run("show", "same")
+    assert (shown.exit_code, "'same' is a calibration" in shown.output) == (0, True)
+    assert "No label of study same differs" in run("show", "same", "--disagree").output
+
+
 @pytest.mark.parametrize(("column", "option"), [("judge", "--human"), ("human", "--judge")])
 def test_doctor_says_that_a_table_may_hold_labels(tmp_path: Path, column: str, option: str) -> None:
     table = tmp_path / "w1.csv"
