@@ -296,9 +296,13 @@ def _labels_for_bias(row: Row) -> Iterator[Row]:
     """
     if row.get("low") is None or not row["least"]:
         return
+    if row["standard_error"] is None and row["estimate"] != 0:
+        return
     if row["standard_error"] is None:
         z = float(normal_quantile((1 + LEVEL) / 2))
-        clusters = z**2 * (1 - row["least"]) / row["least"]
+        # The end of the interval is z^2 / (n + z^2) of the largest difference.
+        least = row["least"] / (row["high"] * (row["clusters"] + z**2) / z**2)
+        clusters = z**2 * (1 - least) / least
         needed: int | None = int(np.ceil(clusters * row["n"] / row["clusters"]))
     else:
         needed = samples_needed(row["least"], row["standard_error"] * np.sqrt(row["n"]))

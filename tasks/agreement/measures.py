@@ -83,6 +83,11 @@ class Cell(NamedTuple):
         cluster, _ = combined([numbered(rows["cluster"])])
         return cls(kind, codes[0], codes[1], words, values[0], values[1], cluster.astype(np.int64))
 
+    @property
+    def widest(self) -> float:
+        """Largest difference of two verdicts, or of two of the grades that were given."""
+        return float(np.ptp([self.judge_value, self.human_value])) if self.kind == "grade" else 1.0
+
     def sums(self, values: Any) -> Sums:
         """Return the sums of values over the items of each cluster."""
         many = int(self.cluster.max()) + 1 if self.cluster.size else 0
@@ -92,9 +97,7 @@ class Cell(NamedTuple):
 
 def measure(cell: Cell) -> Iterator[Row]:
     """Yield all measures of a cell, one row each."""
-    ones = np.ones(cell.judge.size)
-    equal = (cell.judge == cell.human).astype(np.float64)
-    agreement = _share(cell, "agreement", equal, ones)
+    agreement = _agreement(cell)
     yield agreement
     # What the marginals alone give, and what the majority's label gives.
     judge, human = _shares(cell)
@@ -106,7 +109,10 @@ def measure(cell: Cell) -> Iterator[Row]:
     if cell.kind == "grade":
         for name, correlate in (("spearman", spearman), ("kendall", kendall)):
             found = correlate(cell.judge_value, cell.human_value, cell.cluster)
-            yield _coefficient(cell, name, found)
+            row = _coefficient(cell, name, found)
+            yield (
+                row | _ends_of_one(row, agreement, cell.human_value) if name == "spearman" else row
+            )
         error = np.abs(cell.judge_value - cell.human_value)
         yield _mean(cell, "mean_error", error) | {"p_value": None}
     if cell.kind != "name":
@@ -229,11 +235,16 @@ def _share(cell: Cell, name: str, hits: Sums, among: Sums) -> Row:
     return row if row["n"] else row | {"reason": NO_SUCH, "hits": None}
 
 
-def _mean(cell: Cell, name: str, values: Sums) -> Row:
-    """Return a mean with its cluster-robust t interval and its p-value against 0."""
+def _mean(cell: Cell, name: str, values: Sums, widest: float = 0.0) -> Row:
+    """Return a mean with its cluster-robust t interval and its p-value against 0.
+
+    ``widest`` is the largest possible value, either way; 0 if there is none.
+    """
     counts = cell.sums(np.ones(values.size))[:, None]
-    table = table_moments(cell.sums(values)[:, None], counts)
-    found = ratios(table, bounded=cell.kind == "pass_fail")
+    table = table_moments(cell.sums(values / (widest or 1.0))[:, None], counts)
+    found = ratios(table, bounded=widest > 0).with_columns(
+        pl.col("estimate", "low", "high", "standard_error") * (widest or 1.0)
+    )
     p_value = found["p_value"].fill_nan(None)[0]
     return _row(name, found, n=values.size, clusters=len(counts), p_value=p_value)
 
@@ -259,10 +270,34 @@ def _shares(cell: Cell) -> tuple[Sums, Sums]:
 def beyond_chance(cell: Cell) -> Row:
     """Return the kappa of verdicts and names, or Spearman's correlation of grades."""
     if cell.kind == "grade":
-        found = spearman(cell.judge_value, cell.human_value, cell.cluster)
-        return _coefficient(cell, "spearman", found)
+        row = _coefficient(
+            cell, "spearman", spearman(cell.judge_value, cell.human_value, cell.cluster)
+        )
+        return row | _ends_of_one(row, _agreement(cell), cell.human_value)
+    return next(_kappas(cell, _agreement(cell)))
+
+
+def _agreement(cell: Cell) -> Row:
     equal = (cell.judge == cell.human).astype(np.float64)
-    return next(_kappas(cell, _share(cell, "agreement", equal, np.ones(equal.size))))
+    return _share(cell, "agreement", equal, np.ones(equal.size))
+
+
+def _ends_of_one(row: Row, agreement: Row, grades: Sums) -> Row:
+    """Return the interval of a coefficient of 1 if judge and people gave equal grades everywhere.
+
+    At most a share w of all items, what Wilson's interval of the agreement leaves, differ, each by
+    at most the range of the grades (of Spearman's their midranks): of ``1 - O / E``, with O the
+    mean squared distance and E twice the variance, the low end is ``1 - w range^2 / E``.
+    """
+    known = row["reason"] == PERFECT and agreement["estimate"] == 1
+    if not known or agreement["low"] is None or row["estimate"] < 0:
+        return {}
+    if row["statistic"] == "spearman":
+        _, place, counts = np.unique(grades, return_inverse=True, return_counts=True)
+        grades = (counts.cumsum() - counts / 2)[place]
+    unlike = (1 - agreement["low"]) * np.ptp(grades) ** 2 / (2 * grades.var())
+    ends = {"low": max(1 - unlike, -1.0), "high": 1.0, "reason": None}
+    return ends | {"method": agreement["method"]}
 
 
 def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
@@ -298,7 +333,8 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
             yield _coefficient(cell, "kappa_linear", found)
     if cell.kind == "grade":
         found = quadratic_kappa(cell.judge_value, cell.human_value, cell.cluster)
-        yield _coefficient(cell, "kappa_quadratic", found)
+        row = _coefficient(cell, "kappa_quadratic", found)
+        yield row | _ends_of_one(row, agreement, cell.human_value)
 
 
 def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
@@ -345,4 +381,4 @@ def _means(cell: Cell) -> Iterator[Row]:
     else:
         yield _mean(cell, "judge_mean", cell.judge_value) | {"p_value": None}
         yield _mean(cell, "human_mean", cell.human_value) | {"p_value": None}
-    yield _mean(cell, "bias", difference)
+    yield _mean(cell, "bias", difference, cell.widest)

@@ -444,3 +444,24 @@ def test_an_item_has_a_label_or_lacks_it() -> None:
     assert notes["TPR"].startswith("of 2 items to which people give the label")
     assert notes["TNR"].startswith("of 1 item to which people do not give the label")
     assert notes["bias"].startswith("judge minus people: share with the label .33 and .67")
+
+
+def test_grades_that_agree_everywhere_by_hand() -> None:
+    """A perfect judge had no interval, and so no conclusion, where one with an error had both."""
+    grades = [1 + at % 5 for at in range(40)]
+    rows = table(run({"h": grades}, {"j": grades}))
+    # w = z^2 / (40 + z^2) of the items may differ. Midranks .1 to .9: range .8, variance .08;
+    # grades: range 4, variance 2. Both 1 - w * 4. The bias is at most w * 4.
+    w = 3.841459 / 43.841459
+    for name in ("spearman", "kappa_quadratic"):
+        ends = (rows[name]["low"], rows[name]["high"])
+        assert ends == pytest.approx((1 - 4 * w, 1.0), abs=1e-6), name
+    assert (rows["bias"]["low"], rows["bias"]["high"]) == pytest.approx((-4 * w, 4 * w), abs=1e-6)
+    # .25 standard deviations of the judge (1.432); the 90 % interval ends at 4 * 2.7055 / 42.7055.
+    assert rows["bias"]["finding"] == "no relevant bias"
+    rows = table(run({"h": grades[:20]}, {"j": grades[:20]}))
+    assert rows["bias"]["finding"] == "inconclusive"
+    # 4 w is .25 * 1.451 for n = z^2 (4 / .3627 - 1) = 38.5
+    assert rows["labels_for_bias"]["estimate"] == 39
+    higher = [grade + 1 for grade in grades]
+    assert table(run({"h": grades}, {"j": higher}))["bias"]["finding"] == "biased"
