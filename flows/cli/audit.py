@@ -39,8 +39,8 @@ QUIET = {
     **SETTINGS,
 }
 
-BUSY, SECONDS_TO_START = 503, 60.0
-"""How long a run waits for a busy Prefect server, whose database refuses a write during others."""
+SECONDS_TO_START = 60.0
+"""How long a run waits for a busy Prefect server."""
 
 SECONDS_TO_RECORD_THE_END = 20.0
 """How long the Prefect server may take to record that a run has ended."""
@@ -384,7 +384,7 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
     import httpx
 
     from flows.running.run_row import one_line, record_failure
-    from flows.serving.prefect_reporting import outcomes, send_the_rest
+    from flows.serving.prefect_reporting import is_busy, outcomes, send_the_rest
     from warehouse.store import Warehouse
 
     store, before, began = Warehouse(path), len(outcomes), datetime.now(UTC)
@@ -399,9 +399,8 @@ async def _state_of(flow: Any, study: Study, path: Path, where: str) -> tuple[An
         running = asyncio.ensure_future(flow(study, str(path), return_state=True))
         try:
             return await _state_in_time(running, lambda: len(outcomes) > before)
-        except (httpx.HTTPStatusError, httpx.TimeoutException) as error:
-            code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else BUSY
-            if code != BUSY or monotonic() > latest or newest_run():
+        except httpx.HTTPError as error:
+            if not is_busy(error) or monotonic() > latest or newest_run():
                 raise
         await asyncio.sleep(POLLING_SECONDS)
         return await run_once_free()

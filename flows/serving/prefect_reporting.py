@@ -56,6 +56,13 @@ class Messages:
             return None
 
 
+def is_busy(error: httpx.HTTPError) -> bool:
+    """Tell whether a server was silent, or refused a write because its database was in use."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code == httpx.codes.SERVICE_UNAVAILABLE
+    return isinstance(error, httpx.TimeoutException)
+
+
 async def report_killed_runs(warehouse: Warehouse) -> None:
     """Mark runs whose process is gone as crashed on the Prefect server."""
     running = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING]))

@@ -294,11 +294,10 @@ def _labels_for_bias(row: Row) -> Iterator[Row]:
 
     If no item differs there is no spread: as many as exclude that bias while none does.
     """
-    if row.get("low") is None or not row["least"]:
+    nowhere = row.get("standard_error") is None
+    if row.get("low") is None or not row["least"] or (nowhere and row["estimate"] != 0):
         return
-    if row["standard_error"] is None and row["estimate"] != 0:
-        return
-    if row["standard_error"] is None:
+    if nowhere:
         z = float(normal_quantile((1 + LEVEL) / 2))
         # The end of the interval is z^2 / (n + z^2) of the largest difference.
         least = row["least"] / (row["high"] * (row["clusters"] + z**2) / z**2)

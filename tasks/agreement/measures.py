@@ -107,12 +107,9 @@ def measure(cell: Cell) -> Iterator[Row]:
     if cell.kind == "pass_fail":
         yield from _rates(cell)
     if cell.kind == "grade":
-        for name, correlate in (("spearman", spearman), ("kendall", kendall)):
-            found = correlate(cell.judge_value, cell.human_value, cell.cluster)
-            row = _coefficient(cell, name, found)
-            yield (
-                row | _ends_of_one(row, agreement, cell.human_value) if name == "spearman" else row
-            )
+        yield _spearman(cell, agreement)
+        ranked = kendall(cell.judge_value, cell.human_value, cell.cluster)
+        yield _coefficient(cell, "kendall", ranked)
         error = np.abs(cell.judge_value - cell.human_value)
         yield _mean(cell, "mean_error", error) | {"p_value": None}
     if cell.kind != "name":
@@ -270,11 +267,14 @@ def _shares(cell: Cell) -> tuple[Sums, Sums]:
 def beyond_chance(cell: Cell) -> Row:
     """Return the kappa of verdicts and names, or Spearman's correlation of grades."""
     if cell.kind == "grade":
-        row = _coefficient(
-            cell, "spearman", spearman(cell.judge_value, cell.human_value, cell.cluster)
-        )
-        return row | _ends_of_one(row, _agreement(cell), cell.human_value)
+        return _spearman(cell, _agreement(cell))
     return next(_kappas(cell, _agreement(cell)))
+
+
+def _spearman(cell: Cell, agreement: Row) -> Row:
+    found = spearman(cell.judge_value, cell.human_value, cell.cluster)
+    row = _coefficient(cell, "spearman", found)
+    return row | _ends_of_one(row, agreement, cell.human_value)
 
 
 def _agreement(cell: Cell) -> Row:

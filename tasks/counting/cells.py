@@ -150,11 +150,11 @@ def reduced(
 
     ``items`` has the columns of :func:`ratios`; ``counted`` may be missing where it equals ``den``.
     """
-    parts = [part for part in ("counted",) if part in items.columns]
+    counted = ["counted"] if "counted" in items.columns else []
     found = [
         _reduced(
             some,
-            items if isinstance(at, slice) else items.select("num", "den", *parts, "dropped")[at],
+            items if isinstance(at, slice) else items.select("num", "den", *counted, "dropped")[at],
             bounded=bounded,
         )
         for some, at in (groups or grouped(items)).chunks()

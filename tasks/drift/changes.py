@@ -187,8 +187,8 @@ def contrast(
     freedom. For shifts in clusters of equal size, where every ``den`` is 1, that is the paired
     t-test of cluster sums. If ``alike``, only items with as many votes as in the base are compared.
     Where all clusters change by the same amount, the interval is that of a common difference, as a
-    share of ``widest``, the largest possible change. Each estimate also has a
-    cluster bootstrap interval.
+    share of ``widest``, the largest possible change. Each estimate also has a cluster bootstrap
+    interval.
     """
     uneven = pl.lit(value=alike) & (pl.col("votes") != pl.col("votes_base")).fill_null(value=False)
     if "uneven" in items.columns:

@@ -86,10 +86,10 @@ def _measured(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     rows = linearised(name, summed(items, SUMS, log_odds, groups), _linear)
     counted = items.select(pl.when("counted").then(pl.col("a") - pl.col("b")).otherwise(0.0))
     moved = groups.of_cells((groups.by_cluster(counted.to_series()) != 0).astype(np.float64))
-    return Estimates.draft(with_sign_flips(rows, pl.Series(moved)))
+    return Estimates.draft(_with_sign_flips(rows, pl.Series(moved)))
 
 
-def with_sign_flips(rows: pl.DataFrame, moved: pl.Series) -> pl.DataFrame:
+def _with_sign_flips(rows: pl.DataFrame, moved: pl.Series) -> pl.DataFrame:
     """Widen intervals that rest on ``moved`` clusters, fewer than a finding needs.
 
     If a perturbation did nothing, each cluster in which the two arms differ could as well differ
