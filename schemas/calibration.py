@@ -155,6 +155,7 @@ class Ratings(
     simulated: bool = optional("true for a simulated judge; null if unknown")
     category: str = name("group of questions", nullable=True)
     turn: str = name("turn of the conversation that is judged; null if unknown", nullable=True)
+    ballot_id: str = name("the ballot; null for people, and in files", nullable=True)
     correct: str = optional("the correct verdict; null if unknown", isin=VERDICTS)
     anchor_author: str = author("anchor")
     target_author: str = author("target")

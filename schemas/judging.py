@@ -261,6 +261,7 @@ class VoteLog(
     human: bool = optional("true if the judge is a person")
     category: str = name("group of questions, such as a Bloom level", nullable=True)
     turn: str = name("turn of the conversation that is judged; null if unknown", nullable=True)
+    ballot_id: str = name("the ballot; null for people, and in files", nullable=True)
 
 
 class Tallies(

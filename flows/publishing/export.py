@@ -21,7 +21,7 @@ LOG = f"""
 """Votes on pairs and ratings of single answers."""
 
 REPLIES = f"select ballot_id, pair_id from mart.transcript where {OF_STUDY}"
-ASKED = f"from ballots semi join ({REPLIES}) using (ballot_id)"
+ASKED = f"from ballots semi join ({REPLIES}) using (ballot_id, pair_id)"
 
 FACTS = {
     "ballots": ASKED,

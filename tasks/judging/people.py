@@ -181,6 +181,7 @@ def log_people(
     cast = votes.select("ballot_id", "choice", "seconds", "finish_reason")
     log = (
         ballots.join(cast, on="ballot_id")
+        .drop("ballot_id")
         .join(pairs.select(pl.exclude("question", *SIDES), *text_sizes()), on="pair_id")
         .with_columns(
             choice=pl.when(hasty).then(pl.lit("invalid")).otherwise("choice"),

@@ -67,6 +67,7 @@ OPTIONAL = (
     "human",
     "category",
     "turn",
+    "ballot_id",
     *MODELS,
 )
 LIKE = "The columns are described in docs/reference/file-formats.md."

@@ -2,33 +2,21 @@
 -- Results are those of the last wave; the votes of earlier ones are in the tables ballots and votes.
 -- The votes of a measured file have no rows here: their texts are unknown.
 with asked as (
-    select study, dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, '' as alone, repeat, simulated, human
+    select
+        study, dataset, judge, prompt, wave, sample, arm, perturbation, shown_first, repeat, simulated, human, ballot_id
     from vote_log
     union all
-    select distinct study, dataset, judge, prompt, wave, sample, arm, perturbation, side, ' alone', repeat, simulated, human
+    select distinct
+        study, dataset, judge, prompt, wave, sample, arm, perturbation, side || ' alone', repeat, simulated, human,
+        ballot_id
     from ratings
-    where sample is not null
-),
--- Repeats of a replicate go on from those of the control pair, and results count them from 0.
-first_repeats as (
-    select pair_id, judge, prompt, wave, min(repeat) as first_repeat
-    from ballots join (select pair_id from pairs where arm = 'replicate') using (pair_id)
-    group by all
-),
-numbered as (
-    select b.* exclude (repeat), b.repeat - coalesce(f.first_repeat, 0) as repeat
-    from ballots as b left join first_repeats as f using (pair_id, judge, prompt, wave)
 )
 select
-    a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind,
-    a.shown_first || a.alone as shown_first, a.repeat,
+    a.study, a.dataset, a.judge, a.prompt, a.wave, a.sample, a.arm, a.perturbation, p.kind, a.shown_first, a.repeat,
     p.question, p.anchor, p.target, v.choice, v.rating, v.raw as reply, v.model, v.seconds, v.prompt_tokens,
-    v.completion_tokens, v.cost_usd, v.cast_at, a.human, a.simulated, p.pair_id, b.ballot_id,
+    v.completion_tokens, v.cost_usd, v.cast_at, a.human, a.simulated, p.pair_id, ballot_id,
 from asked as a
 join (from pairs join (select study, pair_id from study_pairs) using (pair_id)) as p
     on p.study = a.study and p.dataset = a.dataset and p.sample = a.sample and p.arm = a.arm
     and p.perturbation is not distinct from a.perturbation
-join numbered as b
-    on b.pair_id = p.pair_id and b.judge = a.judge and b.prompt = a.prompt and b.wave = a.wave
-    and b.shown_first = a.shown_first and b.repeat = a.repeat
 join votes as v using (ballot_id)

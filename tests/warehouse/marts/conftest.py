@@ -44,7 +44,13 @@ def judged(warehouse: Warehouse, make: Make, make_vote_log: Make, make_shifts: M
     asked = {"dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "sample": "d/1/a2"}
     log = make_vote_log(
         [
-            {**asked, "shown_first": first, "choice": choice, **(PLANTED if pair == "p2" else {})}
+            {
+                **asked,
+                "ballot_id": f"{pair}/{first}",
+                "shown_first": first,
+                "choice": choice,
+                **(PLANTED if pair == "p2" else {}),
+            }
             for (pair, first), (choice, _) in REPLIES.items()
         ]
     )

@@ -28,7 +28,7 @@ def test_why_a_single_answer_has_no_rating(
     warehouse.save([*facts, make(Ballots, ballot), make(Votes, vote)], run="r1")
     reasons = {"tone": "no rating", "depth": "a fraction", "wit": None}
     ratings = [
-        {**asked, "criterion": criterion, "invalid": why, "value": None if why else 2}
+        {**asked, "criterion": criterion, "invalid": why, "value": None if why else 2, **ballot}
         for criterion, why in reasons.items()
     ]
     studied = StudyPairs.of(pl.DataFrame({"pair_id": ["p1"]}))

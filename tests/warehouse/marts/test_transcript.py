@@ -25,6 +25,7 @@ def test_a_judge_of_single_answers_saw_one_alone(
     vote = {"ballot_id": "b1", "choice": RATED, "raw": "[[7]]", "rating": '{"": 7}'}
     facts = [make(Questions), make(Judges), make(Prompts), make(Pairs)]
     warehouse.save([*facts, make(Ballots, ballot), make(Votes, vote)], run="r1")
+    asked["ballot_id"] = "b1"
     ratings = [{**asked, "value": 7, "criterion": each} for each in ("depth", "tone")]
     studied = StudyPairs.of(pl.DataFrame({"pair_id": ["p1"]}))
     results = [Saving(Ratings, make_ratings(ratings)), Saving(StudyPairs, studied)]
@@ -41,6 +42,8 @@ def test_a_replicate_has_a_row_per_ballot(
     arms = {"control": (0, 1), "replicate": (2, 3)}
     pairs = make(Pairs, *({"pair_id": arm, "arm": arm} for arm in arms))
     names = [(arm, repeat) for arm, repeats in arms.items() for repeat in repeats]
+    # Another study asked the control pair once.
+    names.append(("replicate", 1))
     ballots = [
         {"ballot_id": f"{arm}{at}", "pair_id": arm, "repeat": at, "shown_first": "anchor"}
         for arm, at in names
@@ -50,9 +53,9 @@ def test_a_replicate_has_a_row_per_ballot(
     warehouse.save([*facts, make(Ballots, *ballots), make(Votes, *votes)], run="r1")
     log = make_vote_log(
         [
-            {**asked, "arm": arm, "repeat": at, "shown_first": "anchor", "choice": "first"}
-            for arm in arms
-            for at in (0, 1)
+            {**asked, "arm": arm, "repeat": number, "ballot_id": f"{arm}{at}"}
+            for arm, repeats in arms.items()
+            for number, at in enumerate(repeats)
         ]
     )
     studied = StudyPairs.of(pl.DataFrame({"pair_id": [*arms]}))
