@@ -19,7 +19,7 @@ from flows.studies import Study
 from schemas.curation import PerturbedAnswers
 from schemas.judging import Pairs
 from schemas.keys import unit_name
-from tasks.inference.intervals import proportions, table_moments
+from tasks.inference.intervals import LEVEL, proportions, table_moments
 from tasks.inference.linearised_errors import TOO_UNEVEN, correction, least_df, too_few
 from tasks.inference.power_analysis import (
     ASR_VOTES,
@@ -33,6 +33,7 @@ from tasks.inference.power_analysis import (
     smallest_drift,
     smallest_effect,
 )
+from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
@@ -60,18 +61,19 @@ UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share
 
 EARLIER = f"""
     with measured as (
-        select e.judge, e.prompt, e.votes_per_pair, f.unit, e.standard_error, e.n, e.df, f.by_logits
+        select e.judge, e.prompt, e.votes_per_pair, f.unit, e.n, e.df, f.by_logits,
+            coalesce(e.standard_error, (e.high - e.low) / 2 / $z) as error
         from findings as f join estimates as e
             using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
         where f.prompt in $prompts and f.kind = $kind and f.mode <> 'paper' and e.subgroup = ''
-            and e.standard_error > 0
+            and error > 0
         qualify row_number() over (
             partition by e.dataset, e.judge, e.prompt, e.votes_per_pair, f.unit, e.perturbation
             order by e.n desc, e.study, e.wave
         ) = 1
     )
     select judge, prompt, votes_per_pair, unit,
-        sqrt(sum(standard_error ** 2 * n * df) / sum(df)) as sigma,
+        sqrt(sum(error ** 2 * n * df) / sum(df)) as sigma,
         sum(n)::integer as shifts, bool_or(coalesce(by_logits, false)) as easy,
     from measured group by all having sum(df) >= {ENOUGH} order by all
 """  # noqa: S608 - a constant of this file
@@ -79,7 +81,8 @@ EARLIER = f"""
 
 Studies and waves of a dataset share samples, and often votes: of each perturbation, only the result
 with most samples counts. Flaws shift a judge's score by more on some questions than on others, so
-they count only in a study that has nothing else.
+they count only in a study that has nothing else. Shifts that are all equal have no standard error,
+but an interval: what the questions that were not asked may do.
 """
 
 
@@ -99,15 +102,12 @@ class Spread(NamedTuple):
 class DetectableEffect(NamedTuple):
     """Smallest detectable shift of one judge under a design."""
 
-    judge: str
-    """With its prompt if the study has several."""
+    judge: str  # with its prompt if the study has several
     unit: str
     spread: Spread
-    minimum: float
-    """Smallest relevant shift."""
+    minimum: float  # smallest relevant shift
     smallest: float
-    needed: int
-    """Samples needed to detect the smallest relevant shift."""
+    needed: int  # samples that detect the smallest relevant shift
 
 
 def unit_of(prompt: Prompt) -> str:
@@ -147,8 +147,8 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     spreads: dict[str, Spread] = {}
     kinds = {perturbation_named(name).kind for name in study.asked()}
     kind = "promote" if "promote" in kinds else "detract"
-    rows = store.query(EARLIER, {"prompts": study.prompts, "kind": kind}).rows()
-    own = study.votes_per_pair
+    own, z = study.votes_per_pair, float(normal_quantile((1 + LEVEL) / 2))
+    rows = store.query(EARLIER, {"prompts": study.prompts, "kind": kind, "z": z}).rows()
     # The design nearest to the study's comes last, so it stays.
     for judge, prompt, votes, unit, sigma, shifts, easy in sorted(
         rows, key=lambda row: -abs(row[2] - own)
@@ -339,8 +339,7 @@ def advice(
             f"power).{_easy(rows)}"
         )
         return
-    blind = [row for row in rows if row.smallest > row.minimum]
-    if not blind:
+    if not (blind := [row for row in rows if row.smallest > row.minimum]):
         yield f"The design can detect the smallest relevant shift ({minima}) with 80 % power."
     else:
         judges = "any judge" if len(blind) == len(rows) else ", ".join(row.judge for row in blind)

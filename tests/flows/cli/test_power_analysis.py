@@ -148,6 +148,15 @@ def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> 
     assert spread.sigma == pytest.approx(((31 * 1.28 + 49 * 2.0) / 80) ** 0.5)
 
 
+def test_shifts_that_are_all_equal_have_the_spread_that_their_interval_leaves(
+    makes: Any, tmp_path: Path
+) -> None:
+    row = {"estimate": 0.0, "n": 60, "clusters": 60, "df": 59, "low": -0.06017, "high": 0.06017}
+    spread = earlier_spreads(STUDY, measured(tmp_path, makes, [row]))["offline/honest"]
+    # 1.96^2 / (60 + 1.96^2) = .06017 either way is 1.96 sigma / sqrt(60)
+    assert spread == (pytest.approx(0.2378, abs=1e-4), "60 earlier shifts", False)
+
+
 def test_samples_count_once_however_many_studies_and_waves_share_them(
     makes: Any, tmp_path: Path
 ) -> None:
