@@ -70,8 +70,9 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     """Return each cell's proportion with its Wilson interval at the effective sample size.
 
     ``deff = max(1, var / (R (1 - R) / v))`` with the cluster-robust variance of ``R = k / v``; for
-    R in {0, 1} ``deff = max(1, sum v_g^2 / v)``. :func:`share_interval` selects another interval,
-    at the same effective size.
+    R in {0, 1} ``deff = max(1, sum v_g^2 / v)``; so too if all clusters have the same R between
+    them, with ``[R (1 - h), R + (1 - R) h]`` for h the upper end of a share of 0.
+    :func:`share_interval` selects another interval, at the same effective size.
 
     Parameters
     ----------
@@ -96,8 +97,12 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     """
     num, den, clusters, df = arrays(moments, "num", "den", "clusters", "freedom")
     known = (den > 0) & (clusters > 1)
-    hits, size = _effective(moments, level, least=1.0 if whole else 0.0)
+    hits, size, alike = _effective(moments, level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
+    # What was not seen may at most be all misses, or all hits.
+    rate, unseen = hits / size, INTERVALS[chosen()](0.0 * hits, size, level)[1]
+    low = np.where(alike, rate - rate * unseen, low)
+    high = np.where(alike, rate + (1 - rate) * unseen, high)
     return _frame(
         estimate=over(num, den),
         low=np.where(known, low, np.nan),
@@ -285,22 +290,23 @@ def _moments(
     )
 
 
-def _effective(moments: pl.DataFrame, level: float, least: float) -> tuple[Sums, Sums]:
-    """Return the hits at the effective sample size, and that size."""
+def _effective(moments: pl.DataFrame, level: float, least: float) -> tuple[Sums, Sums, Sums]:
+    """Return the hits at the effective sample size, that size, and whether all clusters agree."""
     num, residual = arrays(moments, "num", "squares")
     den, df, den_squares = arrays(moments, "den", "freedom", "den_squares")
     rate = np.clip(over(num, den), 0.0, 1.0)
     variance = residual * over(np.ones_like(den), den) ** 2
     spread = np.maximum(least, over(variance * den, rate * (1 - rate)))
     edge = np.maximum(1.0, over(den_squares, den))
-    deff: Sums = np.where((rate == 0) | (rate == 1), edge, np.where(spread == 0, 1.0, spread))
+    alike = (spread < ROUNDING) & (rate > 0) & (rate < 1)
+    deff: Sums = np.where(alike | (rate == 0) | (rate == 1), edge, spread)
     if least < 1.0:
         middle = (1 + level) / 2
         far = t_quantile(np.nan_to_num(df, nan=1.0), middle) / normal_quantile(middle)
-        deff *= np.where((rate > 0) & (rate < 1) & (spread > 0), far**2, 1.0)
+        deff *= np.where((rate > 0) & (rate < 1) & ~alike, far**2, 1.0)
     n = np.where(den > 0, over(den, deff), 1.0)
     n = np.where(np.isfinite(n), n, 1.0)
-    return np.where(np.isfinite(rate), rate, 0.0) * n, n
+    return np.where(np.isfinite(rate), rate, 0.0) * n, n, alike
 
 
 def arrays(frame: pl.DataFrame, *names: str) -> tuple[Sums, ...]:

@@ -108,7 +108,12 @@ def test_one_share_in_all_clusters(make_vote_log: Make, votes: Make) -> None:
     # First in all of 12 clusters, second in none, see test_intervals; a gap is half of that.
     assert gap["low"] == pytest.approx((1 - 2**0.5 * 3.841459 / 15.841459) / 2, abs=1e-6)
     assert gap["p_value"] == 2.0**-11
-    never = measured(make_vote_log(votes([("first", "second")] * 12)))["position_gap"]
+    alike = measured(make_vote_log(votes([("first", "second")] * 12)))
+    never = alike["position_gap"]
+    # The share says of the same votes what the gap does.
+    share = alike["first_pick_share"]
+    assert share["low"] == pytest.approx(0.5 + never["low"])
+    assert share["high"] == pytest.approx(0.5 + never["high"])
     assert (never["estimate"], never["p_value"]) == (0.0, 1.0)
     assert never["high"] == -never["low"] == pytest.approx(3.841459 / 15.841459 / 2, abs=1e-6)
     assert never["method"] == "Newcombe"
