@@ -12,8 +12,10 @@ from flows.publishing.served_files import link_to
 from flows.results.calibration import Calibrated
 from flows.running.run_row import one_line
 from flows.studies import Study
+from tasks.gates.recommendations import of_wave
 from tasks.reporting.advice import advice, by_recommendation, literal, not_measured, policy
 from tasks.reporting.calibration_report import lead, tested
+from tasks.reporting.drift_answer import did_change
 from tasks.reporting.rows import Judged
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, interval, number, shorten
@@ -41,8 +43,11 @@ def study_answer(
     missing = not_measured(recommended, study.name)
     limits = policy(study.thresholds, recommended, study.detects_at)
     notes = [missing, limits] if advised else []
+    drifts = concluded.drifts
+    changed = "" if drifts.is_empty() else did_change(drifts, of_wave(concluded.gates, study.wave))
     sections = {
         "Which judge to use": [lines, *notes],
+        "Drift": [literal(changed)],
         "Findings": [] if findings.is_empty() else [findings_table(findings)],
         "This run": [literal(happened)],
     }

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import polars as pl
 
-from flows.publishing.pages import run_of_results, study_of
+from flows.publishing.pages import ENDED, run_of_results, study_of
 from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
@@ -70,7 +70,6 @@ PEOPLE = """
         union all select human from ratings where study = $study
     )
 """
-STATES = {"failed": "failed", "killed": "was killed"}
 
 
 class Check(NamedTuple):
@@ -174,7 +173,7 @@ def gate_of(
         (NEWER, {"study": study, "wave": run.wave}),
     )
     if wave is None and last.height and last["state"].item() in {"failed", "killed"}:
-        ended = f"{STATES[last['state'].item()]}{because(last['error'].item())}"
+        ended = f"{ENDED[last['state'].item()]}{because(last['error'].item())}"
         raise ValueError(
             f"the last run of study {study!r} {ended}, so its gates are not known. Run `voirdire "
             f"audit {study}` again, or name the wave that has results: --wave {quote(run.wave)}."

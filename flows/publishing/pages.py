@@ -24,6 +24,7 @@ from tasks.curate import is_data_file
 from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.kit.printable import because
 from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import CONCLUDED, Conclusions
@@ -33,6 +34,13 @@ from warehouse.peek import studies_in
 from warehouse.private import write_private
 from warehouse.store import Warehouse
 
+ENDED = {
+    "failed": "failed",
+    "killed": "was killed",
+    "cancelled": "was cancelled",
+    "running": "is not finished",
+}
+"""State of a run -> how a sentence says it."""
 MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400
 """Examples of a finding in a report, and of all findings, which keeps a large report readable."""
 BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
@@ -216,6 +224,13 @@ def run_of_results(
             "again with `voirdire calibrate FILE`."
         )
     runs = every.filter(pl.col("run").is_in(made_by))
+    if runs.is_empty() and (last := every.sort("started_at").tail(1)).height:
+        raise LookupError(
+            f"study {study!r} has no results yet: its last run "
+            f"{ENDED.get(last['state'].item(), 'left none')}{because(last['error'].item())}. "
+            f"`voirdire audit {quote(study)}`, with the options of that run, goes on: no ballot "
+            "that has a vote is asked again."
+        )
     if runs.is_empty():
         rows = warehouse.query(WITH_REPORTS if calibrations else STUDIES_WITH_RESULTS)
         known = rows["study"].to_list()

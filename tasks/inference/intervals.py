@@ -290,7 +290,9 @@ def _moments(
     )
 
 
-def _effective(moments: pl.DataFrame, level: float, least: float) -> tuple[Sums, Sums, Sums]:
+def _effective(
+    moments: pl.DataFrame, level: float, least: float
+) -> tuple[Sums, Sums, NDArray[np.bool_]]:
     """Return the hits at the effective sample size, that size, and whether all clusters agree."""
     num, residual = arrays(moments, "num", "squares")
     den, df, den_squares = arrays(moments, "den", "freedom", "den_squares")

@@ -248,15 +248,20 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
     standing, lacks = pl.col("standing"), pl.col("more_questions").is_not_null()
     # A bias that is mixed is found, and so is that some flaws are detected.
     found = (pl.col("finding") != "inconclusive").fill_null(value=False)
-    open_ = (pl.col("verdict") == "inconclusive") & (~found | lacks)
+    inconclusive = pl.col("verdict") == "inconclusive"
+    open_ = inconclusive & (~found | lacks)
     rows = with_who(gates).sort(
         "who", standing == CARE, standing == STATED, "margin", "perturbation", nulls_last=True
     )
-    lines = rows.group_by("who", maintain_order=True).agg(said=pl.col("words").filter(open_))
+    words = pl.col("words")
+    lines = rows.group_by("who", maintain_order=True).agg(
+        said=words.filter(open_).drop_nulls().str.join(SEPARATOR),
+        known=words.filter(inconclusive & ~open_).drop_nulls().str.join(SEPARATOR),
+    )
     none = "no gate that more questions would decide"
     return [
-        clean(f"- {who}: {SEPARATOR.join(filter(None, said)) or none}")
-        for who, said in lines.iter_rows()
+        clean(f"- {who}: {said or none + (f' ({known})' if known else '')}")
+        for who, said, known in lines.iter_rows()
     ]
 
 

@@ -67,6 +67,9 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     artifacts = ask_server("/artifacts/filter", {"limit": 200})
     of_waves = [a for a in artifacts if "waves" in (a["description"] or "")]
     assert [a["key"] for a in of_waves].count("answer") == len(WAVES)
+    answers = [a["data"] for a in of_waves if a["key"] == "answer"]
+    assert sum("## Drift" in text for text in answers) == len(WAVES) - 1
+    assert [text for text in answers if "? Yes: emu/one changed (" in text]
     # An earlier wave is measured again: everything is as it was then, and says so.
     again = voirdire(*WORDS, "--wave", WAVES[2])
     newer = f"replace those of newer waves ({WAVES[3]}, {WAVES[4]})"

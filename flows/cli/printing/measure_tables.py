@@ -9,18 +9,18 @@ from rich.console import Console
 
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.tables import fits, print_line, print_rows
-from flows.cli.printing.terminal import interval, legend, lost_lines, number, result_table
+from flows.cli.printing.terminal import interval, legend, lost_lines, number, plain, result_table
 from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Gates
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.gates.recommendations import of_wave
-from tasks.gates.words import after_change
 from tasks.kit.defaults import DEFAULTS
+from tasks.reporting.drift_answer import did_change
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
-from tasks.reporting.wording import clean, differing, listing, p_value, with_who
+from tasks.reporting.wording import differing, listing, p_value
 from tasks.results import Conclusions
 from tasks.statistics import OWN_AUTHOR, STATISTICS, filled_columns, lacking
 from warehouse.store import Warehouse
@@ -335,11 +335,6 @@ def _p(value: float | None) -> str:
     return "" if value is None else p_value(value)
 
 
-FIRST = "nothing to compare, as these are the results of the first"
-BASE = "the baseline (the first wave, or that of the last alert)"
-WIDE = "no alert, but intervals reach beyond the limits"
-
-
 def show_changes(console: Console, study: Study, warehouse: Warehouse) -> None:
     """Say what changed since the first named wave, in the word of the gate drift."""
     mine = pl.DataFrame({"study": [study.name]})
@@ -359,7 +354,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
     if drifts.is_empty():
         return
     console.print()
-    print_line(console, _did_change(drifts, gates))
+    print_line(console, plain(did_change(drifts, gates)))
     changed = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
     if changed.height:
         columns = ["judge", "from", "to", "perturbation", "measure", "change", "state"]
@@ -386,49 +381,6 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         ]
     )
     print_line(console, f"Comparisons by judge, wave and measure: {counted}.")
-
-
-def _did_change(drifts: pl.DataFrame, gates: pl.DataFrame) -> str:
-    """Say between which waves judges were compared, and whether one changed."""
-    found = gates.filter(pl.col("gate") == "drift")
-    last = drifts.join(found, on=["dataset", "judge", "prompt", "wave"], how="semi")
-    pairs = last.select("base", "wave").unique().rows()
-    since = f"from wave {pairs[0][0]} to wave {pairs[0][1]}" if len(pairs) == 1 else f"since {BASE}"
-    if found.is_empty():
-        return f"Did a judge change {since}? Unknown: {FIRST}."
-    verdicts = set(found["verdict"])
-    suspected = "Perhaps" if last.filter(state="suspect").height else "Not shown"
-    decided = "No" if verdicts == {"pass"} else suspected
-    answer = "Yes" if "fail" in verdicts else decided
-    return f"Did a judge change {since}? {answer}: {_drift_words(gates)}."
-
-
-def _drift_words(gates: pl.DataFrame) -> str:
-    """Say which judges fail the gate drift, leave it open, or pass it, in this order, and why."""
-    order = pl.col("verdict").replace_strict({"fail": 0, "inconclusive": 1, "pass": 2})
-    rows = with_who(gates.filter(pl.col("gate") == "drift"))
-    rows = rows.sort(order, pl.col("earlier_change").is_null(), "who")
-    numbers = [_bounded(row) for row in rows.rename({"value": "estimate"}).to_dicts()]
-    change = pl.when(pl.col("low").is_not_null()).then(pl.Series(numbers, dtype=pl.String))
-    what = pl.concat_str("changed", change, separator=": ", ignore_nulls=True)
-    after = pl.format(" after {}", "earlier_change").fill_null("")
-    # The change that the baseline follows is said already.
-    said = after_change().fill_null("")
-    why = pl.col("reason").str.strip_prefix(said).str.strip_prefix("; ").replace("", None)
-    text = (
-        pl.when(pl.col("verdict") == "fail")
-        .then(pl.format("{} changed{} ({})", pl.lit("{}"), after, what))
-        .when(pl.col("verdict") == "pass")
-        .then(pl.format("no relevant change of {}{}", pl.lit("{}"), after))
-        .otherwise(
-            pl.format("inconclusive for {}{} ({})", pl.lit("{}"), after, why.fill_null(WIDE))
-        )
-    )
-    by_text = rows.group_by(text=text, maintain_order=True).agg("who")
-    return "; ".join(
-        text.replace("{}", listing([clean(each) for each in who]), 1)
-        for text, who in by_text.iter_rows()
-    )
 
 
 def _rest(estimates: pl.DataFrame, shown: set[str]) -> str:

@@ -338,6 +338,18 @@ def test_results_from_before_a_failed_run_pass_nothing(gated: Any, tmp_path: Pat
     assert gated(gate("validity"), last="killed", words=("--wave", "")).exit_code == 0
 
 
+def test_a_study_whose_only_run_was_killed_says_how_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    Warehouse(path).start_run(_run("r1", "killed", 1, [""]) | {"error": "Its process was killed."})
+    done = CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "voirdire: study 'mine' has no results yet: its last run was killed (Its process was "
+        "killed). `voirdire audit mine`, with the options of that run, goes on: no ballot that "
+        "has a vote is asked again.\n"
+    )
+
+
 def test_junit_has_a_case_per_gate(gated: Any, tmp_path: Path) -> None:
     file = tmp_path / "gate.xml"
     hostile = "a<b>\x07 & \x1b[31m\ud800"

@@ -160,6 +160,7 @@ def test_open_questions_are_those_of_the_recommendations() -> None:
         {"judge": "bo", "standing": "stated", "words": NEAR},
         {"judge": "ada", "standing": "passed", "words": None, "verdict": "pass"},
         {"judge": "ada", "standing": "not measured", "words": None},
+        bias | {"judge": "dot", "finding": "detects some", "words": "detects some of a"},
     )
     rows = pl.DataFrame([plain | row for row in gates])
     assert open_questions(rows) == [
@@ -169,6 +170,7 @@ def test_open_questions_are_those_of_the_recommendations() -> None:
             f"- cy: {POSITION}; drift is inconclusive; detects some of a, about 9 more questions; "
             "boast is inconclusive (the sham; so on)"
         ),
+        "- dot: no gate that more questions would decide (detects some of a)",
     ]
     assert open_questions(rows.clear()) == []
 
