@@ -13,9 +13,15 @@ from flows.results.calibration import Calibrated
 from flows.running.run_row import one_line
 from flows.studies import Study
 from tasks.gates.recommendations import of_wave
-from tasks.reporting.advice import advice, by_recommendation, literal, not_measured, policy
+from tasks.reporting.advice import (
+    advice,
+    by_recommendation,
+    did_change,
+    literal,
+    not_measured,
+    policy,
+)
 from tasks.reporting.calibration_report import lead, tested
-from tasks.reporting.drift_answer import did_change
 from tasks.reporting.rows import Judged
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, interval, number, shorten

@@ -16,7 +16,7 @@ from schemas.results import Drifts, Gates
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.gates.recommendations import of_wave
 from tasks.kit.defaults import DEFAULTS
-from tasks.reporting.drift_answer import did_change
+from tasks.reporting.advice import did_change
 from tasks.reporting.exclusions import rule
 from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
