@@ -180,10 +180,10 @@ def conclusions_of(
         kept = beside.submit(copy_context().run, again)
         people = people_of(tallies)
         members = panel_members(estimates, exclusions, people)
-        gates = scorecard(estimates, findings, drifts)
+        gates = scorecard(estimates, findings, drifts, people)
         between = contrasts(estimates)
         juries = jury_findings(estimates, detects_at_of(findings), jury_costs(members, prices))
-        advice = recommend(gates, estimates, people)
+        advice = recommend(gates, estimates)
         return Conclusions(
             estimates,
             findings,

@@ -44,9 +44,9 @@ MORE = ("more_questions", "more_decide")
 
 
 def recommend(
-    gates: DataFrame[Gates], estimates: DataFrame[Estimates], people: pl.DataFrame
+    gates: DataFrame[Gates], estimates: DataFrame[Estimates]
 ) -> DataFrame[Recommendations]:
-    """Return one row per judge, unless a person, and way to make verdicts.
+    """Return one row per judge and way to make verdicts.
 
     *Do not use* if a gate of the threshold ``disqualifying`` fails (by default each gate is one);
     else *not enough data* if position or validity is inconclusive, or no bias, discernment or
@@ -60,10 +60,8 @@ def recommend(
     ----------
     gates
         The scorecard. Rows of mode *any* count for each mode of the same judge.
-    people
-        Columns ``dataset`` and ``judge``: judges for whom nothing is recommended.
     """
-    rated = _by_mode(gates.join(people, on=["dataset", "judge"], how="anti"))
+    rated = _by_mode(gates)
     if rated.is_empty():
         return Recommendations.empty()
     rows = rated.with_columns(weight=weight(), subject=subject())

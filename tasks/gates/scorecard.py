@@ -46,8 +46,11 @@ def scorecard(
     estimates: DataFrame[Estimates],
     findings: DataFrame[Findings],
     drifts: DataFrame[Drifts] | None = None,
+    people: pl.DataFrame | None = None,
 ) -> DataFrame[Gates]:
     """Return one row per judge and gate.
+
+    ``people`` (columns ``dataset`` and ``judge``) have none: judges are compared with them.
 
     Gates are position, validity, each bias, discernment, agreement (if people labelled the same
     items; of several criteria, the worst; beyond chance if each item has one label) and drift (if
@@ -84,6 +87,8 @@ def scorecard(
     gates = pl.concat(rows, how="diagonal_relaxed").join(asked, on=JUDGE, how="left")
     # Of drift only questions count that the baseline has too.
     gates = gates.with_columns(questions=pl.coalesce("shared", "questions"))
+    if people is not None:
+        gates = gates.join(people, on=["dataset", "judge"], how="anti")
     return Gates.of(explained(gates.with_columns(verdict=verdict)))
 
 

@@ -30,7 +30,6 @@ from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 Make = Callable[..., Any]
 Row = dict[str, Any]
 ADA = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": ""}
-NOBODY = pl.DataFrame(schema={"dataset": pl.String, "judge": pl.String})
 WHOLE = {"mode": "any", "perturbation": None}
 UNKNOWN = (
     *("control", "shift_spread", "spread_p", "odds", "most_lost"),
@@ -71,7 +70,6 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
         *gates: Row,
         findings: list[Row] | None = None,
         clusters: int = 40,
-        people: Any = NOBODY,
         beside: list[Row] | None = None,
     ) -> list[Row]:
         said = [finding(None)] if findings is None else findings
@@ -82,7 +80,7 @@ def recommended(make_estimates: Make) -> Callable[..., list[Row]]:
         known = explained(pl.DataFrame(facts, schema=FACTS, strict=False))
         whole = {**ADA, **WHOLE, "kind": None, "clusters": clusters, "subgroup": ""}
         sized = [{**whole, **row} for row in beside or [{"statistic": "invalid_rate"}]]
-        return recommend(Gates.of(known), make_estimates(sized), people).to_dicts()
+        return recommend(Gates.of(known), make_estimates(sized)).to_dicts()
 
     return rows
 
@@ -661,13 +659,6 @@ def test_rows_of_any_mode_count_for_each_mode(recommended: Any) -> None:
     ]
     [alone] = recommended(gate("bias", mode="any"), gate("validity"))
     assert (alone["mode"], alone["recommendation"]) == ("any", "use")
-
-
-def test_people_are_not_recommended(recommended: Any) -> None:
-    people = pl.DataFrame({"dataset": ["demo"], "judge": ["ben"]})
-    rows = recommended(gate("bias"), gate("bias", judge="ben"), people=people)
-    assert [row["judge"] for row in rows] == ["ada"]
-    assert recommended(gate("bias", judge="ben"), people=people) == []
 
 
 @settings(max_examples=50)

@@ -941,3 +941,21 @@ def test_a_draw_without_a_perturbation_is_dropped() -> None:
     num = np.array([[[0.1], [0.2]], [[0.0], [0.0]]])
     den = np.array([[[1.0]], [[0.0]]])
     assert _shares(num, den, np.array([True])).tolist() == [1.0, 0.0]
+
+
+def test_people_have_no_gates(make_estimates: Make) -> None:
+    rows = [
+        {
+            **WHOLE,
+            "statistic": "invalid_rate",
+            "judge": who,
+            "estimate": 0.0,
+            "low": 0,
+            "high": 0.05,
+        }
+        for who in ("ada", "ben")
+    ]
+    people = pl.DataFrame({"dataset": ["demo"], "judge": ["ben"]})
+    biased = findings({}, {"judge": "ben"})
+    assert {*scorecard(make_estimates(rows), biased)["judge"]} == {"ada", "ben"}
+    assert {*scorecard(make_estimates(rows), biased, None, people)["judge"]} == {"ada"}
