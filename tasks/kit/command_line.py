@@ -28,6 +28,8 @@ QUERY = "query"
 class Finite(click.FloatRange):
     """A range of finite numbers: ``FloatRange`` alone accepts infinity and NaN."""
 
+    name = "number"
+
     def _describe_range(self) -> str:
         """Return the range for the help; click writes ``x<=None`` if there is none."""
         return "" if self.min is None and self.max is None else super()._describe_range()
