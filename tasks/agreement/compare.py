@@ -348,7 +348,9 @@ def _people(paired: Paired) -> Iterator[Row]:
         .sort("cluster")
     )
     table = table_moments(sums["num"].to_numpy()[:, None], sums["den"].to_numpy()[:, None])
-    found = (ratios if paired.kind == "grade" else proportions)(table).row(0, named=True)
+    # Grades may differ by more than 1, so the ends of their mean error are not those of a share.
+    error = ratios(table, bounded=False) if paired.kind == "grade" else proportions(table)
+    found = error.row(0, named=True)
     yield {
         "judge": HUMANS,
         "prompt": PERSON,

@@ -165,6 +165,16 @@ def test_several_people_s_grades_are_averaged() -> None:
     assert table(found, "humans")["people_error"]["estimate"] == pytest.approx((1 + 0 + 1 + 0) / 4)
 
 
+def test_the_error_of_people_s_grades_may_exceed_1() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    found = run({"A": [1, 2, 5, 9], "B": [4, 2, 3, 4]}, {"j": [2, 2, 5, 1]})
+    row = table(found, "humans")["people_error"]
+    # Both people of an item differ from the other by 3, 0, 2 and 5.
+    low, high = stats.ttest_1samp([3, 0, 2, 5], 0).confidence_interval(0.95)
+    assert row["estimate"] == pytest.approx(2.5)
+    assert (row["low"], row["high"]) == pytest.approx((low, high))
+
+
 def test_the_other_side_of_a_pair_is_worse_than_a_tie() -> None:
     people = ["anchor", "anchor", "tie", "target", "target"]
     found = run({"h": people}, {"j": ["tie", "target", "anchor", "target", "anchor"]})
