@@ -24,7 +24,7 @@ from tasks.curate import is_data_file
 from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.kit.printable import because
+from tasks.kit.printable import because, printable
 from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import CONCLUDED, Conclusions
@@ -226,10 +226,7 @@ def run_of_results(
     runs = every.filter(pl.col("run").is_in(made_by))
     if runs.is_empty() and (last := every.sort("started_at").tail(1)).height:
         raise LookupError(
-            f"study {study!r} has no results yet: its last run "
-            f"{ENDED.get(last['state'].item(), 'left none')}{because(last['error'].item())}. "
-            f"`voirdire audit {quote(study)}`, with the options of that run, goes on: no ballot "
-            "that has a vote is asked again."
+            f"study {study!r} {without_results(study, last['state'].item(), last['error'].item())}"
         )
     if runs.is_empty():
         rows = warehouse.query(WITH_REPORTS if calibrations else STUDIES_WITH_RESULTS)
@@ -237,6 +234,17 @@ def run_of_results(
         step = "`voirdire list studies` shows the studies to run."
         raise unknown("results of study", study, known, ALL_STUDIES, step=step)
     return runs.sort("started_at").row(-1, named=True)
+
+
+def without_results(study: str, state: str, error: str | None) -> str:
+    """Say why a study has no results, by the state and error of its last run, and what to do."""
+    running = state == "running"
+    first = "Wait for it or, if its process has died," if running else "Correct the cause and"
+    return (
+        f"has no results, because its last run {ENDED.get(state, 'left none')}{because(error)}. "
+        f"{first} repeat the audit: `voirdire audit {printable(quote(study))}`, with "
+        "the same options if it was given any; no ballot that has a vote is asked again."
+    )
 
 
 class Stored(NamedTuple):

@@ -99,8 +99,9 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     known = (den > 0) & (clusters > 1)
     hits, size, alike = _effective(moments, level, least=1.0 if whole else 0.0)
     low, high = INTERVALS[chosen()](hits, size, level)
-    # What was not seen may at most be all misses, or all hits.
-    rate, unseen = hits / size, INTERVALS[chosen()](0.0 * hits, size, level)[1]
+    # The largest share of clusters that are not seen: all their items may be misses, or all hits.
+    _, unseen = INTERVALS[chosen()](np.zeros_like(hits), size, level)
+    rate = hits / size
     low = np.where(alike, rate - rate * unseen, low)
     high = np.where(alike, rate + (1 - rate) * unseen, high)
     return _frame(
@@ -293,7 +294,10 @@ def _moments(
 def _effective(
     moments: pl.DataFrame, level: float, least: float
 ) -> tuple[Sums, Sums, NDArray[np.bool_]]:
-    """Return the hits at the effective sample size, that size, and whether all clusters agree."""
+    """Return the hits at the effective sample size, that size, and whether clusters are alike.
+
+    They are if all have the same rate, between 0 and 1.
+    """
     num, residual = arrays(moments, "num", "squares")
     den, df, den_squares = arrays(moments, "den", "freedom", "den_squares")
     rate = np.clip(over(num, den), 0.0, 1.0)

@@ -265,10 +265,10 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
         known=words.filter(inconclusive & ~open_).drop_nulls().str.join(SEPARATOR),
     )
     none = "no gate that more questions would decide"
-    return [
-        clean(f"- {who}: {said or none + (f' ({known})' if known else '')}")
-        for who, said, known in lines.iter_rows()
-    ]
+    settled = pl.when(pl.col("known") == "").then(pl.lit(none))
+    settled = settled.otherwise(pl.format("{} ({})", pl.lit(none), "known"))
+    text = pl.when(pl.col("said") == "").then(settled).otherwise("said")
+    return [clean(f"- {who}: {each}") for who, each in lines.select("who", text).iter_rows()]
 
 
 def policy(

@@ -7,7 +7,8 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from tasks.kit.printable import because, printable
+from flows.publishing.pages import without_results
+from tasks.kit.printable import printable
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.store import Warehouse
 
@@ -36,12 +37,12 @@ WITHOUT_ROWS = {
 
 
 FAILED = """
-    select error from (
+    select state, error from (
         select state, error from runs where study = $study order by started_at desc limit 1
     )
     where state in ('failed', 'killed') and not exists (from estimates where study = $study)
 """
-"""The error of the last run of a study that has no results, if it failed."""
+"""How the last run of a study that has no results ended, if it failed."""
 
 
 class Question(NamedTuple):
@@ -98,13 +99,8 @@ def require_study(warehouse: Warehouse, study: str | None) -> None:
 def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:
     """Return what to do about each study for which a question without rows cannot have any yet."""
     if study not in (None, ALL) and (failed := warehouse.query(FAILED, {"study": study}).rows()):
-        again = f"`voirdire audit {printable(quote(study))}`"
-        line = (
-            f"Study {study!r} has no results, because its last run failed{because(failed[0][0])}. "
-            f"Correct the cause and repeat the audit: {again}, with the same options if it was "
-            "given any."
-        )
-        return [line]
+        [(state, error)] = failed
+        return [f"Study {study!r} {without_results(study, state, error)}"]
     if name not in WITHOUT_ROWS:
         return []
     studies, step = WITHOUT_ROWS[name]

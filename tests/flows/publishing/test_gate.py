@@ -338,15 +338,25 @@ def test_results_from_before_a_failed_run_pass_nothing(gated: Any, tmp_path: Pat
     assert gated(gate("validity"), last="killed", words=("--wave", "")).exit_code == 0
 
 
+def test_a_study_whose_only_run_is_not_finished_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    Warehouse(path).start_run(_run("r1", "running", 1, [""]))
+    done = CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "its last run is not finished. Wait for it or, if its process has died, repeat the " in (
+        done.stderr
+    )
+
+
 def test_a_study_whose_only_run_was_killed_says_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "w.duckdb"
     Warehouse(path).start_run(_run("r1", "killed", 1, [""]) | {"error": "Its process was killed."})
     done = CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path)])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        "voirdire: study 'mine' has no results yet: its last run was killed (Its process was "
-        "killed). `voirdire audit mine`, with the options of that run, goes on: no ballot that "
-        "has a vote is asked again.\n"
+        "voirdire: study 'mine' has no results, because its last run was killed (Its process was "
+        "killed). Correct the cause and repeat the audit: `voirdire audit mine`, with the same "
+        "options if it was given any; no ballot that has a vote is asked again.\n"
     )
 
 
