@@ -265,8 +265,11 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
         known=words.filter(inconclusive & ~open_).drop_nulls().str.join(SEPARATOR),
     )
     none = "no gate that more questions would decide"
-    settled = pl.when(pl.col("known") == "").then(pl.lit(none))
-    settled = settled.otherwise(pl.format("{} ({})", pl.lit(none), "known"))
+    settled = (
+        pl.when(pl.col("known") == "")
+        .then(pl.lit(none))
+        .otherwise(pl.format("{} ({})", pl.lit(none), "known"))
+    )
     text = pl.when(pl.col("said") == "").then(settled).otherwise("said")
     return [clean(f"- {who}: {each}") for who, each in lines.select("who", text).iter_rows()]
 
