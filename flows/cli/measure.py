@@ -4,32 +4,35 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
-from flows.cli.printing.comparison_tables import show_comparison
+from flows.cli.printing.calibration_tables import show_table
 from flows.cli.printing.live import Printer, View
 from flows.cli.printing.measure_tables import missing, show_gates, show_rows, show_summary
 from flows.cli.printing.ranking_table import BIAS, show_categories
 from flows.cli.printing.tables import print_line, print_rows
 from flows.cli.printing.terminal import echo_data, echo_json, interval, number, say
+from flows.labels.sources import Sources, sources_of_log
 from flows.publishing.csv_escaping import csv_text
+from flows.results.calibration import Calibrated, NotComparableError, calibrate_sources
 from flows.results.saved_votes import require_free, save_file
 from flows.results.study_results import results_of_votes
 from flows.running.run_row import CODE_VERSION
+from flows.studies.calibration import Calibration, make_calibration
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from schemas.results import Estimates
-from tasks.agreement.compare import Comparison, Options, compare, scale_of
+from tasks.agreement.compare import Options
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.printable import several
-from tasks.logs.items import CATEGORY, categories_of, items_in_log
-from tasks.logs.labels import labels_of_both
+from tasks.logs.items import CATEGORY
+from tasks.logs.labels import labels_of_log
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
 from tasks.logs.recognised import (
     counts_of,
@@ -44,6 +47,7 @@ from tasks.readers.votes import read_votes
 from tasks.reporting.advice import not_measured, policy
 from tasks.reporting.agreement_rows import label_warnings
 from tasks.reporting.summary import marks_of
+from tasks.reporting.wording import listing
 from tasks.results import Conclusions
 from tasks.statistics import STATISTICS, filled_columns, lacking_line
 from tasks.validation.unknown_names import unknown
@@ -97,15 +101,21 @@ def show_measures(
     ``positive``, ``scale``, ``threshold`` and ``random_labels`` say how judges are compared with
     people, as in ``voirdire calibrate``.
     """
-    options = Options(
-        positive,
-        scale and scale_of(*scale),
-        interval,
+    low, high = scale or (None, None)
+    calibration = make_calibration(
+        name="unsaved",
+        humans=str(votes),
+        judges=str(votes),
+        slice_columns=list(slices),
+        positive=positive,
+        scale_low=low,
+        scale_high=high,
+        interval=interval,
         random_labels=random_labels,
         threshold=threshold,
     )
     if form != "table" or only:
-        _refuse_unused(options, votes)
+        _refuse_unused(calibration.options(), votes)
     if slices and (only or form != "table"):
         raise ValueError(
             f"--slice {slices[0]!r:.60} splits the agreement of judges with people, which the "
@@ -124,7 +134,7 @@ def show_measures(
     log = other.votes if other else _votes_in(votes, people)
     for line in recognised_lines(other) if other else ():
         current_status().tell(line)
-    categories = _categories(votes.name, log, other, slices, mapping or {}) if slices else None
+    both = _labels_of_both(votes.name, log, other, calibration, (mapping or {}).get(CATEGORY))
     if warehouse:
         _require_votes(votes, other)
         require_free(votes, warehouse)
@@ -140,7 +150,15 @@ def show_measures(
         )
     if form == "table" and not only:
         _show_all(
-            votes.name, log, other, concluded, view, mode=mode, options=options, slices=categories
+            votes.name,
+            log,
+            other,
+            concluded,
+            view,
+            calibration=calibration,
+            mode=mode,
+            both=both,
+            more=_calibrate_command(votes.name, mapping or {}, people),
         )
         return
     if gates:
@@ -178,14 +196,15 @@ def _show_all(
     concluded: Conclusions,
     view: View,
     *,
+    calibration: Calibration,
     mode: str,
-    options: Options,
-    slices: pl.DataFrame | None,
+    both: Sources | None,
+    more: str,
 ) -> None:
     """Print recommendations, tables and, if there are both, how judges agree with people."""
     bias = _query_temporary(concluded, BIAS)
-    agreement = _agreement(log, other, options, slices)
-    for line in label_warnings(agreement) if agreement else ():
+    agreement = _agreement(calibration, both) if both else None
+    for line in label_warnings(agreement.comparison) if agreement else ():
         current_status().tell(line)
     view.close()
     console = Printer(highlight=False)
@@ -206,14 +225,17 @@ def _show_all(
     if line := _lacking(log, other):
         print_line(console, line)
     if agreement:
-        more = f"`voirdire calibrate {file} --format json`"
-        show_comparison(console, agreement, saved=False, more=more)
-    elif agreement is None:
-        line = (
-            f"More than {MANY} votes and ratings: `voirdire calibrate {file}` compares judges with "
-            "people."
-        )
+        show_table(calibration, agreement, more=more)
+    elif _has_both(log, other) and _is_long(log, other):
+        line = f"More than {MANY} votes and ratings are compared with people by {more} only."
         print_line(console, line)
+
+
+def _calibrate_command(file: str, mapping: Mapping[str, str], people: str | None) -> str:
+    """Return the command that prints the whole comparison with people."""
+    used = [name for name, given in (("--map", mapping), ("--people", people)) if given]
+    same = f" with the same {listing(used)}" if used else ""
+    return f"`voirdire calibrate {file} --format json`{same}"
 
 
 def _refuse_unused(options: Options, votes: Path) -> None:
@@ -320,45 +342,52 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     print_line(console, line, "dim")
 
 
-def _agreement(
-    votes: DataFrame[VoteLog], log: Log | None, options: Options, slices: pl.DataFrame | None
-) -> Comparison | Literal[False] | None:
-    """Compare judges with people, as ``voirdire calibrate`` does; false if only one kind is there.
-
-    Null if there are too many rows.
-    """
-    ratings = log.ratings if log else Ratings.empty()
-    if not _has_both(votes, ratings):
-        return False
-    if votes.height + ratings.height > MANY:
-        return None
-    step("comparing judges with people")
-    labelled = labels_of_both(votes, ratings, "accuracy")
-    items = items_in_log(labelled, categories=slices, chances=log.chances if log else None)
-    return compare(labelled, items, options)
-
-
-def _has_both(votes: pl.DataFrame, ratings: pl.DataFrame) -> bool:
-    """Tell whether there are rows of judges and of people."""
-    human = {*votes["human"].fill_null(value=False).unique(), *ratings["human"].unique()}
-    return len(human) > 1
-
-
-def _categories(
+def _labels_of_both(
     file: str,
     votes: DataFrame[VoteLog],
     log: Log | None,
-    slices: Sequence[str],
-    mapping: Mapping[str, str],
-) -> pl.DataFrame:
-    """Return the categories by which the agreement of judges with people is split."""
-    ratings = log.ratings if log else Ratings.empty()
-    if not _has_both(votes, ratings):
+    calibration: Calibration,
+    category: str | None,
+) -> Sources | None:
+    """Return the labels of judges and people on the same items; null without, or of too many rows.
+
+    ``category`` is the field of the log that holds the category of an item.
+
+    Raise ValueError for slices that the log does not have.
+    """
+    slices = calibration.slice_columns
+    if slices and not _has_both(votes, log):
         raise ValueError(
             f"--slice {slices[0]!r:.60} splits the agreement of judges with people, and {file} "
             "does not have rows of both. Leave it out."
         )
-    return categories_of(votes, ratings, slices, file, mapping.get(CATEGORY))
+    if not _has_both(votes, log) or (_is_long(votes, log) and not slices):
+        return None
+    labels = labels_of_log(
+        file, votes, log, calibration.metric, slices, field=category, positive=calibration.positive
+    )
+    if not labels[0] or _is_long(votes, log):
+        return None
+    return sources_of_log(*labels, calibration.options())
+
+
+def _agreement(calibration: Calibration, both: Sources) -> Calibrated | None:
+    """Compare judges with people, as ``voirdire calibrate`` does; null if no label compares."""
+    try:
+        return calibrate_sources(calibration, both)
+    except NotComparableError as error:
+        current_status().tell(f"{error}")
+        return None
+
+
+def _has_both(votes: pl.DataFrame, log: Log | None) -> bool:
+    """Tell whether there are rows of judges and of people."""
+    human = {*votes["human"].fill_null(value=False).unique()}
+    return len(human | {*(log.ratings["human"].unique() if log else ())}) > 1
+
+
+def _is_long(votes: pl.DataFrame, log: Log | None) -> bool:
+    return votes.height + (log.ratings.height if log else 0) > MANY
 
 
 def _lacking(votes: pl.DataFrame, log: Log | None) -> str:

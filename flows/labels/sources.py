@@ -12,6 +12,7 @@ from flows.results.vote_summary import newer_line
 from flows.studies.calibration import Calibration
 from schemas.calibration import Ratings
 from schemas.results import Annotations
+from tasks.agreement.compare import Options
 from tasks.agreement.sources import (
     described,
     items_of,
@@ -31,6 +32,7 @@ from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
+from tasks.reporting.wording import listing
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.peek import require_file
 from warehouse.store import Warehouse
@@ -64,6 +66,13 @@ PROMPTED = """
     select prompt from ratings where study = $study and not human
     union select prompt from vote_log where study = $study and not coalesce(human, false)
     order by prompt
+"""
+SPLIT_BY = """
+    select distinct by_column from (
+        select parameters ->> '$.category_column' as by_column from runs
+        where study = ? and flow <> 'calibrate' and state like 'completed%'
+        order by started_at desc limit 1
+    ) where by_column is not null
 """
 VOTED = """
     (
@@ -134,11 +143,12 @@ def _known(calibration: Calibration, warehouse: Warehouse, sources: Sources) -> 
         return Known(items, clusters)
     if calibration.study is None:
         return None
-    if strange := [name for name in slices if name != CATEGORY]:
+    by = warehouse.query(SPLIT_BY, [calibration.study]).to_series().to_list()
+    if strange := [name for name in slices if name not in (CATEGORY, *by)]:
         raise ValueError(
-            f"--slice {strange[0]!r:.60}: the items of a study have the column {CATEGORY} only. To "
-            f"split by a column of your own data, audit with --by {strange[0]:.60}, then give "
-            f"--slice {CATEGORY}."
+            f"--slice {strange[0]!r:.60}: the items of study {calibration.study!r} can be split by "
+            f"{listing([CATEGORY, *by])} only. To split by another column of your data, audit with "
+            f"--by {strange[0]:.60} first (no vote is asked twice)."
         )
     rows = warehouse.query(KNOWN, {"study": calibration.study})
     known = []
@@ -147,9 +157,10 @@ def _known(calibration: Calibration, warehouse: Warehouse, sources: Sources) -> 
         texts = {"question": row["question"], "anchor": row["anchor"], judged: row["target"]}
         there = {name: text for name, text in texts.items() if text}
         known.append((row["item"], row[CATEGORY] or EMPTY, json.dumps(there, ensure_ascii=False)))
-    schema = dict.fromkeys(("item", f"{SLICE}{CATEGORY}", "texts"), pl.String)
+    schema = dict.fromkeys(("item", CATEGORY, "texts"), pl.String)
     table = pl.DataFrame(known, schema=schema, orient="row").unique("item", maintain_order=True)
-    return Known(table if slices else table.drop(f"{SLICE}{CATEGORY}"))
+    named = [pl.col(CATEGORY).alias(f"{SLICE}{name}") for name in dict.fromkeys(slices)]
+    return Known(table.select("item", "texts", *named))
 
 
 def _compare_items(labelled: Sequence[pl.DataFrame], described: pl.DataFrame, file: str) -> None:
@@ -174,9 +185,7 @@ def _compare_items(labelled: Sequence[pl.DataFrame], described: pl.DataFrame, fi
 def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
     found = _of_log(calibration)
     if found is not None:
-        log, items = found
-        options = calibration.options()
-        return Sources(log, items, [readable_labels(each, options) for each in log])
+        return sources_of_log(*found, calibration.options())
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():
@@ -195,6 +204,13 @@ def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> So
     table = read_label_table(Path(calibration.table), columns)
     one = labelled_by_table(calibration.name, table)
     return Sources([one], [table.items], [readable_labels(one, calibration.options())])
+
+
+def sources_of_log(
+    labelled: list[Labelled], items: list[pl.DataFrame], options: Options
+) -> Sources:
+    """Return the labels of a log and its items as sources."""
+    return Sources(labelled, items, [readable_labels(each, options) for each in labelled])
 
 
 def _of_log(calibration: Calibration) -> tuple[list[Labelled], list[pl.DataFrame]] | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.labels.sources import label_source, sources_of
+from flows.labels.sources import Sources, label_source, sources_of
 from flows.running.run_row import is_taken, row_without_calls, save_completed
 from flows.studies.calibration import Calibration
 from schemas.calibration import (
@@ -45,7 +45,10 @@ LAST = """
 select parameters from runs where study = ? and flow = 'calibrate' and state = 'completed'
 order by started_at desc limit 1
 """
-ALONE = "it needs labels of two people or more, on enough common items (see --min-instances)."
+ALONE = (
+    "it needs labels of two people or more, on enough common items (`voirdire calibrate "
+    "--min-instances`)."
+)
 SOURCES = {
     "study": "the votes of study",
     "table": "labels in",
@@ -53,6 +56,10 @@ SOURCES = {
     "humans": "people's labels in",
     "judges": "judges' labels in",
 }
+
+
+class NotComparableError(ValueError):
+    """No item has a label of a judge that can be compared with one of a person."""
 
 
 class Steps(NamedTuple):
@@ -94,17 +101,26 @@ def calibrate_labels(
 ) -> Calibrated:
     """Read the labels, test the judges against people, and measure agreement.
 
-    Raise ValueError if no item has a label of a judge that can be compared with one of a person.
+    Raise NotComparableError if no item has labels of a judge and of a person that can be compared.
+    """
+    step("reading labels")
+    return calibrate_sources(calibration, sources_of(calibration, warehouse), steps)
+
+
+def calibrate_sources(
+    calibration: Calibration, sources: Sources, steps: Steps | None = None
+) -> Calibrated:
+    """Test judges against people and measure agreement, from labels that are read.
+
+    Raise NotComparableError if no item has labels of a judge and of a person that can be compared.
     """
     with calibrated_by(calibration.thresholds):
-        return _calibrate(calibration, warehouse, steps or Steps())
+        return _calibrate(calibration, sources, steps or Steps())
 
 
-def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> Calibrated:
+def _calibrate(calibration: Calibration, sources: Sources, steps: Steps) -> Calibrated:
     terms = calibration.terms()
     options = calibration.options()
-    step("reading labels")
-    sources = sources_of(calibration, warehouse)
     require_positive(sources.labelled, options.positive, label_source(calibration))
     require_grades(sources.labelled, options.threshold, label_source(calibration), options.scale)
     labelled = sources.for_test
@@ -136,7 +152,7 @@ def _calibrate(calibration: Calibration, warehouse: Warehouse, steps: Steps) -> 
         named = "graded" if label_kind(terms.metric) != "text" else pl.lit(value=True)
         if unread := unreadable_line(comparison.unreadable.filter(named), none_read=True):
             why = f"{unread}."
-        raise ValueError(f"judges and people cannot be compared: {why}")
+        raise NotComparableError(f"judges and people cannot be compared: {why}")
     return Calibrated(
         *_together(trials),
         annotations,

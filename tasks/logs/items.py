@@ -78,11 +78,20 @@ def items_in_log(
 def _with_texts(
     labelled: Sequence[Labelled], texts: pl.DataFrame | None, categories: pl.DataFrame | None
 ) -> list[pl.DataFrame]:
-    known = pl.DataFrame(schema={"item": pl.String, "texts": pl.String}) if texts is None else texts
-    if categories is None:
-        return [described(items_of(each), known) for each in labelled]
-    both = [
-        categories.filter(dataset=each.dataset).join(known, on="item", how="full", coalesce=True)
-        for each in labelled
-    ]
-    return [described(items_of(each), some) for each, some in zip(labelled, both, strict=True)]
+    if texts is None:
+        texts = pl.DataFrame(schema=dict.fromkeys(("item", "texts", "dataset"), pl.String))
+    found = []
+    for each in labelled:
+        known = texts.filter(_is_of(each.dataset)).select("item", "texts")
+        if categories is not None:
+            own = categories.filter(dataset=each.dataset)
+            known = own.join(known, on="item", how="full", coalesce=True)
+        found.append(described(items_of(each), known))
+    return found
+
+
+def _is_of(dataset: str) -> pl.Expr:
+    """Tell whether texts are about a dataset, whose name may end in a criterion."""
+    own = pl.col("dataset")
+    within = pl.lit(dataset).str.starts_with(pl.concat_str(own, pl.lit(": ")))
+    return own.is_null() | (own == dataset) | within

@@ -51,15 +51,37 @@ def labels_in_log(
     log = read_log(path, people, mapping)
     if log is None:
         return None
-    labelled = [
-        _with_verdicts(each, log.verdicts, positive)
-        for each in labels_of_both(log.votes, log.ratings, metric)
-    ]
-    if not labelled:
-        raise ValueError(_why_not(path.name, log))
     field = (mapping or {}).get(CATEGORY)
-    categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
-    return labelled, items_in_log(labelled, log.texts, categories, log.chances)
+    found = labels_of_log(path.name, log.votes, log, metric, slices, field=field, positive=positive)
+    if not found[0]:
+        raise ValueError(_why_not(path.name, log))
+    return found
+
+
+def labels_of_log(
+    name: str,
+    votes: DataFrame[VoteLog],
+    log: Log | None,
+    metric: str,
+    slices: Sequence[str] = (),
+    *,
+    field: str | None = None,
+    positive: str | None = None,
+) -> tuple[list[Labelled], list[pl.DataFrame]]:
+    """Return the labels of a log that is read, or of ``votes`` alone, and its items.
+
+    ``name`` is that of the file, ``field`` the field of the log that is its category.
+
+    Raise ValueError if the log has no such slice.
+    """
+    ratings = log.ratings if log else Ratings.empty()
+    verdicts = log.verdicts if log else None
+    labelled = [
+        _with_verdicts(each, verdicts, positive) for each in labels_of_both(votes, ratings, metric)
+    ]
+    categories = categories_of(votes, ratings, slices, name, field) if slices else None
+    texts, chances = (log.texts, log.chances) if log else (None, None)
+    return labelled, items_in_log(labelled, texts, categories, chances)
 
 
 def labels_in_log_and_file(

@@ -16,8 +16,10 @@ from schemas.keys import file_digest
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
+from tasks.logs.questions import Questions, texts_of_questions, with_categories
 from tasks.logs.ratings import whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
+from tasks.readers.fastchat import parts_in
 from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
 from tasks.readers.formats import COPIES, TEXTS, Parts, recognise
 from tasks.readers.label_table import CHANCE
@@ -54,7 +56,8 @@ class Log(NamedTuple):
     """Why rows are left out -> their number."""
     notes: tuple[str, ...]
     texts: pl.DataFrame
-    """``item`` and ``texts``, a JSON object: what people saw of the items that they rated."""
+    """``item`` and ``texts``, a JSON object: what people saw of the items that they rated; in
+    ``dataset``, or in all where it is null."""
     rows: int
     """Rows of the files; where a file is one object, its samples or results."""
     chances: pl.DataFrame | None = None
@@ -95,12 +98,13 @@ def read_log(
         found, skipped = _folder(path, mapping)
         if not found:
             raise NoLogError(f"{path.name}: no file of this folder is a log. {KNOWN}")
+        found, skipped, files = _with_questions(path, found, skipped)
     else:
         with opened(path) as source:
             read = _recognised(source, mapping)
         if read is None:
             return None
-        found, skipped = [read], []
+        found, skipped, files = [read], [], 1
     left_out: Counter[str] = Counter()
     for each in found:
         left_out.update(each.parts.left_out)
@@ -109,13 +113,13 @@ def read_log(
     log = Log(
         name,
         tuple(dict.fromkeys(each.title for each in found)),
-        len(found),
+        files,
         tuple(skipped),
         _votes(name, [p.votes for _, p in found if p.votes is not None], left_out),
         _ratings(name, [p.ratings for _, p in found if p.ratings is not None], left_out),
         +left_out,
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
-        _texts([p.texts for _, p in found if p.texts is not None]),
+        _texts(name, [p.texts for _, p in found if p.texts is not None]),
         sum(each.parts.rows for each in found),
         _chances(path.name, [p.ratings for _, p in found if p.ratings is not None]),
         verdicts.pop() if len(verdicts) == 1 else None,
@@ -144,9 +148,12 @@ def _require_rows(name: str, log: Log) -> None:
         )
 
 
-def _texts(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    empty = pl.DataFrame(schema=dict.fromkeys(TEXTS, pl.String))
-    return pl.concat([empty, *parts]).unique("item", keep="first", maintain_order=True)
+def _texts(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    empty = pl.DataFrame(schema=dict.fromkeys((*TEXTS, "part"), pl.String))
+    rows = pl.concat([empty, *parts], how="diagonal")
+    dataset = pl.when(pl.col("part").is_not_null()).then(pl.format("{}/{}", pl.lit(name), "part"))
+    kept = rows.select(*TEXTS, dataset=dataset)
+    return kept.unique(["item", "dataset"], keep="first", maintain_order=True)
 
 
 def _chances(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
@@ -193,6 +200,28 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
             found.append(_all_copies(read) if digest in seen else read)
             seen.add(digest)
     return _by_task(_without_copies(found)), skipped
+
+
+def _with_questions(
+    path: Path, found: list[_Read], skipped: list[str]
+) -> tuple[list[_Read], list[str], int]:
+    """Add categories and texts from a folder's questions and answers, if there are any.
+
+    Return what was read, the files that were not, and the number of those that were.
+    """
+    parts = parts_in(path)
+    questions = Questions.of(parts)
+    if questions is None:
+        return found, skipped, len(found)
+    known = [_Read(title, with_categories(parts, questions)) for title, parts in found]
+    note = f"{questions.summary}: categories of questions, texts of disagreements"
+    texts = texts_of_questions([each.parts for each in known], questions)
+    title, first = known[0]
+    known[0] = _Read(title, first._replace(notes=(*first.notes, note)))
+    if texts is not None:
+        known.append(_Read(title, Parts(texts=texts)))
+    ours = {str(part.path.relative_to(path)) for part in parts}
+    return known, [name for name in skipped if name not in ours], len(found) + len(parts)
 
 
 def _all_copies(read: _Read) -> _Read:

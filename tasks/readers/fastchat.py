@@ -1,6 +1,6 @@
 """Questions and answers in FastChat's format (MT-Bench): what a file is, and a folder as data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 def described(path: Path) -> str:
     """Say what a file of questions or answers is and which command takes it; empty for others."""
     if path.is_dir():
-        parts = _parts(path)
+        parts = parts_in(path)
         kinds = [part.kind for part in parts]
         if not kinds:
             return ""
@@ -64,7 +64,7 @@ def fastchat_table(folder: Path, problems: Problems, turn: int = 1) -> Table:
     The model that comes first by name is the anchor. Rows of the second turn have the first one
     too, and are named after it: ``81/turn_2``.
     """
-    parts = _parts(folder)
+    parts = parts_in(folder)
     questions = [part for part in parts if part.kind == "questions"]
     answers = sorted((part for part in parts if part.kind == "answers"), key=lambda p: p.model)
     references = [part for part in parts if part.kind == "reference answers"]
@@ -83,7 +83,7 @@ def _rows(
 ) -> Iterator[Row]:
     for key, row in questions.rows.items():
         asked = row.fields.get("turns")
-        if turn > 1 and _nth(asked, turn) is None:
+        if turn > 1 and nth(asked, turn) is None:
             continue
         fields = {
             "question_id": key if turn == 1 else f"{key}/turn_{turn}",
@@ -92,23 +92,20 @@ def _rows(
         }
         # The columns of the turn before the judged one end in _1.
         for number, end in ((turn, ""), *(((1, "_1"),) if turn > 1 else ())):
-            fields[f"question{end}"] = _nth(asked, number)
+            fields[f"question{end}"] = nth(asked, number)
             for side, part in zip(("anchor", "target"), answers, strict=True):
-                fields[f"{side}{end}"] = _answer(part.rows.get(key), number)
+                fields[f"{side}{end}"] = answer_of(part.rows.get(key), number)
                 fields[f"{side}_author"] = part.model
                 if fields[f"{side}{end}"] is None:
                     what = f"question {clip(key)} has no answer of {clip(part.model)}"
                     which = "" if turn == 1 else f" in turn {number}"
                     problems.add(row.where, f"{what}{which}", f"Add it to {part.path.name}.")
-            given = [_answer(part.rows.get(key), number) for part in references]
-            written = _nth(row.fields.get("reference"), number)
-            # MT-Bench writes "" for a turn without a reference.
-            known = (text for text in (*given, written) if text not in (None, ""))
-            fields[f"reference{end}"] = next(known, None)
+            fields[f"reference{end}"] = reference_of(row, references, number)
         yield Row(row.where, {name: value for name, value in fields.items() if value is not None})
 
 
-def _parts(folder: Path) -> list[Part]:
+def parts_in(folder: Path) -> list[Part]:
+    """Return the files of questions and answers in a folder."""
     files = sorted(folder.rglob("*.jsonl"))[:MOST_FILES]
     found = (_part(file, str(file.relative_to(folder))) for file in files)
     return [part for part in found if part is not None]
@@ -138,11 +135,21 @@ def _part(path: Path, place: str) -> Part | None:
     return Part("reference answers" if is_reference else kind, path, rows)
 
 
-def _answer(row: Row | None, turn: int) -> Any:
+def answer_of(row: Row | None, turn: int) -> Any:
     """Return a turn of an answer; None if there is none."""
-    choice = _nth(row.fields["choices"], 1) if row else None
-    return _nth(choice.get("turns"), turn) if isinstance(choice, dict) else None
+    choice = nth(row.fields["choices"], 1) if row else None
+    return nth(choice.get("turns"), turn) if isinstance(choice, dict) else None
 
 
-def _nth(values: Any, number: int) -> Any:
+def reference_of(row: Row, references: Iterable[Part], turn: int) -> Any:
+    """Return the reference answer in a turn of a question's row; None if there is none."""
+    key = str(row.fields["question_id"])
+    given = [answer_of(part.rows.get(key), turn) for part in references]
+    written = nth(row.fields.get("reference"), turn)
+    # MT-Bench writes "" for a turn without a reference.
+    return next((text for text in (*given, written) if text not in (None, "")), None)
+
+
+def nth(values: Any, number: int) -> Any:
+    """Return an element of a list, counted from 1; None if there is none."""
     return values[number - 1] if isinstance(values, list) and len(values) >= number else None

@@ -1,6 +1,7 @@
 """Results by a column of the user's own data, from the command line to the mart."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,22 @@ def test_a_column_of_ones_own_splits_the_results(
     assert set(warehouse.query("select category from questions")["category"]) == {"sums"}
     told = " ".join(done.stdout.split())
     assert "Not computed: accuracy, accuracy_change, jury_errors need the column label;" in told
+
+    # The column also splits the agreement with people, by its own name.
+    people = tmp_path / "people.csv"
+    labels = "".join(f"ann,q{at},{'anchor' if at % 3 else 'target'}\n" for at in range(24))
+    people.write_text(f"annotator,item,label\n{labels}", encoding="utf-8")
+    words = ("calibrate", "quick", "--humans", str(people), "--no-save", "--slice")
+    split = voirdire(*words, "level")
+    assert split.returncode == 0, split.stderr
+    rows = [line.split()[:2] for line in split.stdout.splitlines() if line[:4] in ("easy", "hard")]
+    assert sorted(name for name, _ in rows) == ["easy", "hard"]
+    compared = re.search(r": (\d+) items compared", split.stdout)
+    assert compared is not None
+    assert sum(int(n) for _, n in rows) == int(compared[1])
+    unknown = voirdire(*words, "region")
+    assert unknown.returncode == 2
+    assert "can be split by category and level only" in " ".join(unknown.stderr.split())
     assert "category_shift" not in told
     table = told.partition("Shifts by category, the largest first")[2]
     first, second = warehouse.query(

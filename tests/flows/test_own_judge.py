@@ -109,7 +109,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     )
     other = voirdire("calibrate", "helpdesk", "--slice", "team")
     assert other.returncode == 2
-    assert "have the column category only" in " ".join(other.stderr.split())
+    assert "can be split by category only" in " ".join(other.stderr.split())
 
 
 @pytest.mark.slow

@@ -4,14 +4,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import click
 import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer
-from flows.cli.printing.tables import plain_table, print_rows
+from flows.cli.printing.tables import plain_table, print_line, print_rows
 from flows.cli.printing.terminal import interval, number, plain
 from flows.publishing.csv_escaping import guarded
 from flows.results.calibration import Calibrated
@@ -227,19 +226,24 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
 
 
 def show_table(
-    calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool = False
+    calibration: Calibration,
+    found: Calibrated,
+    *,
+    curve: bool = False,
+    saved: bool = False,
+    more: str = "--format json",
 ) -> None:
-    """Print the agreement with people, the test, and what was left out."""
+    """Print the agreement with people, the test, and what was left out; ``more`` prints all."""
     console, comparison = Printer(highlight=False), found.comparison
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.
         comparison = comparison._replace(undeclared=())
     alone = "--judge COLUMN --no-save" if len(calibration.judge_columns) > 1 else ""
     if calibration.table or found.untested:
-        show_comparison(console, comparison, saved=saved, alone=alone)
+        show_comparison(console, comparison, saved=saved, more=more, alone=alone)
     if found.untested:
         _show_agreement(console, found)
-        click.echo(UNTESTED.format(clean(found.untested)))
+        print_line(console, UNTESTED.format(clean(found.untested)))
         return
     judges, annotators = _named(found)
     asked = judges.filter("asked")
@@ -266,14 +270,15 @@ def show_table(
         _show_curve(console, judges)
     _show_metrics(console, found)
     _show_agreement(console, found)
-    click.echo(
+    print_line(
+        console,
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
-        f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}"
+        f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}",
     )
     for line in _notes(asked, annotators.filter("asked")):
-        click.echo(line)
+        print_line(console, line)
     if not calibration.table:
-        show_comparison(console, comparison, saved=saved)
+        show_comparison(console, comparison, saved=saved, more=more)
 
 
 def _verdict(row: dict[str, Any]) -> str:
@@ -335,9 +340,9 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
     datasets = datasets_of(agreement)
     for name in datasets:
         _show_kappas(console, Agreement(agreement, name), name if datasets[1:] else "")
-    click.echo(plain(about_people(agreement)))
+    print_line(console, plain(about_people(agreement)))
     if any(_criteria(found, name) for name in found.tests["dataset"].unique()):
-        click.echo(CRITERIA)
+        print_line(console, CRITERIA)
 
 
 def _show_kappas(console: Console, found: Agreement, title: str) -> None:

@@ -224,8 +224,12 @@ def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more:
         for each in view.disagreements[:SHOWN]
     ]
     many = len(view.disagreements)
-    in_report = "all are" if many <= MOST_IN_REPORT else f"{MOST_IN_REPORT} are"
-    where = f"{in_report} in the report" if saved else f"more with {more}"
+    in_report = (
+        "all are in the report"
+        if many <= MOST_IN_REPORT
+        else f"{MOST_IN_REPORT} are in the report, more with {more}"
+    )
+    where = in_report if saved else f"more with {more}"
     shown = f"; the first {SHOWN} ({where})" if many > SHOWN else ""
     names = ("item", "labels", "texts") if any(row[2] for row in rows) else ("item", "labels")
     print_line(console, f"{view.differing}, worst first{shown}", style="italic")

@@ -222,3 +222,96 @@ def test_results_of_two_configurations_of_promptfoo_have_items_of_their_own(tmp_
         (tmp_path / f"{name}.json").write_text(json.dumps(log), encoding="utf-8")
     done = run("calibrate", tmp_path, "--no-save", "--format", "json")
     assert agreements(done) == {None: (4, 8)}
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    """Return Langfuse scores of 40 traces by a judge and three people, who agree but on trace 0."""
+    rows = [
+        {
+            "id": f"{trace}-{who}",
+            "name": "correct",
+            "value": int((trace % 2 == 0) != (trace == 0 and who is None)),
+            "dataType": "BOOLEAN",
+            "source": "ANNOTATION" if who else "EVAL",
+            "traceId": f"t{trace}",
+            "authorUserId": who,
+        }
+        for trace in range(40)
+        for who in (None, "ann", "bob", "cid")
+    ]
+    path = tmp_path / "scores.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def test_measure_runs_the_alternative_annotator_test(export: Path) -> None:
+    done = run("measure", export)
+    assert done.exit_code == 0, done.output
+    assert " 40 fails" in done.stdout
+    assert "1 disagreement" in done.stdout
+    # By hand: the judge agrees with each person on 39 of 40 traces, people on all.
+    assert "agreement       .98" in done.stdout
+    # The same numbers as `calibrate` prints of the same file.
+    compared = run("calibrate", export, "--no-save").stdout.replace("--format json", "")
+    rows = [line for line in compared.splitlines() if line.startswith("langfuse evaluator")]
+    assert rows
+    assert {*rows} <= {*done.stdout.splitlines()}
+
+
+def test_measure_says_that_no_label_can_be_compared(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": f"{source}{at}",
+            "name": "ok",
+            "stringValue": word,
+            "dataType": "CATEGORICAL",
+            "source": source,
+            "traceId": f"{source}{at}",
+            "authorUserId": None,
+        }
+        for at in range(5)
+        for source, word in (("EVAL", "pass"), ("ANNOTATION", "fail"))
+    ]
+    path = tmp_path / "apart.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = run("measure", path)
+    assert done.exit_code == 0, done.output
+    assert "judges and people share no item and criterion" in done.output
+    assert "judges and people cannot be compared" in done.output
+    assert "valid" in done.stdout
+
+
+def test_the_passes_of_inspect_are_those_of_its_format(tmp_path: Path) -> None:
+    samples = [
+        {
+            "id": at,
+            "epoch": 1,
+            "input": f"Question {at}?",
+            "target": "x",
+            "output": {"choices": [{"message": {"role": "assistant", "content": f"Answer {at}."}}]},
+            "scores": {
+                "judge": {
+                    "value": "C" if at % 2 else "I",
+                    "history": [
+                        {"value": "C" if at % 2 or at == 0 else "I"},
+                        {"value": "C" if at % 2 else "I", "provenance": {"author": "ann"}},
+                    ],
+                }
+            },
+        }
+        for at in range(10)
+    ]
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t", "model": "m"},
+        "samples": samples,
+    }
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log), encoding="utf-8")
+    done = run("measure", path)
+    assert done.exit_code == 0, done.output
+    # Ann passes 5 of 10 answers, and the judge these and answer 0.
+    assert "of 5 items that people pass" in done.stdout
+    assert "pass rate .60 and .50" in done.stdout

@@ -53,7 +53,7 @@ def test_texts_are_those_that_people_compared(read: Any, monkeypatch: pytest.Mon
         for text, who in (("A?", "human_1"), ("A?", "gpt"), ("B?", "gpt"))
     ]
     log = read(rows)
-    [(item, texts)] = log.texts.rows()
+    [(item, texts)] = log.texts.select("item", "texts").rows()
     assert item in set(log.ratings.filter("human")["item"])
     assert json.loads(texts) == {"question": "A?", "anchor": "Red.", "target": "Blue."}
     monkeypatch.setattr(formats, "MOST_WITH_TEXTS", 2)

@@ -130,7 +130,9 @@ def test_json_holds_the_same(read: Any, rated: Any) -> None:
     assert rated(log, *FIELDS) == RATED
     # Texts of what a person rated.
     texts = {"input": "1 + b?", "output": "[b]"}
-    assert [(item, json.loads(text)) for item, text in log.texts.rows()] == [("b", texts)]
+    assert [
+        (item, json.loads(text)) for item, text in log.texts.select("item", "texts").rows()
+    ] == [("b", texts)]
 
 
 def test_objects_lists_and_numbers(read: Any, rated: Any) -> None:

@@ -59,9 +59,9 @@ def test_people_judges_and_failures(read: Any, rated: Any) -> None:
         ("promptfoo user", "fail", "overall")
     ]
     texts = {"question": "<b>0</b>", "more": "[0]", "output": "It is 0."}
-    assert [(item, json.loads(text)) for item, text in log.texts.rows()] == [
-        ("0/0/openai:gpt-5", texts)
-    ]
+    assert [
+        (item, json.loads(text)) for item, text in log.texts.select("item", "texts").rows()
+    ] == [("0/0/openai:gpt-5", texts)]
     assert dict(log.left_out) == {"assertions that neither a model nor a person graded": 1}
 
 
