@@ -1,4 +1,4 @@
-"""Export tables and queries to Parquet or CSV files, and copy the whole database file."""
+"""Export tables and queries to Parquet, CSV or JSON files, and copy the whole database file."""
 
 import os
 import shutil
@@ -42,10 +42,10 @@ def write_copy(
     target = folder / f"{copy.name}.{form}"
     target.touch(mode=0o600)
     literal = str(target).replace("'", "''")
-    header = ", header" if form == "csv" else ""
+    how = {"csv": ", header", "json": ", array true"}.get(form, "")
     ((rows,),) = connection.execute(
         f"copy (select {shown} from ({_select(copy.sql)}){where}) to '{literal}' "
-        f"(format {form}{header})"
+        f"(format {form}{how})"
     ).fetchall()
     target.chmod(0o600)
     return int(rows)

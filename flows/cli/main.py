@@ -93,7 +93,7 @@ def audit(
 )
 @click.option(
     "--effect",
-    type=float,
+    type=Finite(),
     help="Also show how many samples are needed to detect a shift of this size. Default: "
     "only the smallest shifts that the planned number of samples detects.",
 )
@@ -210,7 +210,7 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @click.option(
     "--epsilon",
-    type=float,
+    type=Finite(),
     default=0.1,
     show_default=True,
     help="Allow a judge to be worse than a person by this margin (0 to below 1).",

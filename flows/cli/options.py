@@ -147,7 +147,7 @@ OPTIONS = (
     ),
     click.option(
         "--detects-at",
-        type=float,
+        type=Finite(),
         help="Require this share of flaws (0 to 1) to be detected for the finding `detects`. "
         "Default: .5.",
     ),
@@ -179,19 +179,19 @@ OPTIONS = (
     click.option(
         "--budget",
         "budget_usd",
-        type=float,
+        type=Finite(),
         help="Spend at most this many US dollars. Default: no limit.",
     ),
     click.option(
         "--gaps-allowed",
-        type=float,
+        type=Finite(),
         help="Accept at most this share (0 to 1) of a judge's ballots without a reply. Default: "
         ".05.",
     ),
     click.option(
         "--too-fast",
         "too_fast_seconds",
-        type=float,
+        type=Finite(),
         help="Exclude votes of people that took less than this many seconds. Default: 3.",
     ),
     click.option(

@@ -163,7 +163,7 @@ def browse(study: str | None, warehouse: Path | None, *, port: int, **filters: s
 )
 @click.argument("study", required=False, shell_complete=complete_results)
 @click.option("--output", type=PATH, required=True, help="Write the files to this new folder.")
-@format_option("parquet", "csv", text="Write files of this format.")
+@format_option("parquet", "csv", "json", text="Write files of this format.")
 @warehouse_option
 def export(study: str | None, output: Path, form: str, warehouse: Path | None) -> None:
     """Write all tables and marts to files, or only the rows of STUDY."""

@@ -255,10 +255,15 @@ def test_plan_tells_what_an_effect_takes() -> None:
     assert planned.exit_code == 0, planned.output
     # 478 of a typical judge at two votes, see tests/flows/test_sight.py; three arms of two votes
     assert re.search(r"offline/random +478 +2868 ", planned.stdout)
-    for effect in ("0", "nan", "1.5"):
+    for effect, why in (
+        ("0", "must be between"),
+        ("nan", "not a finite number"),
+        ("1.5", "must be between"),
+        ("1,5", "not a valid number"),
+    ):
         refused = CliRunner().invoke(main, [*words, effect])
         assert refused.exit_code == 2
-        assert "must be between" in refused.output
+        assert why in refused.output
 
 
 def test_plan_counts_before_anything_is_spent() -> None:

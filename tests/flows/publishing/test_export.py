@@ -48,7 +48,7 @@ def _run(shelf: Warehouse, *words: str) -> Result:
         os.umask(before)
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_a_study_is_exported_whole(shelf: Warehouse, form: str, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     done = _run(shelf, "export", "quick", "--output", str(folder), "--format", form)
@@ -58,11 +58,11 @@ def test_a_study_is_exported_whole(shelf: Warehouse, form: str, tmp_path: Path) 
     assert folder.stat().st_mode & 0o777 == 0o700
     names = {file.name.removesuffix(f".{form}") for file in files}
     assert {"estimates", "votes", "vote_log", "runs", "mart.numbers", "mart.bias"} <= names
-    read = pl.read_parquet if form == "parquet" else pl.read_csv
+    read = {"parquet": pl.read_parquet, "csv": pl.read_csv, "json": pl.read_json}[form]
     numbers = read(folder / f"estimates.{form}")
     assert set(numbers["study"]) == {"quick"}
     # CSV is what people open in spreadsheets, which compute what begins with =.
-    assert set(numbers["judge"]) == {"=cmd()" if form == "parquet" else "'=cmd()"}
+    assert set(numbers["judge"]) == {"'=cmd()" if form == "csv" else "=cmd()"}
     stored = shelf.query("select statistic, n, clusters from estimates where study = 'quick'")
     assert numbers.select("statistic", "n", "clusters").rows() == stored.rows()
     # Nothing is left beside it.
