@@ -151,9 +151,18 @@ def ranked(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     """
     if frame.is_empty():
         return frame
-    texts = names or frame.select(pl.col(pl.String)).columns
-    found = frame.select(pl.col(name).drop_nulls().unique().sort().implode() for name in texts)
-    return frame.with_columns(pl.col(name).cast(pl.Enum(found[name][0])) for name in texts)
+    texts = [*(names or frame.select(pl.col(pl.String)).columns)]
+    # Ranking a million texts takes seconds; an item is often a question, and so its cluster.
+    same = {
+        name: other
+        for at, name in enumerate(texts)
+        for other in texts[:at][::-1]
+        if frame[name].equals(frame[other], null_equal=True)
+    }
+    own = [name for name in texts if name not in same]
+    found = frame.select(pl.col(name).drop_nulls().unique().sort().implode() for name in own)
+    coded = frame.with_columns(pl.col(name).cast(pl.Enum(found[name][0])) for name in own)
+    return coded.with_columns(pl.col(other).alias(name) for name, other in same.items())
 
 
 class Fact(Frame):
