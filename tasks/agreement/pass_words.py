@@ -1,8 +1,9 @@
 """Words for pass and for fail, as people and tools write them, and grades."""
 
 import json
-import math
 import re
+
+from schemas.calibration import LARGEST_GRADE
 
 VERDICTS = (
     ("pass", "fail"),
@@ -48,4 +49,4 @@ def grade_of(value: object) -> float | None:
     if word in PASS_WORDS:
         return float(PASS_WORDS[word])
     number = number_of(value)
-    return number if number is not None and math.isfinite(number) else None
+    return number if number is not None and abs(number) <= LARGEST_GRADE else None

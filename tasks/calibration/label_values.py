@@ -1,7 +1,6 @@
 """Label values: parsing into texts, numbers or sets, and arrays of them."""
 
 import json
-import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.calibration import LARGEST_GRADE
 from tasks.inference.cluster_sums import combined
 
 Kind = Literal["text", "number", "set", "any"]
@@ -18,8 +18,6 @@ Read = Callable[[Sequence[Any]], list[Hashable | None]]
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE = re.compile(r"(-?\d+)\.0*", re.ASCII)
-LARGEST = 1e100
-"""Largest number accepted; sums of squares of larger ones overflow."""
 BITS = frozenset({"0", "1"})
 
 
@@ -113,7 +111,7 @@ def _number(label: Any) -> float | None:
         label = float(label)
     if isinstance(label, bool) or not isinstance(label, int | float):
         return None
-    return float(label) if abs(label) <= LARGEST and math.isfinite(label) else None
+    return float(label) if abs(label) <= LARGEST_GRADE else None
 
 
 def _set(label: Any, flags: int) -> frozenset[str] | None:

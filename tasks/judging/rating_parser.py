@@ -6,13 +6,13 @@ invalid.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from schemas.calibration import LARGEST_GRADE
 from tasks.judging.readings import folded, matched, placed, require_pattern, value_at
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN
@@ -316,8 +316,8 @@ class Grading(BaseModel):
             return None
         if self._map:
             return self._value(json.dumps(found))
-        numeric = self.kind in {"single", "rubric"} and abs(found) < 1e12
-        return float(found) if numeric and math.isfinite(found) else None
+        numeric = self.kind in {"single", "rubric"} and abs(found) <= LARGEST_GRADE
+        return float(found) if numeric else None
 
     @property
     def _map(self) -> dict[str, float | str]:

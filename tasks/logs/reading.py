@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import Ratings
+from schemas.calibration import LARGEST_GRADE, Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from schemas.keys import file_digest
@@ -37,6 +37,7 @@ BAD_NAME = f"{{}} with a name that is reserved, contains {VERSUS!r}, or is too l
 VOTES, RATINGS = "votes", "ratings"
 """What is counted: a row of a file may hold several ratings."""
 MAPPED = "mapped table"
+TOO_LARGE = f"a number beyond {LARGEST_GRADE:.0f}, which is no grade"
 AGAIN = "rows that repeat the id and content of an earlier row"
 KNOWN = "`voirdire list formats` shows the formats that are recognised."
 
@@ -323,6 +324,10 @@ def _ratings(
     empty = pl.DataFrame(schema={**schema, "inconsistent": pl.Boolean, "value": pl.Float64})
     rows = _named(name, pl.concat([empty, *frames], how="diagonal_relaxed"), "item", left_out)
     rows = with_unreadable(rows.with_columns(pl.col("label").str.strip_chars()))
+    too_large = pl.col("invalid").is_null() & (pl.col("value").abs() > LARGEST_GRADE)
+    rows = rows.with_columns(
+        invalid=pl.when(too_large).then(pl.lit(TOO_LARGE)).otherwise(pl.col("invalid"))
+    )
     key = ("dataset", "item", "criterion", "judge", "prompt")
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()

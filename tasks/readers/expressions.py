@@ -17,6 +17,12 @@ def as_number(column: str) -> pl.Expr:
     return pl.when(number.is_finite()).then(number)
 
 
+def judge_name(first: str, whole: str) -> pl.Expr:
+    """Return the name of a judge: the first of a list ``[model, prompt]``, or a text alone."""
+    structure = pl.col(whole).str.contains(r"^\s*[\[{]")
+    return pl.coalesce(first, pl.when(~structure).then(whole))
+
+
 def has_decimal_comma(text: pl.Expr) -> pl.Expr:
     """Tell whether a text is a number with a decimal comma, such as 1,5."""
     return text.str.contains(f"^{DECIMAL_COMMA}$")

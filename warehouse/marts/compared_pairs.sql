@@ -16,7 +16,10 @@ left join texts as c on c.arm = 'control' and c.study = p.study and c.dataset = 
 left join texts as e
     on e.arm = 'experimental' and e.study = p.study and e.dataset = p.dataset and e.sample = p.sample
     and e.perturbation = p.perturbation
-left join (select distinct study, dataset, sample, category from vote_log) as q
+left join (
+    -- Votes of people have no category.
+    select study, dataset, sample, any_value(category) as category from vote_log group by all
+) as q
     on q.study = p.study and q.dataset = p.dataset and q.sample = p.sample
 left join lateral (
     select

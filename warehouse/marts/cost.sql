@@ -1,8 +1,8 @@
--- One row per run, judge and wave: ballots cast, tokens and money (null where a price is unknown).
+-- One row per run, judge and wave: ballots cast, tokens and money (null where a price is unknown, and for people).
 -- A vote shared by judges with identical requests is counted once, for the first of them.
 with once as (select ballot_id, min(judge) as judge, min(wave) as wave from ballots group by ballot_id)
 select
-    v.run, r.study, b.judge, b.wave, j.simulated, count(*) as votes,
+    v.run, r.study, b.judge, b.wave, j.simulated, j.provider = 'people' as human, count(*) as votes,
     sum(v.prompt_tokens)::bigint as prompt_tokens,
     sum(v.completion_tokens)::bigint as completion_tokens,
     case when count(*) = count(v.cost_usd) then sum(v.cost_usd) end as cost_usd,

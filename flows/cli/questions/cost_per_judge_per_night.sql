@@ -1,9 +1,9 @@
--- What does a night cost? US dollars by study, wave and judge, the newest first. The row `all` of each night is the sum over its judges: of a wave of the study, or of a day (UTC) where votes have no wave; null where a price is unknown (mart.cost has runs and tokens).
+-- What does a night cost? US dollars by study, wave and judge, the newest first. The row `all` of each night is the sum over its judges: of a wave of the study, or of a day (UTC) where votes have no wave; null where a price is unknown (mart.cost has runs, tokens and the votes of people).
 -- study: name of the study [all studies]
 -- days: how many days back [30]
 with asked as (
     select *, if(wave = '', (first_vote at time zone 'UTC')::date, null) as alone from mart.cost
-    where $study in (study, 'all studies')
+    where $study in (study, 'all studies') and not human
 ),
 nights as (
     select

@@ -6,6 +6,7 @@ other into one file of JSON objects.
 
 import struct
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -143,7 +144,7 @@ def _join(path: Path, packed: Sequence[zipfile.ZipInfo], to: Path, problems: Pro
                     # Reads no more bytes than the archive declares.
                     file.write(archive.read(each))
                     file.write(b"\n")
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error) as error:
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
         problems.refuse("", f"has a damaged member ({clip(str(error))})", AGAIN)
     if too_large:
         problems.refuse(*too_large, BOMB)

@@ -2,7 +2,13 @@
 
 import polars as pl
 
-from tasks.readers.expressions import choice_of_side, pair_item, sorted_pair, winner_side
+from tasks.readers.expressions import (
+    choice_of_side,
+    judge_name,
+    pair_item,
+    sorted_pair,
+    winner_side,
+)
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values, without_copies
 
@@ -37,7 +43,7 @@ def fastchat_pair(source: Source) -> Parts:
     once, copies = without_copies(rows)
     found = once.with_columns(
         *sorted_pair("model_1", "model_2"),
-        judge=pl.coalesce("model", "whole"),
+        judge=judge_name("model", "whole"),
         human=pl.lit(value=False),
     )
     orders = [

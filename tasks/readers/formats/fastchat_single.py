@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tasks.readers.expressions import as_number
+from tasks.readers.expressions import as_number, judge_name
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, without_copies
 
@@ -44,7 +44,7 @@ def fastchat_single(source: Source) -> Parts:
     outside = documented & ~pl.col("value").is_between(1, 10)
     ratings = found.select(
         pl.col("prompt", "category", "copy"),
-        judge=pl.coalesce("grader", "whole"),
+        judge=judge_name("grader", "whole"),
         human=pl.lit(value=False),
         kind=pl.lit("number"),
         item=pl.concat_str("question_id", "model", separator="/"),

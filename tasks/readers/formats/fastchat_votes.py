@@ -2,7 +2,14 @@
 
 import polars as pl
 
-from tasks.readers.expressions import NO_ORDER, pair_item, score_of_side, sorted_pair, winner_side
+from tasks.readers.expressions import (
+    NO_ORDER,
+    judge_name,
+    pair_item,
+    score_of_side,
+    sorted_pair,
+    winner_side,
+)
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values
 
@@ -28,7 +35,7 @@ def fastchat_votes(source: Source) -> Parts:
         {**{n: n for n in names}, "judge": "judge", "model": "judge.0", "prompt": "judge.1"}
     ).with_columns(
         human=pl.col("model").is_null() & pl.col("judge").str.contains(PEOPLE),
-        judge=pl.coalesce("model", "judge"),
+        judge=judge_name("model", "judge"),
     )
     paired = found.with_columns(sorted_pair("model_a", "model_b"))
     label = winner_side("winner", "model_a", ("model_a", "model_b"), TIES)

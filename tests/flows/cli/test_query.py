@@ -547,13 +547,16 @@ def test_the_sum_of_a_night_is_of_a_wave_or_without_waves_of_a_day(tmp_path: Pat
     asked = [
         ("mine", "", "a/b", now, 0.25),
         ("mine", "", "a/c", now, 0.5),
+        # What people cost is not known here, and is no part of the sum.
+        ("mine", "", "people/ann", now, None),
         ("mine", "", "a/b", now - timedelta(days=2), 1.0),
         ("yours", "n1", "a/b", now, 2.0),
         ("yours", "n2", "a/b", now, 4.0),
         ("yours", "n2", "a/c", now, None),
     ]
     for number, (study, wave, name, when, cost) in enumerate(asked):
-        run, said = f"r{number}", {"judge": name, "model": name[2:]}
+        provider, _, model = name.partition("/")
+        run, said = f"r{number}", {"judge": name, "provider": provider, "model": model}
         row = first_row("audit", run, make_study("quick", {}), now)
         warehouse.start_run({**row, "study": study, "state": "completed", "ended_at": now})
         rows: list[tuple[type[Frame], dict[str, Any]]] = [

@@ -238,6 +238,20 @@ def test_what_is_no_number_is_invalid(tmp_path: Path, name: str, value: object) 
     assert log.ratings["invalid"].count() == 1
 
 
+@pytest.mark.parametrize("value", [1e308, -1e308, 1.1e12])
+def test_numbers_too_large_to_be_squared_are_no_grades(tmp_path: Path, value: float) -> None:
+    row, field = NUMBERED["langfuse"]
+    rows = [{**row, "id": at, "traceId": f"t{at}", field: 1 + at % 5} for at in range(20)]
+    path = write(tmp_path / "log.jsonl", *rows, {**row, "id": 99, field: value})
+    log = log_of(path)
+    assert sorted(log.ratings["value"].drop_nulls()) == sorted(row[field] for row in rows)
+    assert "a number beyond 1000000000000, which is no grade (1)" in "\n".join(limits_of(log))
+    for command in ("doctor", "measure"):
+        done = CliRunner().invoke(main, [command, str(path)])
+        assert done.exit_code == 0, done.output
+        assert "Warning" not in done.output
+
+
 def test_a_gzip_bomb_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "MAX_FILE", 1_000_000)
     monkeypatch.setattr(bounded, "MOST_GZIP_RATIO", 50)

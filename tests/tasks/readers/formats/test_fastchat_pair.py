@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 
 def test_a_row_is_two_votes(read: Any) -> None:
     row = {
@@ -52,3 +54,21 @@ def test_copies_of_rows_are_counted(read: Any) -> None:
     bare = {name: row[name] for name in names}
     log = read([bare, bare])
     assert (dict(log.left_out), log.votes.height) == ({}, 4)
+
+
+@pytest.mark.parametrize("judge", [[], {}, [None, "pair-v2"], [""], None])
+def test_a_judge_without_a_name_is_counted(read: Any, judge: Any) -> None:
+    row = {
+        "question_id": 81,
+        "model_1": "vicuna",
+        "model_2": "alpaca",
+        "g1_winner": "model_1",
+        "g2_winner": "model_1",
+        "g1_judgment": "[[A]]",
+        "g2_judgment": "[[A]]",
+        "turn": 1,
+    }
+    named = {**row, "judge": ["gpt-4", "pair-v2"]}
+    log = read([named, {**row, "question_id": 82, "judge": judge}])
+    assert {*log.votes["judge"]} == {"gpt-4"}
+    assert log.left_out["votes without the name of a judge or person"] == 2

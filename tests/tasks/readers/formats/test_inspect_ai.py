@@ -1,6 +1,7 @@
 """Logs of Inspect AI: archives, JSON, hostile archives."""
 
 import json
+import random
 import subprocess
 import zipfile
 from pathlib import Path
@@ -190,6 +191,25 @@ def as_zstd(packed: dict[str, bytes], sizes: dict[str, int], folder: Path) -> by
         data[start + 24 : start + 28] = sizes[name].to_bytes(4, "little")
         start += 4
     return bytes(data)
+
+
+def test_a_damaged_archive_is_an_error_that_names_it(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    texts = ["".join(draw.choices("abcdef ghij", k=2000)) for _ in range(4)]
+    samples = [{**sample(str(at), 1, "C"), "input": text} for at, text in enumerate(texts)]
+    path = tmp_path / "sums.eval"
+    members = {f"samples/{each['id']}_epoch_1.json": each for each in samples}
+    archive(path, **{"header.json": HEADER, **members})
+    whole = path.read_bytes()
+    told = []
+    for start in range(0, len(whole) - 40, len(whole) // 50):
+        path.write_bytes(whole[:start] + b"\xff" * 40 + whole[start + 40 :])
+        try:
+            read_log(path)
+        except ValueError as error:
+            told.append(str(error))
+    assert len(told) > 40
+    assert all(each.startswith("sums.eval") for each in told)
 
 
 HOSTILE = {
