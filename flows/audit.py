@@ -7,7 +7,7 @@ from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
 from flows.results.vote_summary import with_people
-from flows.running.ballots import Steps, ballots_of, make_pairs
+from flows.running.ballots import Steps, ballots_of, make_pairs, require_asked_in_wave
 from flows.running.casting import Claims, cast_all
 from flows.running.counts import Counts
 from flows.running.gaps import votes_on
@@ -68,6 +68,9 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
         counts.left_out = merge_dropped(left_out.values())
         ballots = ballots_of(study, made.shown, judges, left_out, STEPS)
+        claims = Claims(row.run, place, counts)
+        waiting = claims.waiting(ballots)
+        require_asked_in_wave(study, made.pairs, ballots, waiting, place)
         row.save(
             (Questions, made.dataset.questions),
             (Answers, made.dataset.answers),
@@ -85,8 +88,6 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         # Asking may take hours; free the texts, which are in the warehouse.
         del made
 
-        claims = Claims(row.run, place, counts)
-        waiting = claims.waiting(ballots)
         asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
         votes = await cast_all(ballots, asked, shown, schedule, claims)

@@ -287,7 +287,8 @@ class Contrasts(
 GATES = [*get_args(Gate)]
 STANDINGS = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
 DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
-MEAN_DETECTED, BEYOND_CHANCE = "mean share detected", "agreement beyond chance"
+MEAN_DETECTED, MEAN_SCORED = "mean share detected", "mean share detected in mean scores (D)"
+BEYOND_CHANCE = "agreement beyond chance"
 AGREED_BY = {
     "rating_kappa": f"{BEYOND_CHANCE}, kappa",
     "rating_correlation": f"{BEYOND_CHANCE}, rank correlation",

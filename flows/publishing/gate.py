@@ -8,7 +8,14 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import polars as pl
 
 from flows.publishing.pages import ENDED, run_of_results, study_of
-from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
+from schemas.results import (
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    DETECTED,
+    IN_LOGITS,
+    MEAN_DETECTED,
+    MEAN_SCORED,
+)
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
 from tasks.kit.printable import because
@@ -253,7 +260,7 @@ def markdown(gated: Gated) -> str:
     return "\n".join(lines) + "\n"
 
 
-MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED}
+MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED, MEAN_SCORED}
 """Quantities that are named as they are, beside the agreement beyond chance."""
 
 

@@ -14,7 +14,9 @@ from tasks.datasets import Imported
 from tasks.judge import Design, draw_ballots
 from tasks.pair import pair_up, with_background
 from tasks.perturb import perturb, perturbation_table, why_none
-from tasks.reporting.wording import count, thousands
+from tasks.reporting.wording import count, listing, thousands
+from warehouse.evidence.selection import NEWER
+from warehouse.store import Warehouse
 
 
 class Steps(NamedTuple):
@@ -113,6 +115,40 @@ def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
         raise ValueError(why_none(perturbed, file_of(study.dataset)))
     shown = with_background(pairs, dataset.questions, study.prompts)
     return Made(dataset, perturbations, perturbed, pairs, shown)
+
+
+def require_asked_in_wave(
+    study: Study,
+    pairs: DataFrame[Pairs],
+    ballots: DataFrame[Ballots],
+    waiting: DataFrame[Ballots],
+    warehouse: Warehouse,
+) -> None:
+    """Refuse to ask a judge in an earlier wave of the study for what it was not asked then.
+
+    Its replies of today would be filed under that day, and be the baseline of its drift. Ballots
+    ``waiting`` are asked again if others of their judge, prompt and perturbation have votes. The
+    error names the new ones, and what to do.
+    """
+    unit = ["judge", "prompt", "perturbation"]
+    of_pairs = ballots.join(pairs.select("pair_id", "perturbation"), on="pair_id")
+    asked = of_pairs.join(waiting, on="ballot_id", how="anti").select(unit).unique()
+    new = of_pairs.select(unit).unique().join(asked, on=unit, how="anti", nulls_equal=True)
+    if not study.wave or new.is_empty() or asked.is_empty():
+        return
+    newer = warehouse.query(NEWER, {"study": study.name, "wave": study.wave})["wave"].to_list()
+    if not newer:
+        return
+    # Each name that is new, or the perturbations that are new to judges of that wave.
+    units = new.join(asked, on=["judge", "prompt"], how="anti").select("judge", "prompt").unique()
+    names = [f"{judge} with prompt {prompt}" for judge, prompt in units.sort(units.columns).rows()]
+    names = names or [*new["perturbation"].fill_null("control").unique().sort()]
+    raise ValueError(
+        f"wave {study.wave!r} of {study.name!r} was asked before wave {newer[-1]!r}, and had no "
+        f"part of {listing(names)}: replies of today are not of that day. Choose the judges, "
+        "prompts and perturbations of that wave with --judge, --prompt and --perturbation, or name "
+        "a new wave with --wave."
+    )
 
 
 def ballots_of(

@@ -12,13 +12,14 @@ from schemas.results import (
     ENDPOINTS,
     IN_LOGITS,
     MEAN_DETECTED,
+    MEAN_SCORED,
     Drifts,
     Estimates,
     Findings,
     Gates,
 )
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
-from tasks.conclusions.rules import CLEAR, half_width, sham_moves, shown
+from tasks.conclusions.rules import CLEAR, half_width, sham_moves, shown, written
 from tasks.counting.annotations import HUMANS
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
@@ -262,6 +263,7 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         mean = pl.when(by_seen).then(_mean("seen", end)).otherwise(_mean("scored", end))
         return pl.when(by_mean).then(mean).otherwise(otherwise)
 
+    name = pl.col("perturbation").str.replace_all("_", " ", literal=True)
     found = cells.group_by(JUDGE, maintain_order=True).agg(
         pl.col("simulated").max(),
         mode=pl.col("mode").filter(flawed).max().fill_null("any"),
@@ -269,6 +271,11 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         low=decisive("low", pl.col("seen_low").max()),
         high=decisive("high", pl.col("seen_high").get(best, null_on_oob=True)),
         by_mean=by_mean,
+        by_seen=by_seen,
+        each=pl.format("{} {}", name, written("scored"))
+        .filter(pl.col("scored").is_not_null())
+        .sort_by(name.filter(pl.col("scored").is_not_null()))
+        .str.join(", "),
         clusters=pl.col("clusters").filter(flawed).max(),
         kinds=pl.col("perturbation").filter(flawed).n_unique(),
         why=pl.col("reason").filter(flawed).min(),
@@ -279,7 +286,7 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         measure=pl.when(pl.col("kinds") <= 1)
         .then(pl.lit(DETECTED))
         .when("by_mean")
-        .then(pl.lit(MEAN_DETECTED))
+        .then(pl.when("by_seen").then(pl.lit(MEAN_DETECTED)).otherwise(pl.lit(MEAN_SCORED)))
         .otherwise(pl.lit(BEST_DETECTED)),
         perturbation=NOTHING,
         tolerance=pl.lit(limit),
@@ -290,7 +297,9 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         .when(pl.col("low").is_null())
         .then("why")
         .when(pl.col("by_mean") & (pl.col("kinds") == 1))
-        .then(pl.lit("D, the share in mean scores")),
+        .then(pl.lit("D, the share in mean scores"))
+        .when(pl.col("by_mean") & ~pl.col("by_seen"))
+        .then(pl.format("D of {}", "each")),
     )
 
 

@@ -4,7 +4,14 @@ import re
 
 import polars as pl
 
-from schemas.results import BEST_DETECTED, BEYOND_CHANCE, DETECTED, IN_LOGITS, MEAN_DETECTED
+from schemas.results import (
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    DETECTED,
+    IN_LOGITS,
+    MEAN_DETECTED,
+    MEAN_SCORED,
+)
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
 from tasks.conclusions.rules import BY_LOGITS, shown, written, written_count, written_p
 from tasks.gates.more_questions import is_doubtful
@@ -51,7 +58,7 @@ def reason() -> pl.Expr:
     about = (
         pl.when(_is_alone())
         .then(pl.lit(ONE_LABEL))
-        .when(pl.col("measure") == MEAN_DETECTED)
+        .when(_is_mean())
         .then(pl.lit(BY_MEAN))
         .otherwise(after_change())
     )
@@ -63,6 +70,11 @@ def reason() -> pl.Expr:
         about, why.otherwise(_why()), worst, margin, separator="; ", ignore_nulls=True
     )
     return pl.when(parts != "").then(parts)
+
+
+def _is_mean() -> pl.Expr:
+    """Tell whether a gate is about a mean over kinds of flaws."""
+    return pl.col("measure").is_in([MEAN_DETECTED, MEAN_SCORED])
 
 
 def after_change() -> pl.Expr:
@@ -108,7 +120,7 @@ def _against() -> pl.Expr:
         said = pl.when(about).then(pl.format(text, subject())).otherwise(said)
     said = pl.when(_is_alone()).then(pl.lit(HARDLY)).otherwise(said) + _on_criterion()
     said += pl.format(": {}", "changed").fill_null("")
-    said += pl.when(pl.col("measure") == MEAN_DETECTED).then(pl.lit(" on average")).fill_null("")
+    said += pl.when(_is_mean()).then(pl.lit(" on average")).fill_null("")
     # A mixed bias rests on the spread of the shifts, not on their mean.
     between_questions, between_categories = mixed_words("shift_spread")
     mixed = pl.when(differs_between_questions("shift_spread")).then(between_questions)
@@ -146,7 +158,7 @@ def _why() -> pl.Expr:
 
 def _numbers(more: pl.Expr | None = None) -> pl.Expr:
     """Write the value of a gate, its interval and its limit; null without one of them."""
-    of_flaws = pl.col("measure").is_in([DETECTED, BEST_DETECTED, MEAN_DETECTED])
+    of_flaws = pl.col("measure").is_in([DETECTED, BEST_DETECTED]) | _is_mean()
     in_logits = pl.col("measure") == IN_LOGITS
     measure = pl.when(of_flaws | _is_alone() | in_logits).then(pl.format("{} ", "measure"))
     limit = pl.format("limit {}", written("tolerance"))

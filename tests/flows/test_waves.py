@@ -53,6 +53,15 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     assert [row[1:] for row in runs] == [("completed", None)] * len(WAVES)
     assert errors_of(runs[-1][0]) == []
     _has_one_alert(warehouse)
+    for more, named in (
+        (("--judge", "offline/honest"), "offline/honest with prompt pair_v2"),
+        (("--perturbation", "padding"), "padding"),
+    ):
+        late = voirdire(*WORDS, *more, "--wave", WAVES[0])
+        assert late.returncode != 0
+        told = " ".join((late.stderr + late.stdout).split())
+        assert f"had no part of {named}: replies of today are not of that day" in told
+    assert warehouse.query("select count(*) as n from votes")["n"].item() == 240 * len(WAVES)
     shown = voirdire("remeasure", "waves")
     assert shown.returncode == 0, shown.stderr
     # The table of the last wave and all drift are what they were.

@@ -20,6 +20,7 @@ from schemas.results import (
     DETECTED,
     IN_LOGITS,
     MEAN_DETECTED,
+    MEAN_SCORED,
 )
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
@@ -133,6 +134,7 @@ TABLE_WORDS = {
         DETECTED: "share of flaws detected: DP or, where it has too few questions, D",
         BEST_DETECTED: "the same of the kind of flaw that the judge detects best",
         MEAN_DETECTED: "the same, as the mean over all kinds of flaws",
+        MEAN_SCORED: "the mean of D over all kinds of flaws, where that of DP does not decide",
         "agreement lost": "agreement of judge and people, compared with people among themselves: "
         "the share that is lost",
         BEYOND_CHANCE: "kappa, or the rank correlation of grades, where each item has one label; "

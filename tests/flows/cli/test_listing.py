@@ -12,7 +12,14 @@ from flows.cli.printing.measure_tables import OF_JUDGES
 from flows.cli.printing.terminal import RATES
 from flows.publishing.gate import MEASURES
 from flows.studies import STUDIES
-from schemas.results import AGREED_BY, BEST_DETECTED, BEYOND_CHANCE, GATES, MEAN_DETECTED
+from schemas.results import (
+    AGREED_BY,
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    GATES,
+    MEAN_DETECTED,
+    MEAN_SCORED,
+)
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
@@ -241,7 +248,7 @@ def test_words_of_tables_are_explained(name: str, told: str) -> None:
 
 
 def test_every_name_of_a_gate_is_explained() -> None:
-    measures = {*MEASURES.values(), *AGREED_BY.values(), BEST_DETECTED, MEAN_DETECTED}
+    measures = {*MEASURES.values(), *AGREED_BY.values(), BEST_DETECTED, MEAN_DETECTED, MEAN_SCORED}
     measures |= {BEYOND_CHANCE}
     names = {*GATES, *SUBJECTS.values(), WITH_LABELS, *measures}
     assert [name for name in sorted(names) if not explained(name)] == []

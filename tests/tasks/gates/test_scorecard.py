@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy.stats import t as student
 
-from schemas.results import Drifts, Estimates, Findings
+from schemas.results import MEAN_SCORED, Drifts, Estimates, Findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.conclusions.single_numbers import _shares, acceptability, least_margins
@@ -187,6 +187,11 @@ def test_no_discernment_by_mean_scores(
     flaws = findings({**flaw, "perturbation": "p0"}, {**flaw, "perturbation": "p1"})
     found = scorecard(shares, flaws).filter(gate="discernment")
     assert found["verdict"].to_list() == [verdict]
+    if verdict == "fail":
+        # The mean of the D, which are not the DP that stand beside it.
+        assert found["measure"].item() == MEAN_SCORED
+        assert found["reason"].item() == "mean over the kinds of flaws; D of p0 .00, p1 .05"
+        assert "(mean share detected in mean scores (D) .02 [-.11, .16]" in found["words"].item()
 
 
 @pytest.mark.parametrize(
