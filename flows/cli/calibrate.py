@@ -197,6 +197,12 @@ def _source(
                     f"per item, and {log.name} is read as a log. --map says which field of a log "
                     "of your own holds what."
                 )
+            if source:
+                raise ValueError(
+                    f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, and "
+                    f"{source!r:.80} is a study, of which all judges are compared. Leave it out; "
+                    "--format json has an object for each judge."
+                )
             raise ValueError(
                 f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, but no FILE is "
                 "given. Give a .csv, .jsonl or .parquet file with one row per item"

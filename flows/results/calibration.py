@@ -35,6 +35,7 @@ from tasks.calibration.calibrate import (
 )
 from tasks.calibration.label_values import Labelled
 from tasks.kit.defaults import calibrated_by
+from tasks.kit.printable import several
 from tasks.progress import step
 from tasks.reporting.agreement_rows import unreadable_line
 from tasks.reporting.calibration_report import named_by_criterion
@@ -270,8 +271,11 @@ def in_words(calibration: Calibration, tests: pl.DataFrame) -> str:
     unknown = asked.height - tested
     more = f", {unknown} cannot be tested" if unknown else ""
     doubtful = asked.filter("passed", pl.col("reason").is_not_null()).height
-    more = f", {doubtful} of them doubtful{more}" if doubtful else more
+    certain = passed - doubtful
+    beyond = " beyond doubt" if doubtful else ""
+    if doubtful:
+        more = f", {several(doubtful, 'more passes', 'more pass')} with doubt{more}"
     return (
-        f"{passed} of {asked.height} judges may replace people ({calibration.metric}, "
+        f"{certain} of {asked.height} judges may replace people{beyond} ({calibration.metric}, "
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}){more}"
     )

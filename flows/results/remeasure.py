@@ -21,6 +21,7 @@ from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.printable import several
 from tasks.progress import step
+from tasks.reporting.wording import listing
 from tasks.results import Conclusions, Steps, counted_votes
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.evidence.people import pairs_of
@@ -105,7 +106,11 @@ def _replace(
     unseen = found.open_ballots.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
     notes = [
         left_out_line(people, parameters),
-        *(f"{judge}, {of}: {text}" for judge, _, of, text in unseen.rows()),
+        # Of the perturbations that a person was not shown, the same is true.
+        *(
+            f"{judge}, {listing(rows['perturbation'].to_list())}: {text}"
+            for (judge, text), rows in unseen.group_by("judge", "open", maintain_order=True)
+        ),
     ]
     remarks = "".join(f"{note}. " for note in notes if note)
     rated = ratings.n_unique(["judge", "prompt", "wave", "item", "arm", "perturbation", "repeat"])

@@ -1,5 +1,6 @@
 """Chart of changes between waves: quiet, suspect or alert."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,6 +58,10 @@ BESIDE = 16
 """Characters that fit side by side below the plot on a phone."""
 
 
+MINUTE = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[+-]\d\d:\d\d")
+"""What {minute} in the name of a wave becomes."""
+
+
 @chart(order=6, title="Has a judge changed?")
 def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec]:
     """Draw a panel per judge, a row per measure and perturbation, a mark per wave.
@@ -89,7 +94,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     alerts = shown.filter(state="alert")["label"].unique().sort()
     bases = [{"at": waves.index(wave)} for wave in alerts]
     marks = [_mark(row, waves) for cell in cells for row in cell.to_dicts()]
-    title = "wave" if len(waves) > 1 else f"wave {clip(clean(waves[0]), 16)}"
+    title = "wave" if len(waves) > 1 else f"wave {_wave(waves[0])}"
     # Below the names of the first and the last wave.
     padding = 6 if len(waves) == 1 else 6 + LINE_HEIGHT * (2 if _is_stacked(waves) else 1)
     bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": padding}
@@ -134,9 +139,21 @@ def _verdict(gate: Row | None, found: pl.DataFrame) -> str:
     change = measured("", gate["value"], gate["low"], gate["high"]).strip()
     limit = f"; limit {number(gate['tolerance'])}" if change and gate["tolerance"] else ""
     why = f" ({f'{what} {change}'.strip()}{limit})" if change else ""
-    after = f" after {clean(gate['earlier_change'])}" if gate.get("earlier_change") else ""
-    wave = clip(clean(gate["wave"]), 16)
+    after = (
+        f" after {_minutes(clean(gate['earlier_change']))}" if gate.get("earlier_change") else ""
+    )
+    wave = _wave(gate["wave"])
     return f"{answer}{after}: gate of {wave}: {gate['verdict']}{why}"
+
+
+def _wave(wave: str) -> str:
+    """Return the name of a wave as it fits below the plot."""
+    return clip(_minutes(clean(wave)), 16)
+
+
+def _minutes(text: str) -> str:
+    """Write a day and minute without its zone, as ends of names tell waves apart."""
+    return MINUTE.sub(r"\1 \2", text)
 
 
 def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
@@ -145,24 +162,26 @@ def _subtitle(found: pl.DataFrame, waves: Sequence[str]) -> str:
     if total > len(waves):
         many = f"the last {len(waves)} of {total} waves"
     last = found.filter(pl.col("label") == waves[-1])
-    since = listing([clip(clean(base), 16) for base in last["base"].unique().sort()])
-    against = f"{clip(clean(waves[-1]), 16)} is compared with {since}"
+    since = listing([_wave(base) for base in last["base"].unique().sort()])
+    against = f"{_wave(waves[-1])} is compared with {since}"
     level: Any = found["level"].max()
     return f"{against}; {many}; significance level {number(level, 3)} per wave"
 
 
 def _is_stacked(waves: Sequence[str]) -> bool:
     """Tell whether the names of both ends do not fit side by side in a narrow plot."""
-    return sum(len(clip(clean(wave), 16)) for wave in (waves[0], waves[-1])) > BESIDE
+    return sum(len(_wave(wave)) for wave in (waves[0], waves[-1])) > BESIDE
 
 
 def _ends(waves: Sequence[str]) -> list[Spec]:
     """Name the first and the last wave."""
     below = 16 + LINE_HEIGHT if _is_stacked(waves) else 16
-    sides = [(pixel(0), "left", waves[0], 16), (pixel("width"), "right", waves[-1], below)]
+    sides = [
+        (pixel(0), "left", waves[0], 16),
+        (pixel("width"), "right", waves[-1], below),
+    ]
     return [
-        note(clip(clean(wave), 16), x=x, align=side, y=pixel("height"), dy=dy)
-        for x, side, wave, dy in sides
+        note(_wave(wave), x=x, align=side, y=pixel("height"), dy=dy) for x, side, wave, dy in sides
     ]
 
 

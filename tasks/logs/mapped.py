@@ -61,7 +61,9 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
     ratings = pl.concat(frames, how="diagonal_relaxed")
     texts = {column: path for column, path in mapping.items() if column in TEXTS}
     shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
-    return Parts(ratings=ratings, texts=shown, notes=(NO_ORDER,), rows=found.height)
+    of_pairs = {"anchor", "target", "anchor_author", "target_author"} & {*mapping}
+    notes = (NO_ORDER,) if of_pairs else ()
+    return Parts(ratings=ratings, texts=shown, notes=notes, rows=found.height)
 
 
 def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | None:

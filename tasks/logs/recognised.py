@@ -11,6 +11,8 @@ from tasks.reporting.wording import clean, clip, listing
 
 SHOWN = 3
 """Maximum number of names in a list."""
+MOST_LABELS = 5
+"""Maximum number of labels that are listed with their counts."""
 LONGEST = 60
 """Maximum width of a label in a list."""
 NAMES = {"number": "grade"}
@@ -139,8 +141,20 @@ def counts_of(log: Log) -> pl.DataFrame:
         .len()
         .sort("len", "label", descending=[True, False])
         .group_by(key, maintain_order=True)
-        .agg(labels=pl.concat_str(pl.col("label").str.slice(0, 20), "len", separator=" ").head(5))
-        .with_columns(pl.col("labels").list.join(", "))
+        .agg(
+            labels=pl.concat_str(pl.col("label").str.slice(0, 20), "len", separator=" ").head(
+                MOST_LABELS
+            ),
+            others=pl.len() - MOST_LABELS,
+        )
+        .with_columns(
+            pl.concat_str(
+                pl.col("labels").list.join(", "),
+                pl.when(pl.col("others") > 0).then(pl.format(" and {} more", "others")),
+                ignore_nulls=True,
+            )
+        )
+        .drop("others")
     )
     return found.join(labels, on=key, how="left", nulls_equal=True).sort(
         "dataset", "criterion", "human", "judge", "prompt", nulls_last=True

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import Decimal
 from time import monotonic
 
 STARTING = "starting"
@@ -106,7 +107,9 @@ def per_time(rate: float) -> str:
 
 def usd(amount: float) -> str:
     """Write an amount in US dollars: two decimals, or two digits if it is small."""
-    return f"{amount:.2f}" if amount >= 0.01 or not amount else f"{amount:.2g}"
+    if amount >= 0.01 or not amount:
+        return f"{amount:.2f}"
+    return f"{Decimal(f'{amount:.2g}'):f}"
 
 
 def _nothing(_: str) -> None:

@@ -52,7 +52,9 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
     rows[1]["seconds"] = 2.5
     write_jsonl(place, rows)
     said = import_votes(booth, seat, place)
-    assert said.startswith("Saved 4 votes of ann. Saved before: 0; rows without a choice: 2.")
+    assert said.startswith(
+        "Saved 4 votes of ann. Of this file, saved before: 0; rows without a choice: 2."
+    )
     assert warehouse.query(VOTES).rows() == [
         ("1", "first", 0.0, "untimed"),
         ("Answer 2", "second", 2.5, "timed"),
@@ -60,7 +62,9 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
         ("TIE", "tie", 0.0, "untimed"),
     ]
     # The same again is nothing new, and what has a vote is not exported again.
-    assert import_votes(booth, seat, place).startswith("Saved 0 votes of ann. Saved before: 4;")
+    assert import_votes(booth, seat, place).startswith(
+        "Saved 0 votes of ann. Of this file, saved before: 4;"
+    )
 
 
 def test_a_spreadsheet_computes_nothing_and_may_write_semicolons(

@@ -90,6 +90,16 @@ def test_names_of_waves_do_not_run_into_each_other_on_a_phone(make_drifts: Make)
     assert ends("2026-11-26", "2026-11-28") == ([16, 30], 34)
 
 
+def test_waves_of_one_day_are_told_apart(make_drifts: Make) -> None:
+    # What {minute} in the name of a wave gives.
+    waves = [f"2026-11-27T22:{minute}+00:00" for minute in ("06", "08", "10")]
+    rows = make_drifts([{"wave": wave, "base": waves[0]} for wave in waves[1:]])
+    (panel,) = drift_strip(drifts=rows, gates=Gates.empty())
+    drawn = " ".join(texts(panel))
+    for minute in ("2026-11-27 22:08", "2026-11-27 22:10 is compared with 2026-11-27 22:06"):
+        assert minute in drawn
+
+
 def test_only_the_last_thirty_waves_are_drawn(make_drifts: Make) -> None:
     rows = [{"wave": f"n{n:02}"} for n in range(45)]
     (panel,) = drift_strip(drifts=make_drifts(rows), gates=Gates.empty())

@@ -64,6 +64,7 @@ def test_durations(seconds: float, shown: str) -> None:
 def test_small_numbers_are_not_zero() -> None:
     assert (per_time(312.4), per_time(0.25)) == ("312/s", "15.0/min")
     assert (usd(0), usd(0.0012), usd(12.345)) == ("0.00", "0.0012", "12.35")
+    assert usd(8.8e-05) == "0.000088"
 
 
 def test_lines_are_at_the_start_at_tenths_and_minutes_and_at_the_end(
