@@ -9,8 +9,6 @@ from schemas.judging import ARMS, SIDES, Measured, author, size
 KINDS_OF_EPSILON = ["additive", "multiplicative"]
 TESTS = ["auto", "score", "t"]
 RATINGS = ["number", "label", "verdict"]
-LARGEST_GRADE = 1e12
-"""Largest number that is a grade; sums of squares of larger ones lose their digits or overflow."""
 MARGIN = ("dataset", "judge", "prompt", "wave", "metric", "epsilon", "epsilon_kind")
 
 

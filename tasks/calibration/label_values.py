@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from schemas.calibration import LARGEST_GRADE
+from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.inference.cluster_sums import combined
 
 Kind = Literal["text", "number", "set", "any"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from schemas.calibration import LARGEST_GRADE
+from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.judging.readings import folded, matched, placed, require_pattern, value_at
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import LARGEST_GRADE, Ratings
+from schemas.calibration import Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from schemas.keys import file_digest
-from tasks.agreement.pass_words import PASS_WORDS
+from tasks.agreement.pass_words import LARGEST_GRADE, PASS_WORDS
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
 from tasks.logs.questions import Questions, texts_of_questions, with_categories

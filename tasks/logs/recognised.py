@@ -145,7 +145,7 @@ def counts_of(log: Log) -> pl.DataFrame:
             labels=pl.concat_str(pl.col("label").str.slice(0, 20), "len", separator=" ").head(
                 MOST_LABELS
             ),
-            others=pl.len() - MOST_LABELS,
+            others=pl.len().cast(pl.Int64) - MOST_LABELS,
         )
         .with_columns(
             pl.concat_str(

@@ -2,21 +2,29 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.calibration import Ratings
 from schemas.frame import Frame, ranked
-from schemas.judging import Contests, Tallies
+from schemas.judging import Contests, Tallies, VoteLog
 from schemas.results import Annotations, Estimates
 from tasks.aggregate import count_coded, match_models, measure_all
+from tasks.agreement.paired import pair_labels
+from tasks.agreement.sources import items_of
 from tasks.annotate import annotate
 from tasks.inference.bootstrap import formulas_only
+from tasks.logs.items import NAME
+from tasks.logs.labels import labels_of_both
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
 from tasks.logs.reading import Log, is_long
 from tasks.results import Results, Steps, results_of
 from tasks.statistics import STATISTICS, with_floors
+from tasks.statistics.rating_agreement import frame_of, rows_of
 
 Rows = Mapping[str, tuple[str, ...]]
 ORDER_FREE: Rows = {
@@ -51,12 +59,16 @@ def results_of_log(log: Log, mode: str) -> Results:
     compared = tallies_of(ratings.filter(verdicts))
     single = tallies_of(ratings.filter(~verdicts))
 
+    with_people = partial(_agreement_with_one_label, log)
+
     def measure(**frames: Any) -> DataFrame[Estimates]:
         measured = measure_all(**frames)
         by_order = pl.col("statistic").is_in(BY_ORDER) & pl.col("estimate").is_null()
         rows: list[pl.DataFrame] = [
             measured.filter(~by_order) if log.votes.is_empty() else measured
         ]
+        agreed = replace(STATISTICS["rating_agreement"], reads=(), measure=with_people)
+        rows.append(agreed.draft())
         rows += [
             STATISTICS[name].draft(tallies=compared).filter(pl.col("statistic").is_in(given))
             for name, given in ORDER_FREE.items()
@@ -73,6 +85,29 @@ def results_of_log(log: Log, mode: str) -> Results:
     with formulas_only() if is_long(log) else nullcontext():
         found = results_of(log.votes, mode, ratings=log.ratings, steps=steps)
     return found._replace(tallies=joined(Tallies, found.tallies, compared, single))
+
+
+def _agreement_with_one_label(log: Log) -> pl.DataFrame:
+    """Return how far judges agree beyond chance with people, where these gave an item one label.
+
+    As an audit does with labels that came with its data: one label does not tell how well people
+    agree with each other. Of long logs it takes too long.
+    """
+    if is_long(log):
+        return frame_of([])
+    rated = log.ratings.filter(pl.col("kind") != "verdict")
+    named = (
+        rated.select("dataset", "criterion", name=NAME).unique().rows_by_key("name", unique=True)
+    )
+    rows: list[dict[str, object]] = []
+    for each in labels_of_both(VoteLog.empty(), Ratings.of(rated), "accuracy"):
+        if each.humans["item"].is_duplicated().any():
+            continue
+        dataset, criterion = named[each.dataset]
+        about = {"dataset": dataset, "subgroup": criterion or ""}
+        for paired in pair_labels(each, items_of(each)):
+            rows += [about | row for row in rows_of(paired)]
+    return frame_of(rows)
 
 
 def joined(model: type[Frame], *frames: pl.DataFrame) -> Any:

@@ -1,6 +1,6 @@
 """Agreement of a judge's ratings with people's, beyond chance."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -59,12 +59,18 @@ def rating_agreement(ratings: DataFrame[Ratings]) -> Rows:
     for (dataset, _), part in known.partition_by("dataset", "prompt", as_dict=True).items():
         for labels in labels_of_ratings(Ratings.of(part)):
             for paired in pair_labels(labels.labelled, labels.items):
-                rows += [{"dataset": dataset, **row} for row in _rows(paired)]
+                about = {"dataset": dataset, "subgroup": paired.criterion or ""}
+                rows += [about | row for row in rows_of(paired)]
+    return frame_of(rows)
+
+
+def frame_of(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Return rows of the statistic as a frame."""
     schema = {"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64, "reason": pl.String}
     return pl.DataFrame(rows, schema_overrides=schema, infer_schema_length=None)
 
 
-def _rows(paired: Paired) -> Iterator[dict[str, object]]:
+def rows_of(paired: Paired) -> Iterator[dict[str, object]]:
     """Yield the row of each judge with a label that can be compared."""
     for _, rows in paired.rows.group_by("name", maintain_order=True):
         used = rows.filter(status="used")
@@ -75,7 +81,6 @@ def _rows(paired: Paired) -> Iterator[dict[str, object]]:
             **found,
             **{name: rows[name][0] for name in ("judge", "prompt", "wave", "simulated")},
             "statistic": NAMES[found["statistic"]],
-            "subgroup": paired.criterion or "",
             "mode": "any",
             "perturbation": None,
             "kind": None,

@@ -315,3 +315,34 @@ def test_the_passes_of_inspect_are_those_of_its_format(tmp_path: Path) -> None:
     # Ann passes 5 of 10 answers, and the judge these and answer 0.
     assert "of 5 items that people pass" in done.stdout
     assert "pass rate .60 and .50" in done.stdout
+
+
+def test_one_person_gives_the_gate_agreement(tmp_path: Path) -> None:
+    """Ten of each: both pass 8, both fail 6, judge alone 4, person alone 2: kappa .4 by hand."""
+    given = [(1, 1)] * 8 + [(0, 0)] * 6 + [(1, 0)] * 4 + [(0, 1)] * 2
+    path = tmp_path / "own.csv"
+    rows = [f"{at},{judge},{person}" for at, (judge, person) in enumerate(given)]
+    path.write_text("\n".join(["id,said,checked", *rows]), encoding="utf-8")
+    mapped = ("--map", "item=id", "--map", "label=said", "--map", "human_label=checked")
+    done = run("measure", path, *mapped, "--only", "scorecard", "--format", "json")
+    assert done.exit_code == 0, done.output
+    (gate,) = (row for row in json.loads(done.stdout) if row["gate"] == "agreement")
+    assert gate["measure"] == "agreement beyond chance, kappa"
+    # p_o = 14 / 20; p_e = .6 * .5 + .4 * .5 = .5
+    assert gate["value"] == pytest.approx(0.4)
+    assert gate["reason"].startswith("one label per item does not tell")
+    shown = run("measure", path, *mapped)
+    # The same number as in the comparison below it.
+    assert "kappa           .40 " in shown.stdout
+    assert "Gates not measured: biases, discernment, drift." in shown.stdout
+
+
+def test_labels_that_are_not_listed_are_counted(tmp_path: Path) -> None:
+    for number, told in ((5, "e 1"), (7, "e 1 and 2 more")):
+        path = tmp_path / f"{number}.csv"
+        rows = [f"{at},{'abcdefg'[at]}" for at in range(number)]
+        path.write_text("\n".join(["id,said", *rows]), encoding="utf-8")
+        done = run("doctor", path, "--map", "item=id", "--map", "label=said")
+        lines = " ".join(done.stdout.split())
+        assert told in lines
+        assert ("more" in lines) == (number == 7)
