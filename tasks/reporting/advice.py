@@ -82,7 +82,8 @@ WAYS = {
 """What a judge may not be measured on -> how to measure it."""
 
 OF_A_FILE = (
-    "Agreement as a gate needs the column label of pairs, or labels of two people or more",
+    "Agreement as a gate needs a label of people for single answers; for pairs, the column label "
+    + "or labels of two people or more",
     "; agreement with the one person of this file is shown separately",
 )
 """The same about a file of votes or ratings, and what is added if it has one person."""
