@@ -82,7 +82,7 @@ WAYS = {
 """What a judge may not be measured on -> how to measure it."""
 
 OF_A_FILE = (
-    "Agreement as a gate needs a label of people, for pairs the column label or those of two people",
+    "Agreement as a gate needs labels of people; of pairs the column label, or those of two people",
     "; agreement with the one person of this file is shown separately",
 )
 """The same about a file of votes or ratings, and what is added if it has one person."""
