@@ -23,7 +23,7 @@ class StudyLine(NamedTuple):
     kind: str
     datasets: str
     sizes: str
-    """Numbers of judges, and of the votes whose results the study has, with their waves."""
+    """Numbers of judges and people, and of their votes whose results the study has."""
     last_run: str
 
 
@@ -84,7 +84,13 @@ def study_line(row: Mapping[str, Any]) -> StudyLine:
     waves = row["waves"] or ()
     if votes and waves:
         votes += f" of wave {plain(waves[0])}" if len(waves) == 1 else f" of {len(waves)} waves"
-    sizes = [count(row["judges"], "judge"), votes]
+    theirs = count(row["votes_of_people"], "vote") if row["votes_of_people"] else ""
+    people = count(row["people"], "person", "people") if row["people"] else ""
+    sizes = [
+        count(row["judges"], "judge"),
+        votes,
+        f"{people} with {theirs}" if theirs else people,
+    ]
     at = row["last_run"]
     return StudyLine(
         plain(row["study"]),

@@ -30,6 +30,10 @@ STUDIES = """
         union all
         select study, dataset, judge, '', null, 0 from differing_labels group by all
     ),
+    persons as (
+        select study, judge, true as human from vote_log where human
+        union select study, judge, true from ratings where human
+    ),
     ran as (
         select study, max(started_at) as last_run,
             case when bool_or(flow = 'audit') then 'audit'
@@ -39,10 +43,14 @@ STUDIES = """
     )
     select study, concat_ws(' of ', any_value(flow), string_agg(distinct shown, ' and ')) as kind,
         string_agg(distinct dataset, ', ' order by dataset) as datasets,
-        count(distinct judge) as judges, sum(votes)::bigint as votes,
+        count(distinct judge) filter (human is null) as judges,
+        count(distinct judge) filter (human) as people,
+        coalesce(sum(votes) filter (human is null), 0)::bigint as votes,
+        coalesce(sum(votes) filter (human), 0)::bigint as votes_of_people,
         list(distinct wave order by wave) filter (wave <> '') as waves,
         any_value(last_run) as last_run,
-    from results left join ran using (study) group by study order by study
+    from results left join persons using (study, judge) left join ran using (study)
+    group by study order by study
 """
 ROWS_PER_PAGE = 50
 SAID = """

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from booth.browsing.app import check_view, make_app
 from flows.cli.main import main
+from flows.results.vote_summary import of_people
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.calibration import Disagreements, Ratings
@@ -208,6 +209,12 @@ def test_studies_are_listed_with_what_they_are(client: Client, browsed: Warehous
     run = f"last run {day:%Y-%m-%d %H:%M} UTC"
     assert f" quick audit of pairs demo 2 judges, 48 votes {run}" in told
     assert " quick-people calibration demo: verdicts 1 judge last run " in told
+    first = browsed.read(VoteLog).filter(judge="offline/honest")
+    person = first.with_columns(judge=pl.lit("people/ann"), human=pl.lit(value=True))
+    voted = VoteLog.of(person)
+    browsed.save([Saving(VoteLog, voted, part=of_people())], run="r9", study="quick")
+    told = re.sub(" +", " ", re.sub(r"<[^>]+>|\s+", " ", client.get("/").text))
+    assert " quick audit of pairs demo 2 judges, 48 votes, 1 person with 24 votes " in told
 
 
 def test_comparisons_and_disagreements_are_counted_each_by_its_unit(
