@@ -16,6 +16,7 @@ from schemas.results import (
     MEAN_DETECTED,
     MEAN_SCORED,
 )
+from schemas.results import MEASURES as CHANGES
 from tasks.conclusions.position_bias import EFFECT
 from tasks.gates.recommendations import USE, of_wave
 from tasks.kit.printable import because
@@ -264,12 +265,19 @@ MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED, MEAN_SCORED}
 """Quantities that are named as they are, beside the agreement beyond chance."""
 
 
+def change_name(drifted: str | None) -> str:
+    """Name the quantity that changed between waves, and the perturbation under which."""
+    measure, _, perturbation = (drifted or "").partition(" of ")
+    about = f" of the {CHANGES[measure]}" if measure in CHANGES else ""
+    return f"change{about}" + (f" under {perturbation}" if perturbation else "")
+
+
 def _check(row: dict[str, Any], differing: list[str]) -> Check:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
     what = MEASURES.get(row["detected_by"] or row["statistic"] or row["gate"])
-    what = what or MEASURES.get(row["gate"]) or row["drifted"] or "change"
+    what = what or MEASURES.get(row["gate"]) or change_name(row["drifted"])
     if row["measure"] in MEASURED or (row["measure"] or "").startswith(BEYOND_CHANCE):
         what = row["measure"]
     ends = interval(row["low"], row["high"])

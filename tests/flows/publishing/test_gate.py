@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
-from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, junit, markdown
+from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, change_name, junit, markdown
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
 from tasks.gates.words import ONE_LABEL
@@ -429,3 +429,15 @@ def test_gates_of_which_none_was_measured_are_inconclusive() -> None:
     nothing = Gated("s", "", [], [], chosen=True)
     assert nothing.outcome == "inconclusive"
     assert nothing.summary() == "Study s: inconclusive. None of these gates was measured."
+
+
+@pytest.mark.parametrize(
+    ("drifted", "name"),
+    [
+        ("mps_drift of fake_reference", "change of the shift under fake_reference"),
+        ("position_drift", "change of the position gap"),
+        (None, "change"),
+    ],
+)
+def test_a_change_is_named_as_in_the_report(drifted: str | None, name: str) -> None:
+    assert change_name(drifted) == name
