@@ -200,8 +200,8 @@ def _source(
             if source:
                 raise ValueError(
                     f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, and "
-                    f"{source!r:.80} is a study, of which all judges are compared. Leave it out; "
-                    "--format json has an object for each judge."
+                    f"{source!r:.80} is read as a study, of which all judges are compared. Leave "
+                    "it out; --format json has an object for each judge."
                 )
             raise ValueError(
                 f"{TABLE_ONLY[used[0]]} {column!r:.60} names a column of FILE, but no FILE is "

@@ -378,9 +378,12 @@ def test_an_error_replaces_no_saved_result(
 
 
 def test_columns_without_a_file(call: Call) -> None:
-    done = call("study", "--judge", "judge")
-    assert done.exit_code == 2
-    assert "--judge 'judge' names a column of FILE, but no FILE is given" in done.output
+    alone = call("--judge", "judge")
+    assert alone.exit_code == 2
+    assert "--judge 'judge' names a column of FILE, but no FILE is given" in alone.output
+    beside = call("study", "--judge", "judge")
+    assert beside.exit_code == 2
+    assert "names a column of FILE, and 'study' is read as a study" in beside.output
 
 
 def test_hostile_texts_stay_texts(call: Call, write: Callable[..., str], place: Warehouse) -> None:
