@@ -190,7 +190,9 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
 @command("Results", "voirdire report quick", "voirdire report quick --pictures charts --number")
 @click.argument("study", default=DEFAULT_STUDY, shell_complete=complete_results)
 @click.option(
+    "--output",
     "--out",
+    "out",
     type=FILE,
     help="Write the HTML file to this path. Default: reports/STUDY.html beside the warehouse.",
 )
