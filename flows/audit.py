@@ -68,9 +68,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         left_out = {name: dropped_params(study.judges, name) for name in study.prompts}
         counts.left_out = merge_dropped(left_out.values())
         ballots = ballots_of(study, made.shown, judges, left_out, STEPS)
-        claims = Claims(row.run, place, counts)
-        waiting = claims.waiting(ballots)
-        require_asked_in_wave(study, made.pairs, ballots, waiting, place)
+        require_asked_in_wave(study, made.pairs, ballots, place)
         row.save(
             (Questions, made.dataset.questions),
             (Answers, made.dataset.answers),
@@ -88,6 +86,8 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         # Asking may take hours; free the texts, which are in the warehouse.
         del made
 
+        claims = Claims(row.run, place, counts)
+        waiting = claims.waiting(ballots)
         asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
         votes = await cast_all(ballots, asked, shown, schedule, claims)

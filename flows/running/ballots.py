@@ -118,30 +118,31 @@ def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
 
 
 def require_asked_in_wave(
-    study: Study,
-    pairs: DataFrame[Pairs],
-    ballots: DataFrame[Ballots],
-    waiting: DataFrame[Ballots],
-    warehouse: Warehouse,
+    study: Study, pairs: DataFrame[Pairs], ballots: DataFrame[Ballots], warehouse: Warehouse
 ) -> None:
-    """Refuse to ask a judge in an earlier wave of the study for what it was not asked then.
+    """Refuse to ask a judge in an earlier wave of the study for what it had no ballot in then.
 
-    Its replies of today would be filed under that day, and be the baseline of its drift. Ballots
-    ``waiting`` are asked again if others of their judge, prompt and perturbation have votes. The
-    error names the new ones, and what to do.
+    Its replies of today would be filed under that day, and be the baseline of its drift. A judge
+    that was down has ballots without a vote, and is asked again. The error names what is new, and
+    what to do.
     """
-    unit = ["judge", "prompt", "perturbation"]
-    of_pairs = ballots.join(pairs.select("pair_id", "perturbation"), on="pair_id")
-    asked = of_pairs.join(waiting, on="ballot_id", how="anti").select(unit).unique()
-    new = of_pairs.select(unit).unique().join(asked, on=unit, how="anti", nulls_equal=True)
-    if not study.wave or new.is_empty() or asked.is_empty():
+    if not study.wave:
         return
     newer = warehouse.query(NEWER, {"study": study.name, "wave": study.wave})["wave"].to_list()
     if not newer:
         return
+    unit = ["judge", "prompt", "perturbation"]
+    drawn = warehouse.read(Ballots, among=ballots.select("ballot_id"))
+    perturbed = pairs.select("pair_id", "perturbation")
+    units, known = (
+        some.join(perturbed, on="pair_id").select(unit).unique() for some in (ballots, drawn)
+    )
+    new = units.join(known, on=unit, how="anti", nulls_equal=True)
+    if new.is_empty() or known.is_empty():
+        return
     # Each name that is new, or the perturbations that are new to judges of that wave.
-    units = new.join(asked, on=["judge", "prompt"], how="anti").select("judge", "prompt").unique()
-    names = [f"{judge} with prompt {prompt}" for judge, prompt in units.sort(units.columns).rows()]
+    judges = new.join(known, on=["judge", "prompt"], how="anti").select("judge", "prompt").unique()
+    names = [f"{judge} with prompt {prompt}" for judge, prompt in judges.sort("judge").rows()]
     names = names or [*new["perturbation"].fill_null("control").unique().sort()]
     raise ValueError(
         f"wave {study.wave!r} of {study.name!r} was asked before wave {newer[-1]!r}, and had no "

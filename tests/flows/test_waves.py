@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flows.cli.printing.terminal import number
+from schemas.results import MEASURES
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -106,7 +107,8 @@ def _is_one_verdict(voirdire: Voirdire, word: str) -> None:
     [row] = json.loads(voirdire("sql", "--ask", "what_drifted", "--format", "json").stdout)
     change, low, high = (number(row[name]) for name in ("change", "low", "high"))
     assert row["drift"] == word
-    said = f"{row['measure']} of {row['perturbation']} {change} [{low}, {high}]"
+    quantity = f"change of the {MEASURES[row['measure']]} under {row['perturbation']}"
+    said = f"{quantity} {change} [{low}, {high}]"
     assert f"drift {word} {said}" in gate
 
 
