@@ -7,12 +7,14 @@ from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from flows.publishing.answers import show_answer, study_answer
+from flows.publishing.answers import place_of, show_answer, study_answer
 from flows.results.remeasure import remeasure_study
 from flows.results.stages import as_tasks
+from flows.results.up_to_date import renew_report
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
 from warehouse.peek import default_path
+from warehouse.store import Warehouse
 
 
 @flow(name="remeasure", flow_run_name=run_name, on_running=[tag_run])
@@ -23,7 +25,7 @@ def remeasure(
     formulas: bool = False,
     too_fast_seconds: float | None = None,
 ) -> Any:
-    """Recompute the estimates, findings and drifts of a study and replace the saved ones.
+    """Recompute the estimates, findings and drifts of a study; replace them and the report.
 
     ``study`` is its name. ``formulas`` skips bootstrap and permutation tests, for many millions of
     votes. Votes of people that took less than ``too_fast_seconds`` (default: the limit of the
@@ -40,6 +42,8 @@ def remeasure(
         too_fast_seconds=too_fast_seconds,
         wrap=as_tasks,
     )
-    get_run_logger().info(found.message)
-    show_answer(study_answer(found.study, found.concluded, found.message, "", place))
+    log = get_run_logger()
+    log.info(found.message)
+    report = place_of(renew_report(study, Warehouse(place), log.warning))
+    show_answer(study_answer(found.study, found.concluded, found.message, report, place))
     return Completed(message=found.message)

@@ -88,7 +88,7 @@ def audit_here(
         from warehouse.store import Warehouse
 
         message = reuse_results(last, dated, Warehouse(path))
-        restore_report(dated, Warehouse(path))
+        restore_report(dated.name, Warehouse(path))
         results = _results_of(dated, path)
         view.close()
         _show(dated, path, results, [message])

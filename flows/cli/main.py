@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -289,7 +290,8 @@ def calibrate(source: str | None, humans: Path | None, **options: Any) -> None:
 def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
     """Recompute the results of STUDY (default: quick) from its saved votes; no judge is called.
 
-    Adds the votes of people and prints one ranked table of judges and people.
+    Adds the votes of people, prints one ranked table of judges and people, and writes the report
+    again.
     """
     require_home()
     from tasks.kit.memory import prepare_for_millions
@@ -301,10 +303,16 @@ def remeasure(study: str, warehouse: Path | None, **options: Any) -> None:
         from flows.cli.printing.ranking_table import show_ranked
         from flows.cli.printing.terminal import say
         from flows.results.remeasure import remeasure_study
+        from flows.results.up_to_date import renew_report
+        from warehouse.peek import default_path
+        from warehouse.store import Warehouse
 
         done = remeasure_study(study, warehouse, **options)
+        report = renew_report(study, Warehouse(warehouse or default_path()), partial(say, err=True))
     show_ranked(study, warehouse, done.study)
     say(done.message)
+    if report.is_file():
+        say(f"Report: {report}")
 
 
 @main.command(

@@ -119,8 +119,7 @@ def _replace(
         f"{several(int(votes), 'vote')} of {study}: "
         f"{several(found.results.estimates.height, 'estimate')} and "
         f"{several(findings.height, 'finding')} recomputed and saved. {remarks}"
-        f"`voirdire report {study}` writes the report."
-    )
+    ).rstrip()
     return Remeasured(message, parameters, found.concluded)
 
 

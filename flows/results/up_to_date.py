@@ -1,11 +1,12 @@
 """A study without anything new to ask: its results are reused, and no flow runs."""
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from flows.results.vote_summary import probed_line
 from flows.running.gaps import SAVED_AT
-from flows.running.run_row import row_without_calls
+from flows.running.run_row import one_line, row_without_calls
 from flows.studies import Study
 from tasks.kit.printable import several
 from warehouse.peek import CompletedRun
@@ -57,15 +58,28 @@ def reuse_results(last: CompletedRun, study: Study, warehouse: Warehouse) -> str
     )
 
 
-def restore_report(study: Study, warehouse: Warehouse) -> Path:
+def restore_report(study: str, warehouse: Warehouse) -> Path:
     """Return the path of the report; write it if it is missing or older than the results."""
     # Importing the drawing library takes a second.
     from flows.publishing.pages import report_path, stored_page
     from flows.publishing.report_files import write_report_file
 
-    path = report_path(warehouse.path, study.name)
-    saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()
+    path = report_path(warehouse.path, study)
+    saved_at: datetime | None = warehouse.query(SAVED_AT, [study]).item()
     since = saved_at.timestamp() if saved_at else 0.0
     if not path.is_file() or path.stat().st_mtime < since:
-        write_report_file(path, stored_page(warehouse, study.name).page)
+        write_report_file(path, stored_page(warehouse, study).page)
     return path
+
+
+def renew_report(study: str, warehouse: Warehouse, warn: Callable[[str], object]) -> Path:
+    """Restore the report; if it cannot be written, warn: the results are saved already."""
+    from flows.publishing.pages import report_path
+
+    try:
+        return restore_report(study, warehouse)
+    except OSError as error:
+        report = report_path(warehouse.path, study)
+        why = f"report {report} was not written: {one_line(error)}"
+        warn(f"Warning: the {why} (`voirdire report {study}` writes it).")
+        return report

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
+from flows.publishing.pages import report_path
 from flows.running.processes import HOST, process_note
 from flows.running.run_row import first_row
 from flows.studies import make_study
@@ -21,6 +22,7 @@ from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
 from tasks.results import Results, results_of_file
 from warehouse.peek import completed_run
+from warehouse.private import write_private
 from warehouse.store import Saving, Warehouse
 
 STUDY = make_study("quick", {"name": "mine"})
@@ -92,6 +94,25 @@ def test_estimates_are_those_of_the_votes(warehouse: Warehouse, whole: Results) 
     assert {"category_shift", "category_spread"} < {*found["statistic"]}
     findings = warehouse.query("select count(*) as n from findings")["n"].item()
     assert findings == 2 * len(PRESETS)  # of position, and of the perturbation
+
+
+def test_the_report_is_written_again(warehouse: Warehouse) -> None:
+    report = report_path(warehouse.path, STUDY.name)
+    write_private(report, b"older results")
+    result = remeasure(warehouse, STUDY.name)
+    assert f"Report: {report}" in result.output
+    page = report.read_text("utf-8")
+    assert warehouse.query("select max(run) from estimates").item() in page
+
+
+def test_results_are_saved_where_the_report_cannot_be_written(warehouse: Warehouse) -> None:
+    (warehouse.path.parent / "reports").write_text("not a folder", "utf-8")
+    result = remeasure(warehouse, STUDY.name)
+    assert result.exit_code == 0
+    assert "was not written: " in result.output
+    assert "Report: " not in result.output
+    assert f"(`voirdire report {STUDY.name}` writes it)." in result.output
+    assert not warehouse.read(Estimates).is_empty()
 
 
 def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse) -> None:
