@@ -144,16 +144,13 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     console = Printer(highlight=False)
     pairs, perturbed = _prepare(study, partial(print_line, console), warehouse)
     costs = _estimate(study, pairs, warehouse)
-    console.print(_cost_table(costs))
-    notes = (
-        "cast: votes in the warehouse. calls: votes still to be asked for. at most: what a budget "
-        f"reserves. Assumed: {CHARACTERS_PER_TOKEN} characters per token, and replies as long as "
-        f"the judge's earlier ones if there are {ENOUGH_REPLIES}, else {REPLY_TOKENS} tokens "
-        f"({THINKING_TOKENS} of judges that reason or may use more than {SHORT_TOKENS})."
-    )
-    if study.stop != "none" or study.probe:
-        notes += " Early stopping may reduce the number of calls."
-    console.print(notes, style="dim")
+    for line in _open_questions(study, warehouse, costs):
+        print_line(console, line)
+    if any(cost.calls for cost in costs):
+        _show_costs(console, costs, study)
+    else:
+        cast = sum(cost.cast for cost in costs)
+        print_line(console, f"All {cast} ballots of this plan have votes: an audit asks nothing.")
     if unavailable := not_ready(study):
         left = f"it cannot ask {not_ready_line(unavailable)}."
         print_line(console, f"`voirdire audit` would leave gaps: {left}")
@@ -164,8 +161,6 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
     console.print(table)
     if left_out := left_out_line(by_perturbation, perturbed):
         print_line(console, left_out)
-    for line in _open_questions(study, warehouse, costs):
-        print_line(console, line)
     # Perturbations without samples must not set the number of samples of the others.
     compared = {name: number for name, number in by_perturbation.items() if number}
     samples = min(compared.values(), default=0)
@@ -213,16 +208,6 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
         few = study.thresholds.fewest_questions if found["too_few"].any() else None
         yield from open_notes(few, study.name, unanswered)
-        yield (
-            "`mart.scorecard` has the same numbers of questions. "
-            f"`voirdire calibrate {study.name}` says how many labels of people would estimate the "
-            "agreement with them, whatever its gate concludes. "
-            "The tables below show which shift a new study of this design detects: there, `samples "
-            "for` a shift counts the samples that detect it if the true shift is that large. The "
-            "numbers above answer another question: how many further questions decide on which "
-            "side of its limit an estimate lies. The nearer it lies to the limit, the more it "
-            "takes."
-        )
 
 
 def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) -> None:
@@ -429,7 +414,7 @@ def _cost(row: dict[str, Any], prompts: list[str], reply_tokens: float | None) -
     return Cost(unit, row["cast"], calls, tokens, replies, usd, most, reply_tokens is not None)
 
 
-def _cost_table(costs: list[Cost]) -> object:
+def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     rows: list[tuple[Any, ...]] = [
         (*cost[:5], _usd([cost.usd]), _usd([cost.most_usd])) for cost in costs
     ]
@@ -437,7 +422,16 @@ def _cost_table(costs: list[Cost]) -> object:
     totals = _usd([cost.usd for cost in costs]), _usd([cost.most_usd for cost in costs])
     rows.append(("all", *sums, *totals))
     columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
-    return plain_table(columns, rows, "Calls and cost")
+    console.print(plain_table(columns, rows, "Calls and cost"))
+    notes = (
+        "cast: votes in the warehouse. calls: votes still to be asked for. at most: what a budget "
+        f"reserves. Assumed: {CHARACTERS_PER_TOKEN} characters per token, and replies as long as "
+        f"the judge's earlier ones if there are {ENOUGH_REPLIES}, else {REPLY_TOKENS} tokens "
+        f"({THINKING_TOKENS} of judges that reason or may use more than {SHORT_TOKENS})."
+    )
+    if study.stop != "none" or study.probe:
+        notes += " Early stopping may reduce the number of calls."
+    console.print(notes, style="dim")
 
 
 def _usd(costs: list[float | None]) -> str:

@@ -242,7 +242,13 @@ def open_notes(few: int | None, study: str, unanswered: int = 0) -> Iterator[str
     yield (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         f"the limit that it takes more than {MOST_TIMES} times the questions asked; where {other} "
-        "stands, more questions do not remove it."
+        "stands, more questions do not remove it. `mart.scorecard` has the same numbers. They "
+        "decide on which side of its limit an estimate lies; the tables below say which shift a "
+        "new study of this design detects."
+    )
+    yield (
+        f"`voirdire calibrate {quote(study)}` says how many labels of people would estimate the "
+        "agreement with them, whatever its gate concludes."
     )
 
 
@@ -267,7 +273,7 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
     none = "no gate that more questions would decide"
     settled = (
         pl.when(pl.col("known") == "")
-        .then(pl.lit(none))
+        .then(pl.lit("every gate that was measured is decided"))
         .otherwise(pl.format("{} ({})", pl.lit(none), "known"))
     )
     text = pl.when(pl.col("said") == "").then(settled).otherwise("said")

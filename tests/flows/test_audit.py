@@ -153,8 +153,9 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     judges = re.findall(r"^- (\S+):", planned.stdout, re.MULTILINE)
     assert len(judges) == 5
     said = " ".join(planned.stdout.split())
-    assert "`samples for` a shift counts the samples that detect it" in said
-    assert "on which side of its limit an estimate lies" in said
+    assert "They decide on which side of its limit an estimate lies; the tables below say" in said
+    assert planned.stdout.startswith(heading)
+    assert re.search(r"All \d+ ballots of this plan have votes: an audit asks nothing\.", said)
     # Only of the judges and judge prompts that are planned for.
     one = voirdire("plan", "looked_at", "--judge", judges[0]).stdout
     assert re.findall(r"^- (\S+):", one, re.MULTILINE) == judges[:1]

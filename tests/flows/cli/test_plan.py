@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from flows.cli import plan
 from flows.cli.main import main
-from flows.cli.plan import Cost, _cost, _cost_table, _estimate, show_plan
+from flows.cli.plan import Cost, _cost, _estimate, _show_costs, show_plan
+from flows.cli.printing.live import Printer
 from flows.running.ballots import make_pairs
-from flows.studies import Study
+from flows.studies import Study, make_study
 from schemas.curation import Answers, Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, Votes
 from tasks import judge as judging
@@ -181,9 +181,10 @@ def _ballots(study: Study, pairs: Any, prompt: str) -> Any:
 
 def test_the_table_fits_80_columns() -> None:
     big = Cost("together/qwen-3.8-flash", 99_999, 99_999, 9_999_999, 9_999_999, 999.5, 9999.5)
-    console = Console(width=80, record=True, file=StringIO())
-    console.print(_cost_table([big, big._replace(most_usd=None)]))
-    lines = console.export_text().splitlines()
+    console = Printer(width=80, record=True, file=StringIO())
+    _show_costs(console, [big, big._replace(most_usd=None)], make_study("quick", {}))
+    table, _ = console.export_text().split("cast: votes in the warehouse.")
+    lines = table.splitlines()
     assert max(map(len, lines)) <= 80
     assert sum("together/qwen-3.8-flash" in line for line in lines) == 2
     assert lines[-1].split()[-2:] == ["1999.00", "unknown"]

@@ -96,7 +96,7 @@ def test_too_few_questions_are_what_more_questions_decide() -> None:
 
 
 def test_notes_say_what_decides_an_open_gate() -> None:
-    needed, missing, other = open_notes(10, "my study", 7)
+    needed, missing, other, people = open_notes(10, "my study", 7)
     assert needed == (
         "Where a judge has too few questions, further ones decide: it needs at least 10 "
         "independent questions with a verdict."
@@ -104,12 +104,15 @@ def test_notes_say_what_decides_an_open_gate() -> None:
     assert missing == (
         "7 ballots of this study have no reply yet: `voirdire audit 'my study'` asks for them."
     )
-    assert other.endswith("where another reason stands, more questions do not remove it.")
-    [only] = open_notes(None, "desk")
-    assert only == (
+    assert "; where another reason stands, more questions do not remove it. " in other
+    assert people.startswith("`voirdire calibrate 'my study'` says how many labels of people")
+    other, _ = open_notes(None, "desk")
+    assert other == (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         "the limit that it takes more than 10 times the questions asked; where a reason stands, "
-        "more questions do not remove it."
+        "more questions do not remove it. `mart.scorecard` has the same numbers. They decide on "
+        "which side of its limit an estimate lies; the tables below say which shift a new study of "
+        "this design detects."
     )
 
 
@@ -164,7 +167,7 @@ def test_open_questions_are_those_of_the_recommendations() -> None:
     )
     rows = pl.DataFrame([plain | row for row in gates])
     assert open_questions(rows) == [
-        "- ada: no gate that more questions would decide",
+        "- ada: every gate that was measured is decided",
         f"- bo: {NEAR}",
         (
             f"- cy: {POSITION}; drift is inconclusive; detects some of a, about 9 more questions; "
