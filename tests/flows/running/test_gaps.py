@@ -174,6 +174,26 @@ def test_a_missing_key_costs_its_judge_only(
 
 @pytest.mark.slow
 @pytest.mark.served
+def test_a_judge_that_was_down_in_an_earlier_wave_is_asked_again(
+    voirdire: Voirdire, warehouse: Warehouse, emulated: Any
+) -> None:
+    emulated.provider(key_variable="EMU_KEY")
+    assert voirdire(*SMALL, "--wave", "w1").returncode == 3
+    both = voirdire(*SMALL, "--wave", "w2", **emulated.key)
+    assert f"0 from the warehouse, {2 * BALLOTS} cast" in both.stdout, both.stderr
+    again = voirdire(*SMALL, "--wave", "w1", **emulated.key)
+    assert again.returncode == 0, again.stderr
+    assert f"{BALLOTS} from the warehouse, {BALLOTS} cast" in again.stdout
+    # Its ballots were drawn that day; those of another judge were not.
+    late = voirdire(*SMALL, "--judge", "offline/fair", "--wave", "w1", **emulated.key)
+    assert late.returncode == 2
+    assert "had no part of offline/fair with prompt" in " ".join(late.stderr.split())
+    counted = "select wave, count(*)::int from votes join ballots using (ballot_id) group by all"
+    assert dict(warehouse.query(counted).rows()) == {"w1": 2 * BALLOTS, "w2": 2 * BALLOTS}
+
+
+@pytest.mark.slow
+@pytest.mark.served
 def test_a_report_that_cannot_be_written_fails_no_run(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
