@@ -53,7 +53,9 @@ def watch(
     change reaches its minimum. It becomes an *alert* if
     the judge's next wave confirms it: the same holds again, adjusted over the suspects only, in the
     same direction. That wave starts a new epoch of the judge and is its baseline; nothing is ever
-    averaged over epochs. A wave served from a cache is *not measured*: it neither confirms nor
+    averaged over epochs. The baseline of replies and verdicts is several waves (``REPEATS``), none
+    of which was suspect: what must be confirmed is no part of what it is compared with. A wave
+    served from a cache is *not measured*: it neither confirms nor
     clears a suspect. The same holds for a cell with too few questions, although its change and
     p-value are reported.
 
@@ -96,6 +98,7 @@ def watch(
         schema={**dict.fromkeys(SERIES, pl.String), "base": pl.String, "epoch": pl.Int64}
     )
     pending = pl.DataFrame(schema={**dict.fromkeys(CELL, pl.String), "sign": pl.Float64})
+    doubted = pl.DataFrame(schema=dict.fromkeys((*SERIES, "wave"), pl.String))
     nightly = []
     for wave in order:
         present = asked.filter(pl.col("wave") == wave).select(SERIES).sort(SERIES)
@@ -105,7 +108,8 @@ def watch(
         if known.is_empty():
             continue
         bases = known.select(*SERIES, "base", wave=pl.lit(wave)).sort(SERIES)
-        votes = _votes_of((tallies, shifts, answers), (texts, tokens), bases, repeats, order)
+        sound = repeats.join(doubted, on=[*SERIES, "wave"], how="anti")
+        votes = _votes_of((tallies, shifts, answers), (texts, tokens), bases, sound, order)
         rows = (measure or measure_wave)(votes, order.index(wave), draws, thresholds)
         rows = rows.join(known.select(*SERIES, "epoch"), on=SERIES)
         rows = _with_states(_with_sources(rows, repeats, questions), pending, level, thresholds)
@@ -117,6 +121,8 @@ def watch(
         )
         epochs = pl.concat([epochs.join(alerted, on=SERIES, how="anti"), moved])
         pending = _pending(rows, pending, alerted)
+        suspects = rows.filter(pl.col("state") == "suspect").select(doubted.columns).unique()
+        doubted = pl.concat([doubted, suspects])
     return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
 
 
@@ -163,6 +169,9 @@ def measure_wave(
         if replies is not None:
             rows.append(compare(replies, bases, pool, seed=seed, draws=draws))
     whole = pl.concat(rows, how="diagonal_relaxed")
+    # Fixed prompts about the same question are not independent.
+    questions = pl.coalesce(pl.col("clusters").max().over(SERIES), "n")
+    whole = whole.with_columns(pl.coalesce("clusters", questions).cast(pl.Int64))
     return whole.rename({"statistic": "measure", "subgroup": "base"})
 
 
@@ -266,7 +275,6 @@ def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) 
         statistic=pl.lit(name),
         mode=pl.lit("any"),
         seed=pl.lit(seed, pl.Int64),
-        clusters="n",
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
     )
 

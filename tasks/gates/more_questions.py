@@ -28,7 +28,8 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     or if its 90 % interval lies within; drift, if its interval lies within; other gates, if their
     interval excludes the limit, and shares of flaws if it lies below *overlooks* or above
     *detects*. Where no question differs from another, as if no reply is invalid, the same intervals
-    decide, for certain: their half-width is ``z^2 / (n + z^2)``, of a position gap half of that.
+    decide, for certain: their half-width is ``z^2 / (n + z^2)``, of a position gap half of that, of
+    a change in proportion to the largest one possible (2 for shifts).
 
     Parameters
     ----------
@@ -83,11 +84,12 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
         chance = np.where(flag["two_sided"], moved + still, excluded)
         reach = np.maximum(high - value, value - low)
         distance = np.abs(np.where(flag["two_sided"], np.abs(value), value) - limit)
-        # The gap of a question is at most a half.
-        most = np.where(flag["position"], 2.0, 1.0)
+        # The gap of a question is at most a half; the largest change is what its interval says.
+        largest = np.where(flag["drift"], reach * (asked + Z**2) / Z**2, 1.0)
+        most = np.where(flag["position"], 2.0, 1 / largest)
         needed = asked * _odds(most * reach) / _odds(most * distance)
         needed *= np.where(flag["two_sided"] & ~flag["drift"], NARROWER**2, 1.0)
-    constant = flag["constant"] & (reach < 1)
+    constant = flag["constant"] & (most * reach < 1)
     decided = np.where(constant, totals >= needed, chance >= POWER)
     # What no or one question more decides is decided already, and something else is lacking.
     already = np.where(constant, asked >= needed, decided[:, :1])

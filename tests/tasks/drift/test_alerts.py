@@ -226,6 +226,29 @@ def test_canary_of_texts_and_of_eight_votes_of_baseline(
         assert quiet["state"].to_list() == ["quiet"] * 4
 
 
+def test_a_suspect_wave_is_no_part_of_the_baseline_that_it_is_confirmed_against(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    from tasks.aggregate import count_votes
+
+    # Two samples of each of ten questions; the judge changes for good in night 1.
+    rows = [
+        {"wave": f"n{w}", "sample": f"s{i}", "cluster": f"c{i // 2}", "repeat": r, "choice": choice}
+        for w, choice in enumerate(("first", "second", "second"))
+        for i in range(20)
+        for r in range(2)
+    ]
+    log = make_vote_log(rows)
+    keys = ("dataset", "judge", "prompt", "wave")
+    texts = log.group_by(*keys, item="sample", outcome="choice").agg(votes=pl.len())
+    found = watch(count_votes(log), make_shifts([]), texts)
+    for measure in ("verdict_drift", "text_drift"):
+        rows = found.filter(measure=measure).sort("wave").select("estimate", "state", "clusters")
+        # All alike in each night, and never across: M = 1 + 1 - 0. With night 1 in the baseline of
+        # night 2: 2 of 6 pairs of four replies are alike, 2 of 4 across: 1/3 + 1 - 2 * 1/2 = 1/3.
+        assert rows.rows() == [(2.0, "suspect", 10), (2.0, "alert", 10)]
+
+
 def test_canary_of_first_tokens_sees_what_no_verdict_tells(
     make_vote_log: Make, make_shifts: Make
 ) -> None:

@@ -475,6 +475,23 @@ def test_questions_that_do_not_count_are_asked_too() -> None:
     assert more_questions(none).to_list() == [None, None]
 
 
+def test_a_judge_that_repeats_itself_needs_the_questions_of_its_interval() -> None:
+    null = dict.fromkeys(("standard_error", *UNKNOWN), pl.lit(None, pl.Float64)) | TEXTS
+    plain = {"gate": "drift", "kind": None, "value": 0.0, "finding": None, "tolerance": 0.05}
+    # No question moved. A shift moves by 2 at most: +-2 * 3.8415 / (n + 3.8415), .1752 at 40, is
+    # .05 at 149.8; a gap by 1: .0876 at 40, .05 at 73.0; grades from 1 to 10 by 18: 1.0 at 65.3.
+    rows = [
+        {**plain, "low": -0.1752, "high": 0.1752},
+        {**plain, "low": -0.0876, "high": 0.0876},
+        {**plain, "low": -1.5772, "high": 1.5772, "tolerance": 1.0},
+    ]
+    gates = pl.DataFrame(rows).with_columns(questions=40.0, clusters=40.0, **null)
+    more = more_questions(gates).to_list()
+    # Multiples of 40 in steps of .6 % are tried.
+    for found, needed in zip(more, (150, 73, 66), strict=True):
+        assert needed <= 40 + found <= needed + 1
+
+
 @pytest.mark.parametrize(
     ("word", "kind", "half"), [("mixed", "promote", 0.05), ("overlooks", "detract", 0.25)]
 )
