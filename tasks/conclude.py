@@ -17,6 +17,7 @@ from tasks.conclusions.rules import (
     BY_LOGITS,
     CLEAR,
     INCONCLUSIVE,
+    ONLY_ALONE,
     SUPPORTING,
     WORST,
     Rule,
@@ -32,6 +33,7 @@ from tasks.conclusions.rules import (
     sham_moves,
     shown,
     written,
+    written_p,
 )
 from tasks.counting.primary_endpoint import primary
 from tasks.inference.linearised_errors import is_enough, why_not_enough
@@ -407,6 +409,18 @@ RULES = (
     Rule(
         (pl.col("word") == CLEAR) & OVER_SHAM & sham_moves("sham_shift_estimate"),
         pl.format("beyond what any such edit does: the sham shifts by {}", shown("sham_shift")),
+    ),
+    Rule(
+        (pl.col("word") == INCONCLUSIVE)
+        & (pl.col("kind") == "promote")
+        & reaches("tested_estimate", pl.col("tested_minimum"))
+        & is_significant("p_value")
+        & ~is_significant("p_adjusted"),
+        pl.format(
+            f"{ONLY_ALONE} (p {{}}), not among all tests of the study (adjusted p {{}})",
+            written_p("p_value"),
+            written_p("p_adjusted"),
+        ),
     ),
 )
 """Rules that follow the first finding, in order; each sees the finding that earlier ones left."""

@@ -121,6 +121,7 @@ class VoteBuffer:
             self._errors.append(error)
         if len(self._votes) == PACKED:
             self._pack()
+        self.status.unanswered += vote is None
         cost = 0.0 if vote is None else vote["cost_usd"]
         self.status.advance(judge, cost_usd=cost)
 

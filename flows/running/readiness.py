@@ -13,9 +13,10 @@ from tasks.progress import usd
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 
 SPENT = """
-    select if(bool_and(cost_usd is not null), sum(cost_usd), null) from mart.cost where study = ?
+    select if(bool_and(cost_usd is not null), sum(cost_usd), null) from mart.cost
+    where study = ? and not human
 """
-"""What a study has cost so far, in US dollars; null where a price is not known."""
+"""What a study has cost so far, in US dollars; null where the price of a judge is not known."""
 
 
 def not_ready(study: Study) -> dict[str, str]:

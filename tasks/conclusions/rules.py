@@ -114,6 +114,10 @@ def written_p(p_value: str) -> pl.Expr:
     return pl.when(small).then(pl.lit("<.001")).otherwise(written(p_value, 3))
 
 
+ONLY_ALONE = "significant by itself"
+"""Begins the note on an effect that is significant, but not among all tests of the study."""
+
+
 def ruled(cells: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     """Apply rules in order; each sees the ``word`` that earlier ones left.
 

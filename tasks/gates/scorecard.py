@@ -24,13 +24,12 @@ from tasks.counting.annotations import HUMANS
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
 from tasks.gates.standing import NOT_MEASURED, is_unexplained_drift, standing
-from tasks.gates.words import reason, words
+from tasks.gates.words import LOST, reason, words
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 from tasks.pointwise.endpoints import UNITS
 
 FAILS, PASSES = ["biased", "overlooks", "rewards"], ["no relevant bias", "detects"]
-LOST = "agreement lost"
 LOGITS = ["los_sham", "los"]
 """Effects in logits over the sham and over the control, which decide where pairs are too easy."""
 OVER_SHAM = ["mps_sham", *UNITS["mps_sham"].values()]
@@ -102,9 +101,11 @@ def explained(gates: pl.DataFrame) -> pl.DataFrame:
         & ((pl.col("gate") != "drift") | is_unexplained_drift())
         & ~by_chance.fill_null(value=False)
     )
+    # Where replies lack, the same questions are asked again before further ones.
+    unanswered = pl.col("no_reply").is_not_null().any().over(JUDGE)
     known = gates.with_columns(
         too_few=pl.col("few").is_not_null(),
-        more_questions=pl.when(lacking).then(more_questions(gates)),
+        more_questions=pl.when(lacking & ~unanswered).then(more_questions(gates)),
         standing=standing(),
     )
     measured = pl.col("standing") != NOT_MEASURED

@@ -13,7 +13,14 @@ from schemas.results import (
     MEAN_SCORED,
 )
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
-from tasks.conclusions.rules import BY_LOGITS, shown, written, written_count, written_p
+from tasks.conclusions.rules import (
+    BY_LOGITS,
+    ONLY_ALONE,
+    shown,
+    written,
+    written_count,
+    written_p,
+)
 from tasks.gates.more_questions import is_doubtful
 from tasks.kit.defaults import limits
 
@@ -42,6 +49,8 @@ FOUND = {
     "detects some": "detects some of {}, perhaps too few",
 }
 """Finding about a perturbation that limits the use of a judge -> its words."""
+LOST = "agreement lost"
+"""What the gate agreement measures beside people who agree with each other."""
 HARDLY = "agrees with the labels hardly better than by chance"
 """How a judge fails the gate agreement where each item has one label."""
 ONE_LABEL = "one label per item does not tell how well people agree with each other"
@@ -142,10 +151,13 @@ def _inconclusive() -> pl.Expr:
     # Invalid votes may hide either finding.
     doubtful = (pl.col("gate") == "bias") & is_doubtful()
     unread = pl.format("{} of the votes of an arm are invalid", written("most_lost"))
+    # The numbers of an effect stand beside its p-values.
+    alone = pl.when(why.str.starts_with(ONLY_ALONE)).then(pl.format(", {}", why))
+    why = pl.when(alone.is_null()).then(why)
     lacking = pl.coalesce(_missing(), why, pl.when(doubtful).then(unread))
-    numbers = pl.coalesce(pl.format(" ({})", lacking), _numbers(), pl.lit(""))
-    after = pl.format(" after {}", "earlier_change").fill_null("")
-    return pl.format("{}{}{} is inconclusive{}", subject(), after, _on_criterion(), numbers)
+    numbers = pl.coalesce(pl.format(" ({})", lacking), _numbers(alone), pl.lit(""))
+    text = pl.format("{}{} is inconclusive{}", subject(), _on_criterion(), numbers)
+    return pl.concat_str(text, after_change(), separator=" and ", ignore_nulls=True)
 
 
 def _why() -> pl.Expr:
@@ -160,7 +172,8 @@ def _numbers(more: pl.Expr | None = None) -> pl.Expr:
     """Write the value of a gate, its interval and its limit; null without one of them."""
     of_flaws = pl.col("measure").is_in([DETECTED, BEST_DETECTED]) | _is_mean()
     in_logits = pl.col("measure") == IN_LOGITS
-    measure = pl.when(of_flaws | _is_alone() | in_logits).then(pl.format("{} ", "measure"))
+    named = of_flaws | _is_alone() | in_logits | (pl.col("measure") == LOST)
+    measure = pl.when(named).then(pl.format("{} ", "measure"))
     limit = pl.format("limit {}", written("tolerance"))
     between = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
     both = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
@@ -192,8 +205,8 @@ def _missing() -> pl.Expr:
     about = pl.format("about {} more question{}", written_count(more), plural)
     total = pl.col("questions") + more
     too_small = pl.format(
-        "the baseline has only {} questions: a new one, in another dataset or warehouse, takes "
-        "about {}",
+        "the baseline has only {} questions: a new one of about {}, in another dataset or "
+        "warehouse, would decide",
         written_count(base),
         written_count(total),
     )

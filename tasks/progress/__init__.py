@@ -30,6 +30,8 @@ class Status:
         self.cap_usd: float | None = None
         self.cost_usd: float | None = 0.0
         """Null if a price is unknown."""
+        self.unanswered = 0
+        """Ballots that are done without a reply."""
         self.waits: Callable[[], Mapping[str, str]] = dict
         """What each provider waits for now."""
         self.tell: Callable[[str], None] = _nothing
@@ -40,6 +42,7 @@ class Status:
         """Begin to ask judges."""
         self.planned, self.done = dict(planned), dict.fromkeys(planned, 0)
         self.step, self.cap_usd, self.asking = "asking judges", cap_usd, True
+        self.unanswered = 0
         self._samples = deque([(self.clock(), 0)])
 
     def advance(self, judge: str, ballots: int = 1, cost_usd: float | None = 0.0) -> None:
@@ -81,6 +84,7 @@ class Status:
         if not total:
             return []
         said = [f"{done} of {total} ballots ({100 * done // total} %)"]
+        said += [f"{self.unanswered} without a reply"] if self.unanswered else []
         if self.asking and done < total:
             rate = self.rate()
             said += [per_time(rate), f"{duration((total - done) / rate)} left"] if rate else []

@@ -242,7 +242,8 @@ def open_notes(few: int | None, study: str, unanswered: int = 0) -> Iterator[str
     yield (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         f"the limit that it takes more than {MOST_TIMES} times the questions asked; where {other} "
-        "stands, more questions do not remove it. `mart.scorecard` has the same numbers. They "
+        "stands, more questions do not remove it. `mart.scorecard` has the same numbers, of "
+        "drift how many more than the baseline has. They "
         "decide on which side of its limit an estimate lies; the tables below say which shift a "
         "new study of this design detects."
     )
@@ -361,12 +362,14 @@ def _drift_words(gates: pl.DataFrame) -> str:
     change = pl.Series(numbers, dtype=pl.String)
     what = pl.concat_str("changed", change, separator=": ", ignore_nulls=True)
     after = pl.format(" after {}", "earlier_change").fill_null("")
+    again = pl.when(pl.col("earlier_change").is_not_null()).then(pl.lit(" again"))
+    again = again.otherwise(pl.lit(""))
     # The change that the baseline follows is said already.
     said = after_change().fill_null("")
     why = pl.col("reason").str.strip_prefix(said).str.strip_prefix("; ").replace("", None)
     text = (
         pl.when(pl.col("verdict") == "fail")
-        .then(pl.format("{} changed{} ({})", pl.lit("{}"), after, what))
+        .then(pl.format("{} changed{} ({}){}", pl.lit("{}"), again, what, after))
         .when(pl.col("verdict") == "pass")
         .then(pl.format("no relevant change of {}{}", pl.lit("{}"), after))
         .otherwise(

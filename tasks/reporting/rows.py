@@ -229,7 +229,7 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
     return [
         _mean(f"Mean of {count(len(some), 'judge')}{where}{which}{real}", averaged, lookup, part)
         for some, which, part in ((averaged, "", ""), (kept, left_out, KEPT))
-        if len(some) != 1
+        if len(some) > 1
     ]
 
 

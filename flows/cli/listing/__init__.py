@@ -103,7 +103,11 @@ CALIBRATE_ROWS = {
     "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
     "AP": "advantage probability: chance that the judge aligns with the other people at least as "
     "well as the person left out",
+    "human AP": "chance that a person aligns with the others at least as well as the judge",
+    "tied": "chance that judge and person align equally well with the others",
     "ceiling": "agreement of people with each other, on the items that the judge labelled too",
+    "ratio": "the judge's agreement with single people, divided by the ceiling",
+    "alpha": "Krippendorff's alpha of the people and the judge",
 }
 CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
@@ -120,7 +124,11 @@ TABLE_WORDS = {
         "smallest": "the smallest shift that the samples detect with 80 % power (raw p below .05)",
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
     },
+    "sql --ask cost_per_judge_per_night": {
+        "night": "day (UTC) of the first vote of a wave or, where votes have no wave, of the votes",
+    },
     "sql --ask what_drifted": {
+        "since": "the wave that made a change suspect, which a later wave confirmed",
         "rating_drift": "change of the mean rating, pass rate or share of labels chosen, of "
         "unperturbed answers",
         "rating_shift_drift": "change of the shift of ratings under a perturbation",

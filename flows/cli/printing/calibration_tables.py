@@ -77,17 +77,18 @@ MOST_COLUMNS = 6
 """Maximum number of people in a table of kappas."""
 LEGEND = (
     "winning rate: share of people whom the judge may replace, being worse by less than epsilon "
-    "(adjusted by Benjamini-Yekutieli at .05); a judge passes at .5. AP (advantage probability): "
-    "chance that the judge aligns with the other people at least as well as the person left out, "
-    "with a 95 % interval. human AP: chance that the person aligns at least as well as the judge. "
-    "tied: chance that both align equally well."
+    "(adjusted by Benjamini-Yekutieli at .05); a judge passes at .5. One that fails is not shown "
+    "to be able to replace people; there may be too few items (see --plan). AP (advantage "
+    "probability): chance that the judge aligns with the other people at least as well as the "
+    "person left out, with a 95 % interval. human AP: chance that the person aligns at least as "
+    "well as the judge. tied: chance that both align equally well."
 )
 AGREEMENT_LEGEND = (
-    "agreement: of the judge with single people. ceiling: agreement of people with each other, on "
-    "the items that the judge labelled too. ratio: agreement / ceiling. kappa: Cohen's kappa, mean "
-    "over people. alpha: Krippendorff's alpha of the people and the judge. Against the combined "
-    "label of people, kappa has a linearised interval; with a single person (--format json) a "
-    "bootstrap interval."
+    "agreement: of the judge with single people, mean over items. ceiling: the same of people with "
+    "each other, on the items that the judge labelled too. ratio: agreement / ceiling. kappa: "
+    "Cohen's kappa, mean over people. alpha: Krippendorff's alpha of the people and the judge. "
+    "Against the combined label of people, kappa has a linearised interval; with a single person "
+    "(--format json) a bootstrap interval."
 )
 CRITERIA = (
     "Agreement with single people is by criterion, as scales differ. The alternative annotator "
@@ -335,7 +336,7 @@ def _show_agreement(console: Console, found: Calibrated) -> None:
     if len(rows[0].texts) > len(names):
         names.insert(4, "Jaccard")
     shown = [(row.judge, *(plain(text.text) for text in row.texts)) for row in rows]
-    title = "Agreement with single people, mean over them"
+    title = "Agreement with single people, mean over items"
     console.print(plain_table(("judge", *names), shown, title))
     datasets = datasets_of(agreement)
     for name in datasets:

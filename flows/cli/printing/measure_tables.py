@@ -369,7 +369,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         print_rows(console, columns, rows, "Suspected and confirmed changes between waves")
     missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
     why = "; ".join(
-        str(row["reason"]) if missing.height == 1 else f"{row['count']} times, {row['reason']}"
+        row["reason"] if missing.height == 1 else f"{row['count']} x {row['reason']}"
         for row in missing.to_dicts()
     )
     explained = {"quiet": "no alert", "not measured": why}

@@ -1,4 +1,4 @@
--- Which judge disagrees with people, and how far? First over all items, then by slice, the worst first: grades by the mean error, others by agreement. `voirdire calibrate STUDY` makes these rows. kappa_quadratic, with quadratic weights, is that of grades; bias is judge minus people.
+-- Which judge disagrees with people, and how far? The row `humans` is each person against the others. First over all items, then by slice, the worst first: grades by the mean error, others by agreement. `voirdire calibrate STUDY` makes these rows. kappa_quadratic, with quadratic weights, is that of grades; bias is judge minus people.
 -- study: name of the study, or of a calibration [all studies]
 with asked as (
     select *, kind = 'grade' as graded from mart.human_agreement
@@ -7,7 +7,9 @@ with asked as (
 select
     study, judge, coalesce(slice_column || ' ' || slice, 'all items') as items, criterion,
     if(graded, mean_error, null) as mean_error,
-    if(graded, null, agreement) as agreement, if(graded, null, agreement_low) as agreement_low, if(graded, null, agreement_high) as agreement_high,
+    if(graded, null, coalesce(agreement, people_agreement)) as agreement,
+    if(graded, null, coalesce(agreement_low, people_agreement_low)) as agreement_low,
+    if(graded, null, coalesce(agreement_high, people_agreement_high)) as agreement_high,
     if(graded, null, round(kappa, 12) + 0) as kappa, round(kappa_quadratic, 12) + 0 as kappa_quadratic, round(bias, 12) + 0 as bias, bias_finding, n, simulated, prompt, wave, kind,
 from asked
 order by study, slice is not null, graded, if(graded, -mean_error, agreement) nulls last, judge, prompt, wave, criterion, slice_column, slice

@@ -133,7 +133,7 @@ def test_table(files: dict[str, str]) -> None:
     assert lines[1].split()[:4] == ["good", "1.00", "1.00", "[.94,"]
     assert lines[1].split()[5:] == [".90", ".90", "3", "60", "passes"]
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
-    at = [line.rstrip() for line in lines].index("Agreement with single people, mean over them")
+    at = [line.rstrip() for line in lines].index("Agreement with single people, mean over items")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
     assert "mute: the judge gave no valid label." in lines
     assert "Ann: 2 missing or invalid labels were left out." in lines

@@ -267,7 +267,7 @@ def test_several_people_and_judges(call: Call, write: Callable[..., str]) -> Non
     done = call(file, "--judge", "mini", "--judge", "large", *people, "--no-save")
     assert done.exit_code == 0, done.output
     assert "Judges against the majority of people" in done.output
-    assert "Agreement with single people, mean over them" in done.output
+    assert "Agreement with single people, mean over items" in done.output
     assert "(3 of 3), judge: fail" in " ".join(done.output.split())
     assert "; the first 5 (more with --format json)" in " ".join(done.output.split())
     # The alternative annotator test follows.

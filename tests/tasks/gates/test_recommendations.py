@@ -613,8 +613,7 @@ def test_drift_without_an_alert_limits_no_use_but_is_stated(
     assert found["drift"] == f"drift is inconclusive {said}"
     [found] = recommended(gate("bias"), wide | {"base_questions": 60})
     assert found["drift"].startswith(
-        "drift is inconclusive (the baseline has only 60 questions: a new one, in another dataset "
-        "or warehouse, takes about "
+        "drift is inconclusive (the baseline has only 60 questions: a new one of about "
     )
     assert int(re.findall(r"\d+", found["drift"])[1]) == pytest.approx(60 + more, abs=2)
     # A change that the next wave must confirm does limit it.

@@ -110,9 +110,9 @@ def test_notes_say_what_decides_an_open_gate() -> None:
     assert other == (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         "the limit that it takes more than 10 times the questions asked; where a reason stands, "
-        "more questions do not remove it. `mart.scorecard` has the same numbers. They decide on "
-        "which side of its limit an estimate lies; the tables below say which shift a new study of "
-        "this design detects."
+        "more questions do not remove it. `mart.scorecard` has the same numbers, of drift how many "
+        "more than the baseline has. They decide on which side of its limit an estimate lies; the "
+        "tables below say which shift a new study of this design detects."
     )
 
 
