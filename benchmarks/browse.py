@@ -52,7 +52,7 @@ while not sys.stdin.closed and sys.stdin.readline() == "on\\n":
 FACTS = """
     create temp table asked as
         select
-            *, md5(concat_ws('/', sample, arm, perturbation)) as pair_id,
+            * exclude (ballot_id), md5(concat_ws('/', sample, arm, perturbation)) as pair_id,
             md5(concat_ws('/', judge, sample, arm, perturbation, shown_first, repeat)) as ballot_id,
         from vote_log;
     insert into questions by name

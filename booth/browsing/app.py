@@ -206,8 +206,9 @@ def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
         return "Judges of this study give grades: these move, and no verdict flips."
     if filters.moved and not kinds["moved"]:
         return "This study has no grades that a perturbation could move."
-    only = filters.disagree and filters.given.keys() <= {"disagree", "wave"}
-    return _why_no_disagreement(study, kinds["labelled_waves"]) if only else ""
+    labelled = kinds["labelled_waves"]
+    only = filters.disagree and (not labelled or filters.given.keys() <= {"disagree", "wave"})
+    return _why_no_disagreement(study, labelled) if only else ""
 
 
 def _why_no_disagreement(study: str, waves: Sequence[str]) -> str:

@@ -247,7 +247,8 @@ def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Ac
             "asks no judge."
         )
     if access:
-        notes.append(f"Prefect: {access.url}")
+        run = state.state_details.flow_run_id
+        notes.append(f"Prefect: {access.url.removesuffix('/api')}/runs/flow-run/{run}")
     _show(study, path, results, notes, gaps=gaps)
     return WITH_GAPS if gaps else DONE
 

@@ -57,6 +57,24 @@ QUERIES = (
 """The next step where a query does not run."""
 
 
+FORMS = {
+    **{form: form for form in ("json", "csv", "parquet")},
+    **dict.fromkeys(("", "txt", "md"), "table"),
+}
+"""Suffix of a file -> format of its rows."""
+
+
+def _form_of(output: Path | None) -> str:
+    """Return the format that the suffix of a file names; raise ValueError if it names none."""
+    suffix = output.suffix.lower().removeprefix(".") if output else ""
+    if suffix in FORMS:
+        return FORMS[suffix]
+    raise ValueError(
+        f"--output {output} ends with no known format. Name a file that ends with .csv, .json, "
+        ".parquet or .txt, or give --format."
+    )
+
+
 def show_query(
     query: str | None,
     form: str | None,
@@ -69,7 +87,7 @@ def show_query(
     """Print the rows of a query or of a named question, or write them to a file.
 
     CSV is escaped against formula injection; on a terminal, control characters are replaced; JSON
-    is unchanged. The default format is that of the file's suffix, else a table. Without a query
+    is unchanged. The default format is that of the file's suffix, or a table. Without a query
     and a question, print what can be queried.
     """
     if query is None and ask is None:
@@ -83,8 +101,7 @@ def show_query(
         )
     text, parameters = (query or "", {}) if ask is None else asked(ask, values)
     path = existing_path(warehouse)
-    suffix = output.suffix.lower().removeprefix(".") if output else ""
-    form = form or (suffix if suffix in {"json", "csv", "parquet"} else "table")
+    form = form or _form_of(output)
     if form == "parquet" and output is None:
         raise ValueError(
             "--format parquet cannot be printed. Name a file, as in --output rows.parquet."

@@ -110,7 +110,7 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     "--format",
     "form",
     type=click.Choice(["table", "json", "csv", "parquet"]),
-    help="Print or write rows in this format. Default: the suffix of --output, else table.",
+    help="Print or write rows in this format. Default: the suffix of --output, or a table.",
 )
 @click.option("--output", type=FILE, help="Write the result to this file. Default: print it.")
 @warehouse_option

@@ -22,6 +22,8 @@ from flows.serving.guarded_server import HOSTS, origins
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    # The new UI asks a host outside for its analytics settings, whatever is set here.
+    "PREFECT_SERVER_UI_V2_ENABLED": "false",
     "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",

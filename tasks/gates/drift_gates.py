@@ -60,6 +60,9 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
 
     minimum = pl.when(limited).then("minimum")
     alike = (pl.col("changed") == pl.col("changed").first()).sum() - 1
+    # A change that its own interval leaves open does not wait for the questions of another.
+    wide = (pl.col("reach").first() > 1) & ~pl.col("few").first() & (pl.col("changed").first() == 0)
+    few_why = pl.col("reason").filter(limited & pl.col("few")).min()
     other = pl.when(alike == 1).then(pl.lit("change")).otherwise(pl.lit("changes"))
     others = (
         pl.when(alike > 0).then(pl.format(", and {} other {}", alike, other)).otherwise(pl.lit(""))
@@ -80,7 +83,7 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
         most=pl.col("reach").max(),
         changed=pl.when(pl.col("changed").first() > 0).then(pl.col("what").first() + others),
         earlier_change=pl.col("earlier_change").first(),
-        few_why=pl.col("reason").filter(limited & pl.col("few")).min(),
+        few_why=pl.when(~wide.fill_null(value=False)).then(few_why),
         why=pl.col("reason").filter(limited).min(),
     )
     return found.with_columns(

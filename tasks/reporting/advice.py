@@ -362,8 +362,8 @@ def _drift_words(gates: pl.DataFrame) -> str:
     change = pl.Series(numbers, dtype=pl.String)
     what = pl.concat_str("changed", change, separator=": ", ignore_nulls=True)
     after = pl.format(" after {}", "earlier_change").fill_null("")
-    again = pl.when(pl.col("earlier_change").is_not_null()).then(pl.lit(" again"))
-    again = again.otherwise(pl.lit(""))
+    follows = pl.col("earlier_change").is_not_null()
+    again = pl.when(follows).then(pl.lit(" again")).otherwise(pl.lit(""))
     # The change that the baseline follows is said already.
     said = after_change().fill_null("")
     why = pl.col("reason").str.strip_prefix(said).str.strip_prefix("; ").replace("", None)

@@ -119,7 +119,7 @@ def panels_of(**frames: pl.DataFrame) -> list[Spec]:
 
 
 def _panels(chart: Chart, frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    step(f"drawing: {chart.name}")
+    step(f"drawing: {chart.title}")
     return [_panel(spec) for spec in chart(**frames)]
 
 

@@ -179,12 +179,22 @@ def _cut(columns: Sequence[str], rows: Sequence[Sequence[Any]], widths: Sequence
     )
 
 
+LARGE, EXACT = 1e3, 1e15
+"""From here on, a number has more than three digits before the point; and more than are exact."""
+
+
 def clipped(value: Any, width: int = 800) -> str:
     """Return a value as text of bounded length, control characters replaced."""
-    # Adding 0 drops the minus of a zero.
-    text = f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)
-    shown = printable(text)
+    shown = printable(_plain_number(value) if isinstance(value, float) else str(value))
     return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def _plain_number(value: float) -> str:
+    """Write a number with four digits or, beyond 1000, with two after the point."""
+    if LARGE <= abs(value) < EXACT:
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    # Adding 0 drops the minus of a zero.
+    return f"{value + 0.0:.4g}"
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:

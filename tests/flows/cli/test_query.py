@@ -351,7 +351,7 @@ def test_columns_of_one_name_are_one_clear_error(tmp_path: Path, form: str) -> N
     Warehouse(tmp_path / "w.duckdb").query("select 1")
     query = "select a.judge, b.judge from ranking as a join ranking as b using (study)"
     words = ["sql", query, "--warehouse", str(tmp_path / "w.duckdb")]
-    file = tmp_path / f"rows.{form}"
+    file = tmp_path / f"rows.{form.replace('table', 'txt')}"
     printed = [] if form == "parquet" else [["--format", form]]
     for more in [*printed, ["--output", str(file)]]:
         done = CliRunner().invoke(main, [*words, *more])
@@ -649,3 +649,22 @@ def test_the_agreement_of_grades_has_the_weighted_kappa(tmp_path: Path) -> None:
     assert row["kind"] == "grade"
     assert row["kappa"] is row["agreement"] is None
     assert row["kappa_quadratic"] == measured["kappa_quadratic"].item() > measured["kappa"].item()
+
+
+def test_numbers_of_money_and_time_are_written_out(tmp_path: Path) -> None:
+    numbers = (12345.678, 1796000000, 0.00012346, 1234.5)
+    query = f"select {', '.join(f'{n}::double as n{at}' for at, n in enumerate(numbers))}"
+    words = ["sql", query, "--warehouse"]
+    Warehouse(tmp_path / "w.duckdb").query("select 1")
+    done = CliRunner().invoke(main, [*words, str(tmp_path / "w.duckdb")])
+    _, row, *_ = done.stdout.splitlines()
+    assert row.split() == ["12345.68", "1796000000", "0.0001235", "1234.5"]
+
+
+def test_a_file_of_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    Warehouse(tmp_path / "w.duckdb").query("select 1")
+    file = tmp_path / "rows.xlsx"
+    words = ["sql", "select 1", "--warehouse", str(tmp_path / "w.duckdb"), "--output", str(file)]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stdout, file.exists()) == (2, "", False)
+    assert "rows.xlsx ends with no known format. Name a file that ends with .csv" in done.stderr

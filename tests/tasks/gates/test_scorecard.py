@@ -731,6 +731,23 @@ def test_an_alert_says_in_which_wave_the_change_was_first_seen(
 
 
 @pytest.mark.parametrize(
+    ("half", "reason"),
+    # The interval of the named change alone leaves the gate open; or it is the other that does.
+    [(0.3, None), (0.03, FEW)],
+)
+def test_drift_gives_the_reason_of_the_change_that_it_names(
+    make_estimates: Make, half: float, reason: str | None
+) -> None:
+    estimates = make_estimates([{**WHOLE, "statistic": "valid_rate", "wave": "n2"}])
+    named = {"low": -half, "high": half}
+    few = {"measure": "dasr_drift", "state": "not measured", "reason": FEW, "clusters": 8}
+    frame = drifts(named, few | {"low": -0.01, "high": 0.01, "minimum": 0.1})
+    (row,) = scorecard(estimates, Findings.empty(), frame).to_dicts()
+    assert (row["verdict"], row["high"]) == ("inconclusive", half)
+    assert (row["reason"], row["too_few"]) == (reason, reason is not None)
+
+
+@pytest.mark.parametrize(
     ("alert", "said"),
     [
         ({}, "a change since wave n1, confirmed in wave n2"),
