@@ -113,7 +113,17 @@ CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
     "2 if each wave always repeats itself and the two never agree"
 )
+ANSWER_WORDS = {
+    "use": "recommendation: every gate that was measured passes, and what the judge says repeats",
+    "use with care": "recommendation: another gate than those of the policy fails or is "
+    "inconclusive, or what the judge says hardly repeats; the reasons follow",
+    "do not use": "recommendation: a gate that the policy names (`disqualifying`) fails",
+    "not enough data": "recommendation: position or validity is inconclusive, or none of bias, "
+    "discernment and agreement has an interval",
+    "limit": "threshold of a gate, set by the study (`thresholds`); `tolerance` in mart.scorecard",
+}
 TABLE_WORDS = {
+    "audit": ANSWER_WORDS,
     "calibrate": CALIBRATE_ROWS,
     "plan": {
         "cast": "votes that are already in the warehouse",
