@@ -121,8 +121,9 @@ def watch(
         )
         epochs = pl.concat([epochs.join(alerted, on=SERIES, how="anti"), moved])
         pending = _pending(rows, pending, alerted)
-        suspects = rows.filter(pl.col("state") == "suspect").select(doubted.columns).unique()
-        doubted = pl.concat([doubted, suspects])
+        # A wave with an alert is the baseline of the next epoch, whatever else is suspect in it.
+        suspects = rows.filter(pl.col("state") == "suspect").join(alerted, on=SERIES, how="anti")
+        doubted = pl.concat([doubted, suspects.select(doubted.columns).unique()])
     return Drifts.of(pl.concat(nightly)) if nightly else Drifts.empty()
 
 

@@ -249,6 +249,32 @@ def test_a_suspect_wave_is_no_part_of_the_baseline_that_it_is_confirmed_against(
         assert rows.rows() == [(2.0, "suspect", 10), (2.0, "alert", 10)]
 
 
+def test_a_wave_with_an_alert_is_the_next_baseline_whatever_else_is_suspect_in_it(
+    make_vote_log: Make, make_shifts: Make
+) -> None:
+    from tasks.aggregate import count_votes
+
+    # Replies change in night 1, which night 2 confirms; in night 2 shifts change too.
+    rows = [
+        {"wave": f"n{w:02}", "sample": f"s{i}", "repeat": r, "choice": choice}
+        for w, choice in enumerate(("first", "second", "second", "second"))
+        for i in range(20)
+        for r in range(2)
+    ]
+    log = make_vote_log(rows)
+    keys = ("dataset", "judge", "prompt", "wave")
+    texts = log.group_by(*keys, item="sample", outcome="choice").agg(votes=pl.len())
+    found = watch(count_votes(log), nights(make_shifts, [0.2, 0.2, 0.7, 0.7]), texts)
+    assert ("n02", 1, "n00", "suspect") in states(found)
+    for measure in ("verdict_drift", "text_drift"):
+        rows = found.filter(measure=measure).sort("wave").select("base", "estimate", "state")
+        assert rows.rows() == [
+            ("n00", 2.0, "suspect"),
+            ("n00", 2.0, "alert"),
+            ("n02", 0.0, "quiet"),
+        ]
+
+
 def test_canary_of_first_tokens_sees_what_no_verdict_tells(
     make_vote_log: Make, make_shifts: Make
 ) -> None:
