@@ -58,7 +58,7 @@ LOGITS = rf"({re.escape(BY_LOGITS)}): [^;]*"
 """The effect in logits in the reason of a finding about easy pairs."""
 BY_MEAN = "mean over the kinds of flaws"
 NO_MARGIN = (
-    "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
+    "no margin: the adjusted p-value or the effect in logits decides, not this interval"
 )
 
 

@@ -309,7 +309,7 @@ def test_a_bias_by_its_finding() -> None:
 
 
 APART = (
-    "the adjusted p-value or the log-odds decide otherwise than this interval, so it has no margin"
+    "no margin: the adjusted p-value or the effect in logits decides, not this interval"
 )
 
 
