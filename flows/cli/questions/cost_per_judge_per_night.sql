@@ -8,7 +8,7 @@ with asked as (
 nights as (
     select
         study, wave, alone, judge, bool_and(simulated) as simulated, min((first_vote at time zone 'UTC')::date) as day,
-        max(last_vote) as latest, sum(votes)::bigint as votes, if(bool_and(cost_usd is not null), sum(cost_usd), null) as cost_usd,
+        min(first_vote) as began, max(last_vote) as latest, sum(votes)::bigint as votes, if(bool_and(cost_usd is not null), sum(cost_usd), null) as cost_usd,
     from asked
     group by grouping sets ((study, wave, alone, judge), (study, wave, alone))
 )
@@ -17,4 +17,5 @@ select
 from nights
 window same as (partition by study, wave, alone)
 qualify max(latest) over same >= now() - to_days($days::integer)
-order by night desc, max(latest) over same desc, study, wave desc, nights.judge nulls first
+-- A wave of which ballots were asked again stands where it began.
+order by night desc, min(began) over same desc, study, wave desc, nights.judge nulls first
