@@ -57,9 +57,7 @@ ONE_LABEL = "one label per item does not tell how well people agree with each ot
 LOGITS = rf"({re.escape(BY_LOGITS)}): [^;]*"
 """The effect in logits in the reason of a finding about easy pairs."""
 BY_MEAN = "mean over the kinds of flaws"
-NO_MARGIN = (
-    "no margin: the adjusted p-value or the effect in logits decides, not this interval"
-)
+NO_MARGIN = "no margin: the adjusted p-value or the effect in logits decides, not this interval"
 
 
 def reason() -> pl.Expr:

@@ -434,10 +434,11 @@ def test_a_study_added_while_serving_hides_no_schedule(serving: Any) -> None:
 
 def test_an_audit_joins_the_users_own_server(serving: Any, joined: Any) -> None:
     assert joined.returncode == 0, joined.stderr
-    assert serving.api in joined.stdout
     assert serving.auth not in joined.stdout + joined.stderr
     query = {"flow_runs": {"name": {"like_": "joined "}}}
     [run] = serving.ask("POST", "/flow_runs/filter", query)[1]
+    page = f"{serving.api.removesuffix('/api')}/runs/flow-run/{run['id']}"
+    assert f"Prefect: {page}" in joined.stdout
     assert {"study:joined", "kind:audit", "voirdire"} <= set(run["tags"])
 
 

@@ -367,7 +367,8 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
             for row in changed.to_dicts()
         ]
         print_rows(console, columns, rows, "Suspected and confirmed changes between waves")
-    missing = drifts.filter(pl.col("state") == "not measured")["reason"].value_counts(sort=True)
+    unmeasured = drifts.filter(pl.col("state") == "not measured")
+    missing = unmeasured["reason"].drop_nulls().value_counts(sort=True)
     why = "; ".join(
         row["reason"] if missing.height == 1 else f"{row['count']} x {row['reason']}"
         for row in missing.to_dicts()

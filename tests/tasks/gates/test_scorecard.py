@@ -308,9 +308,7 @@ def test_a_bias_by_its_finding() -> None:
     assert row.texts[3].note == "too few"
 
 
-APART = (
-    "no margin: the adjusted p-value or the effect in logits decides, not this interval"
-)
+APART = "no margin: the adjusted p-value or the effect in logits decides, not this interval"
 
 
 @pytest.mark.parametrize("clusters", [10, 11, 40, 400])
