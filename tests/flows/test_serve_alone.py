@@ -322,6 +322,8 @@ def test_only_pages_without_data_are_open(serving: Any) -> None:
     open_to_all = {asked for asked, status in answers.items() if status != 401}
     assert open_to_all == {("get", "/health"), ("get", "/ready")}
     # Pages of Prefect's with scripts of another host.
+    # Prefect's other UI asks a host outside, whatever is set.
+    assert serving.ask("GET", "/ui-settings", api="")[1]["default_ui"] == "v1"
     for path in ("/docs", "/redoc", "/api/docs"):
         assert serving.ask("GET", path, api="", **page)[0] == 400
 
