@@ -370,6 +370,8 @@ def test_adjustment_can_take_a_finding_away(make_estimates: Make) -> None:
     found = conclude(make_estimates(rows))
     assert found["p_adjusted"].to_list() == pytest.approx([0.12, 0.9, 0.9])
     assert found["finding"].to_list() == ["inconclusive"] * 3
+    both = "significant by itself (p .040), not among all tests of the study (adjusted p .120)"
+    assert found["reason"].to_list() == [both, None, None]
 
 
 @pytest.mark.parametrize(

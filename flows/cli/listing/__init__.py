@@ -13,6 +13,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import say
 from flows.studies import STUDIES
+from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import (
     AGREED_BY,
     BEST_DETECTED,
@@ -113,17 +114,15 @@ CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
     "2 if each wave always repeats itself and the two never agree"
 )
-ANSWER_WORDS = {
-    "use": "recommendation: every gate that was measured passes, and what the judge says repeats",
-    "use with care": "recommendation: another gate than those of the policy fails or is "
-    "inconclusive, or what the judge says hardly repeats; the reasons follow",
-    "do not use": "recommendation: a gate that the policy names (`disqualifying`) fails",
-    "not enough data": "recommendation: position or validity is inconclusive, or none of bias, "
-    "discernment and agreement has an interval",
-    "limit": "threshold of a gate, set by the study (`thresholds`); `tolerance` in mart.scorecard",
-}
+ADVISED = (
+    "what the gates of a judge say together, in the first lines of an audit; the policy below them "
+    "says when"
+)
 TABLE_WORDS = {
-    "audit": ANSWER_WORDS,
+    "audit": {
+        **dict.fromkeys(RECOMMENDATIONS, ADVISED),
+        "limit": "threshold of a gate (`tolerance` in mart.scorecard), set by the study",
+    },
     "calibrate": CALIBRATE_ROWS,
     "plan": {
         "cast": "votes that are already in the warehouse",
@@ -138,7 +137,7 @@ TABLE_WORDS = {
         "night": "day (UTC) of the first vote of a wave or, where votes have no wave, of the votes",
     },
     "sql --ask what_drifted": {
-        "since": "the wave that made a change suspect, which a later wave confirmed",
+        "since": "the wave that made a change suspect",
         "rating_drift": "change of the mean rating, pass rate or share of labels chosen, of "
         "unperturbed answers",
         "rating_shift_drift": "change of the shift of ratings under a perturbation",

@@ -854,6 +854,14 @@ def test_ballots_without_a_reply_are_asked_again_not_more_questions(recommended:
     some = {"value": 0.0, "low": 0.0, "high": 0.05, "no_reply": 0.3}
     [row] = recommended(gate("validity", "inconclusive", **some), gate("bias"))
     assert row["undecided"] == "validity is inconclusive (.30 of the ballots have no reply)"
+    # Nor do other gates of this judge, which the missing replies may decide.
+    wide = gate("bias", "inconclusive", **EASY, value=0.0, low=-0.3, high=0.3)
+    open_ = [finding("inconclusive")]
+    [row] = recommended(gate("validity"), wide, findings=open_)
+    assert "more question" in row["reasons"]
+    [row] = recommended(gate("validity", "inconclusive", **some), wide, findings=open_)
+    assert (row["more_questions"], row["more_decide"]) == (None, None)
+    assert "more question" not in row["reasons"]
 
 
 @pytest.mark.parametrize(("lost", "more"), [(0.21, False), (0.09, True)])

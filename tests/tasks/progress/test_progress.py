@@ -96,9 +96,11 @@ def test_lines_are_at_the_start_at_tenths_and_minutes_and_at_the_end(
     assert len(said) == 4
     assert said[3].endswith("cost 0.00 USD, emu: Retry-After, 90 s")
     status.end_asking()
+    status.unanswered = 3
     lines.close()
     lines.close()
-    assert said[4:] == ["audit mine: ended after 1:09, 8 of 40 ballots (20 %), cost 0.00 USD"]
+    done = "8 of 40 ballots (20 %), 3 without a reply"
+    assert said[4:] == [f"audit mine: ended after 1:09, {done}, cost 0.00 USD"]
 
 
 def test_what_fails_is_not_said_to_have_ended(status: Status) -> None:
