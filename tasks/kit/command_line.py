@@ -2,6 +2,8 @@
 
 import math
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +22,9 @@ NO_VALUE = "requires an argument."
 """End of click's message for an option without its value."""
 MOST_VALUES = 20
 """Most values of an option that an error lists."""
+
+NAMED_COMMAND = re.compile(r"`voirdire (\w+)[^`]*")
+"""A command of voirdire in backticks, without the last of them."""
 
 QUERY = "query"
 """The argument without a maximum length, which may have several lines."""
@@ -67,8 +72,14 @@ class Place(click.Path):
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of every command's context."""
 
+
+class WarehouseOption(click.Option):
+    """The option of a command that reads or writes the warehouse, given or not."""
+
+
 warehouse_option = click.option(
     "--warehouse",
+    cls=WarehouseOption,
     type=Place(),
     help="Use this DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
@@ -86,6 +97,30 @@ def given_options() -> dict[str, str]:
         and parameter.name
         and context.get_parameter_source(parameter.name) == ParameterSource.COMMANDLINE
     }
+
+
+def with_warehouse(text: str) -> str:
+    """Add the ``--warehouse`` of the command that runs to the commands that a text names.
+
+    These stand in backticks, as in ``Run `voirdire plan quick` ``: typed as they are, they would
+    use the default warehouse.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None or "warehouse" not in given_options():
+        return text
+    others = context.find_root().command
+    option = shlex.join(["--warehouse", os.fspath(context.params["warehouse"])])
+
+    def completed(found: re.Match[str]) -> str:
+        named = others.get_command(context, found[1]) if isinstance(others, click.Group) else None
+        # The booth parses its own options.
+        takes = named and (
+            named.context_settings.get("ignore_unknown_options")
+            or any(isinstance(each, WarehouseOption) for each in named.params)
+        )
+        return f"{found[0]} {option}" if takes and "--warehouse" not in found[0] else found[0]
+
+    return NAMED_COMMAND.sub(completed, text)
 
 
 def port_option(default: int, text: str, least: int = 1) -> Callable[[Any], Any]:
@@ -185,7 +220,7 @@ def errors_in_a_line() -> Iterator[None]:
     except (ValueError, LookupError, OSError, RuntimeError, OverflowError) as error:
         if os.environ.get("VOIRDIRE_DEBUG"):
             raise
-        click.echo(f"voirdire: {message(_text(error))}", err=True)
+        click.echo(f"voirdire: {message(with_warehouse(_text(error)))}", err=True)
         # 2: wrong use or input, unless the error has its own code.
         sys.exit(getattr(error, "exit_code", 2))
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from flows.cli.printing.tables import print_line
 from tasks.conclusions.position_bias import POSITION
+from tasks.kit.command_line import with_warehouse
 from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable
 from tasks.reporting.advice import advice, not_measured, policy
@@ -45,7 +46,8 @@ def show_advice(
     table = Table.grid(padding=(0, 1))
     for line in lines:
         judge = marked(line.judge, simulated=line.simulated)
-        words = Text.assemble(f"{judge}: ", (line.recommendation, "bold"), f". {line.why}.")
+        why = with_warehouse(line.why)
+        words = Text.assemble(f"{judge}: ", (line.recommendation, "bold"), f". {why}.")
         table.add_row(line.mark, words)
     console.print(Text("Which judge to use", style="italic"))
     console.print(table)

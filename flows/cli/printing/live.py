@@ -16,6 +16,7 @@ from rich.segment import ControlType, Segment, SegmentLines
 from rich.table import Table
 from rich.text import Text
 
+from tasks.kit.command_line import with_warehouse
 from tasks.kit.printable import message
 from tasks.progress import Status, duration, followed
 from tasks.progress.lines import Lines
@@ -70,7 +71,7 @@ class LiveView:
 
     def tell(self, text: str) -> None:
         """Print a line above the view."""
-        self._console.print(message(text), markup=False, highlight=False)
+        self._console.print(message(with_warehouse(text)), markup=False, highlight=False)
 
     def frame(self) -> SegmentLines:
         """Return what is drawn now."""
@@ -167,7 +168,7 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
 
 
 def _write(text: str) -> None:
-    click.echo(message(text), err=True)
+    click.echo(message(with_warehouse(text)), err=True)
 
 
 def _nothing(_: str) -> None:

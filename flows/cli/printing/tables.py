@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.cli.printing.live import filled
+from tasks.kit.command_line import with_warehouse
 from tasks.kit.printable import printable
 
 WHOLE = ("judge", "perturbation", "wave", "subgroup")
@@ -199,7 +200,7 @@ def _plain_number(value: float) -> str:
 
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print a text, wrapped to the terminal, without interpreting markup in it."""
-    console.print(text, style=style, markup=False, highlight=False)
+    console.print(with_warehouse(text), style=style, markup=False, highlight=False)
 
 
 class RowLines(NamedTuple):

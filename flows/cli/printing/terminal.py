@@ -13,6 +13,7 @@ from rich.table import Table
 from flows.cli.printing.tables import RowLines, as_lines, clipped, shown
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
+from tasks.kit.command_line import with_warehouse
 from tasks.kit.printable import printable
 from tasks.reporting import wording
 from tasks.reporting.summary import detected, favoured
@@ -270,4 +271,4 @@ def echo_json(found: object) -> None:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a line that may contain untrusted text, with control characters replaced."""
-    click.echo(printable(text), err=err)
+    click.echo(printable(with_warehouse(text)), err=err)
