@@ -47,8 +47,8 @@ select parameters from runs where study = ? and flow = 'calibrate' and state = '
 order by started_at desc limit 1
 """
 ALONE = (
-    "it needs labels of two people or more, on enough common items (`voirdire calibrate "
-    "--min-instances`)."
+    "it needs labels of two people or more, on enough common items (`--min-instances` of "
+    "`voirdire calibrate`)."
 )
 SOURCES = {
     "study": "the votes of study",

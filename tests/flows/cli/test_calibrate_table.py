@@ -52,7 +52,8 @@ def test_the_documented_example(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "90")
     first, *expected = shown.removeprefix("console\n$ voirdire ").splitlines()
-    done = CliRunner().invoke(main, [*first.split(), "--warehouse", str(place.path)])
+    monkeypatch.setenv("VOIRDIRE_WAREHOUSE", str(place.path))
+    done = CliRunner().invoke(main, first.split())
     assert done.exit_code == 0, done.output
     assert [line.rstrip() for line in done.stdout.splitlines()] == expected
 

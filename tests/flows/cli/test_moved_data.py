@@ -11,6 +11,7 @@ from flows.cli.main import main
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.results import Estimates
+from tests.support.hints import in_short
 from warehouse.store import Saving, Warehouse
 
 DATA = "question,anchor,target\nWhy is it blue?,Because of the air.,Because air scatters blue.\n"
@@ -43,12 +44,12 @@ def test_an_error_says_what_the_path_is_relative_to(
         f"relative to the folder in which the audit ran, and leads to no file from {tmp_path}."
         in (lost.stderr)
     )
-    assert f"name the file: `voirdire {command} faq --dataset PATH`." in lost.stderr
+    assert f"name the file: `voirdire {command} faq --dataset PATH`." in in_short(lost.stderr)
     file = audited.path.parent / "faq.csv"
     file.write_text(DATA, encoding="utf-8")
     beside = run(audited, command, "faq")
     assert f"The folder of the warehouse leads to {file}." in beside.stderr
-    assert f"`voirdire {command} faq --dataset {file}`." in beside.stderr
+    assert f"`voirdire {command} faq --dataset {file}`." in in_short(beside.stderr)
 
 
 def test_the_file_is_found_in_its_folder_and_by_its_path(

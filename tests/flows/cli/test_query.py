@@ -25,6 +25,7 @@ from tasks.conclude import conclude
 from tasks.reporting.advice import advice
 from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
+from tests.support.hints import in_short
 from warehouse.descriptions import column_meanings
 from warehouse.store import Saving, Warehouse
 
@@ -316,7 +317,7 @@ def test_an_error_of_the_query_is_one_line_with_the_next_step(
     assert (done.exit_code, done.stdout) == (2, "")
     [line] = done.stderr.splitlines()
     assert says in line
-    assert line.endswith(
+    assert in_short(line).endswith(
         " Queries only read. `voirdire sql` lists the marts and questions, "
         f'`voirdire sql "describe {"asr" if "mart.asr" in query else "bias"}"` the columns of a '
         "mart."
@@ -388,7 +389,7 @@ def test_a_study_that_only_failed_has_a_reason_and_a_next_step(tmp_path: Path) -
     words = ["sql", "--ask", "which_judge", "--set", "study=quick", "--warehouse", str(path)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0
-    said = " ".join(done.stderr.split())
+    said = in_short(" ".join(done.stderr.split()))
     failed = "its last run failed (ValueError: no judge can be asked). Correct the cause"
     assert f"Study 'quick' has no results, because {failed}" in said
     assert "repeat the audit: `voirdire audit quick`" in said
@@ -625,7 +626,7 @@ def test_a_question_without_rows_names_the_next_step(
         words = ["sql", "--ask", question, "--set", f"study={study}"]
         done = CliRunner().invoke(main, [*words, "--warehouse", str(warehouse.path)])
         assert "no rows" in done.stderr
-        return " ".join(done.stderr.split())
+        return in_short(" ".join(done.stderr.split()))
 
     command = {"what_flipped": "show", "who_disagrees_with_people": "calibrate"}[question]
     assert said("grades").endswith(f"`voirdire {command} grades`.")

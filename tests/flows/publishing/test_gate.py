@@ -17,6 +17,7 @@ from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, change_nam
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
 from tasks.gates.words import ONE_LABEL
+from tests.support.hints import in_short
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]
@@ -254,7 +255,7 @@ def test_a_study_in_which_only_people_voted_says_so(tmp_path: Path) -> None:
     done = run("gate", "arena")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "study 'arena' has no gates: only people voted in this study" in done.stderr
-    assert "`voirdire audit --dataset FILE --judge JUDGE`" in done.stderr
+    assert "`voirdire audit --dataset FILE --judge JUDGE`" in in_short(done.stderr)
     assert "remeasure" not in done.stderr
     page = tmp_path / "arena.html"
     assert run("report", "arena", "--out", str(page)).exit_code == 0
@@ -300,7 +301,7 @@ def test_what_has_no_results_is_one_clear_error(
 
 def test_a_wave_whose_results_were_replaced_can_be_measured_again(gated: Any) -> None:
     done = gated(gate("validity"), words=("--wave", "n 1"), before="n 1")
-    assert done.stderr.endswith(
+    assert in_short(done.stderr).endswith(
         "a name. `voirdire audit mine --wave 'n 1'` measures its saved votes again.\n"
     )
 
@@ -317,7 +318,7 @@ def test_results_of_an_older_wave_are_not_taken_for_the_newest(
     words = ["gate", "mine", "--warehouse", str(path)]
     done = CliRunner().invoke(main, words)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == (
+    assert in_short(done.stderr) == (
         "voirdire: the results of study 'mine' are of wave 'n 1', which was measured again, and "
         "wave 'n 2' is newer. Run `voirdire audit mine --wave 'n 2'`, which asks no judge again, "
         "or name this wave: --wave 'n 1'.\n"
@@ -353,7 +354,7 @@ def test_a_study_whose_only_run_was_killed_says_how_to_go_on(tmp_path: Path) -> 
     Warehouse(path).start_run(_run("r1", "killed", 1, [""]) | {"error": "Its process was killed."})
     done = CliRunner().invoke(main, ["gate", "mine", "--warehouse", str(path)])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == (
+    assert in_short(done.stderr) == (
         "voirdire: study 'mine' has no results, because its last run was killed (Its process was "
         "killed). Correct the cause and repeat the audit: `voirdire audit mine`, with the same "
         "options if it was given any; no ballot that has a vote is asked again.\n"
