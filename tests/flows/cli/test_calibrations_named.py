@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.hints import in_short
 
 from flows.cli.main import main
-from tests.support.hints import in_short
 
 Run = Callable[..., Result]
 PASSES = ("pass", "fail", "pass")

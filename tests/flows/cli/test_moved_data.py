@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from support.hints import in_short
 
 from flows.cli.main import main
 from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.results import Estimates
-from tests.support.hints import in_short
 from warehouse.store import Saving, Warehouse
 
 DATA = "question,anchor,target\nWhy is it blue?,Because of the air.,Because air scatters blue.\n"

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
+from support.hints import in_short
 
 from flows.cli import query
 from flows.cli.main import main
@@ -25,7 +26,6 @@ from tasks.conclude import conclude
 from tasks.reporting.advice import advice
 from tasks.results import conclusions_of
 from tasks.statistics.mps import mps
-from tests.support.hints import in_short
 from warehouse.descriptions import column_meanings
 from warehouse.store import Saving, Warehouse
 

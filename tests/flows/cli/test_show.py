@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from support.hints import in_short
 
 from flows.cli.main import main
 from flows.running.run_row import first_row, row_without_calls
@@ -16,7 +17,6 @@ from flows.studies import make_study
 from flows.studies.calibration import make_calibration
 from schemas.calibration import Disagreements, Ratings
 from schemas.judging import Shifts, VoteLog
-from tests.support.hints import in_short
 from warehouse.evidence.comparisons import Filters, list_comparisons
 from warehouse.store import Saving, Warehouse
 

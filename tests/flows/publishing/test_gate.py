@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from support.hints import in_short
 
 from flows.cli.main import main
 from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, change_name, junit, markdown
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
 from tasks.gates.words import ONE_LABEL
-from tests.support.hints import in_short
 from warehouse.store import Saving, Warehouse
 
 Row = dict[str, Any]
