@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support.hints import in_short
+from hints import in_short
 
 from flows.cli.main import main
 

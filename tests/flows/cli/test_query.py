@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from hints import in_short
 from rich.console import Console
-from support.hints import in_short
 
 from flows.cli import query
 from flows.cli.main import main

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from support.hints import in_short
+from hints import in_short
 
 from flows.cli.main import main
 from flows.running.run_row import first_row, row_without_calls
