@@ -210,8 +210,9 @@ class HumanAgreement(ByCriterion, table="human_agreements", key=(*CELL, "statist
     p_adjusted: float = share("p-value adjusted over all of this calibration", nullable=True)
     adjustment: str = name("how p-values are adjusted; null if there is none", nullable=True)
     finding: str = optional(
-        "for the bias: biased, no relevant bias or inconclusive",
-        isin=["biased", "no relevant bias", "inconclusive"],
+        "for the bias: biased, no relevant bias or inconclusive; for the kappa or, of grades, "
+        "Spearman's correlation, over all items: agrees, does not agree or inconclusive",
+        isin=["biased", "no relevant bias", "agrees", "does not agree", "inconclusive"],
     )
     reason: str = name("why an estimate, an interval or a finding is missing", nullable=True)
     simulated: bool = optional("true for a simulated judge; null if unknown")

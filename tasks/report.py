@@ -23,12 +23,13 @@ from tasks.reporting.comparison_rows import (
     contrast_groups,
     position_table,
 )
-from tasks.reporting.exclusions import rule, without
 from tasks.reporting.juries_and_models import (
     jury_cost,
     jury_sentence,
     model_rows,
     rewording,
+    rule,
+    without,
 )
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import (

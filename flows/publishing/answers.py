@@ -21,7 +21,8 @@ from tasks.reporting.advice import (
     not_measured,
     policy,
 )
-from tasks.reporting.calibration_report import lead, tested
+from tasks.reporting.calibration_answer import calibration_advice, calibration_policy
+from tasks.reporting.calibration_report import tested
 from tasks.reporting.rows import Judged
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, interval, number, shorten
@@ -64,16 +65,17 @@ def calibration_answer(
     found: Calibrated, happened: str, place: str, warehouse: Path
 ) -> dict[str, str]:
     """Return the artifact of a calibration: which judges may replace people."""
-    said = lead(found.tests, found.comparison)
+    advised = calibration_advice(found.tests, found.comparison)
     rows = tested(found.tests)
     sections = {
         "Which judges may replace people": [
-            "\n".join(f"- {literal(text)}" for text in said),
+            "\n".join(line.typeset().markdown() for line in advised),
+            calibration_policy(tested=bool(rows)),
             _table(TESTS, map(_tested, rows)) if rows else "",
         ],
         "This run": [literal(happened)],
     }
-    return _artifact(sections, " ".join(said), place, warehouse)
+    return _artifact(sections, by_recommendation(advised), place, warehouse)
 
 
 def _artifact(

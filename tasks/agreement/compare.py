@@ -18,12 +18,14 @@ from tasks.agreement.measures import (
     Row,
     compare_with_rest,
     labels_for_agreement,
+    labels_for_bias,
     measure,
 )
 from tasks.agreement.paired import Paired, pair_labels
 from tasks.calibration.label_values import Labelled
 from tasks.conclusions.rules import (
     INCONCLUSIVE,
+    agreement_finding,
     first_finding,
     half_width,
     is_significant,
@@ -40,8 +42,6 @@ from tasks.inference.intervals import (
 )
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.inference.multiplicity import benjamini_hochberg
-from tasks.inference.power_analysis import samples_needed
-from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import CALIBRATION, CalibrationThresholds, calibrated_by, calibration_limits
 from tasks.pointwise.rated import OFF_SCALE, is_on_scale
 from tasks.readers.label_table import SLICE
@@ -256,8 +256,8 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
         yield counts | row
         if row["statistic"] == "agreement" and (needed := labels_for_agreement(row)):
             yield counts | _count_of_labels("labels_for_agreement", needed, row)
-        if row["statistic"] == "bias":
-            yield from (counts | each for each in _labels_for_bias(row))
+        if row["statistic"] == "bias" and (needed := labels_for_bias(row)):
+            yield counts | _count_of_labels("labels_for_bias", needed, row)
 
 
 def _on_one_scale(paired: Paired, used: pl.DataFrame) -> pl.DataFrame:
@@ -287,26 +287,6 @@ def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
         name = row["statistic"]
         nothing = {"statistic": name, "method": "none", "reason": OFF_SCALE, "n": 0, "clusters": 0}
         yield row if name in SCALE_FREE else inside.get(name, nothing)
-
-
-def _labels_for_bias(row: Row) -> Iterator[Row]:
-    """Yield how many labelled items would detect the smallest relevant bias (power .8).
-
-    If no item differs there is no spread: as many as exclude that bias while none does.
-    """
-    nowhere = row.get("standard_error") is None
-    if row.get("low") is None or not row["least"] or (nowhere and row["estimate"] != 0):
-        return
-    if nowhere:
-        z = float(normal_quantile((1 + LEVEL) / 2))
-        # The end of the interval is z^2 / (n + z^2) of the largest difference.
-        least = row["least"] / (row["high"] * (row["clusters"] + z**2) / z**2)
-        clusters = z**2 * (1 - least) / least
-        needed: int | None = int(np.ceil(clusters * row["n"] / row["clusters"]))
-    else:
-        needed = samples_needed(row["least"], row["standard_error"] * np.sqrt(row["n"]))
-    if needed:
-        yield _count_of_labels("labels_for_bias", needed, row)
 
 
 def smallest_relevant_bias(cell: Cell) -> float:
@@ -366,7 +346,7 @@ def _people(paired: Paired) -> Iterator[Row]:
 
 
 def _concluded(rows: list[Row]) -> DataFrame[HumanAgreement]:
-    """Adjust the p-values of all rows together and conclude on each bias."""
+    """Adjust the p-values of all rows together; conclude on each bias and agreement."""
     if not rows:
         return HumanAgreement.empty()
     schema = {name: kind for name, kind in HumanAgreement.dtypes().items() if name != "p_adjusted"}
@@ -388,10 +368,23 @@ def _concluded(rows: list[Row]) -> DataFrame[HumanAgreement]:
     bias = (pl.col("statistic") == "bias") & pl.all_horizontal(
         pl.col("estimate", "low").is_not_null(), least > 0
     ).fill_null(value=False)
+    coefficient = (
+        pl.when(pl.col("kind") == "grade").then(pl.lit("spearman")).otherwise(pl.lit("kappa"))
+    )
+    agreed = (pl.col("statistic") == coefficient) & pl.all_horizontal(
+        pl.col("slice_column").is_null(), pl.col("low").is_not_null()
+    )
+    word = (
+        pl.when(bias).then(word).otherwise(agreement_finding(calibration_limits().least_agreement))
+    )
+    concluded = bias | agreed
     return HumanAgreement.of(
         tested.with_columns(half_width(tested)).with_columns(
-            finding=pl.when(bias & few.is_null()).then(word).when(bias).then(pl.lit(INCONCLUSIVE)),
-            reason=pl.coalesce(pl.when(bias).then(few), pl.col("reason").replace("", None)),
+            finding=pl.when(concluded & few.is_null())
+            .then(word)
+            .when(concluded)
+            .then(pl.lit(INCONCLUSIVE)),
+            reason=pl.coalesce(pl.when(concluded).then(few), pl.col("reason").replace("", None)),
         )
     )
 

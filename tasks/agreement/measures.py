@@ -30,6 +30,7 @@ from tasks.inference.intervals import (
     table_moments,
 )
 from tasks.inference.linearised_errors import ratio_difference
+from tasks.inference.power_analysis import samples_needed
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import TARGET_HALF_WIDTH
 
@@ -207,6 +208,23 @@ def labels_for_agreement(row: Row) -> int | None:
     )
     costs = max(1.0, ((row["high"] - row["low"]) / (2 * alone)) ** 2)
     return int(np.ceil(z**2 * p * (1 - p) / TARGET_HALF_WIDTH**2 * costs))
+
+
+def labels_for_bias(row: Row) -> int | None:
+    """Return how many labelled items would detect the smallest relevant bias (power .8).
+
+    If no item differs there is no spread: as many as exclude that bias while none does.
+    """
+    nowhere = row.get("standard_error") is None
+    if row.get("low") is None or not row["least"] or (nowhere and row["estimate"] != 0):
+        return None
+    if not nowhere:
+        return samples_needed(row["least"], row["standard_error"] * np.sqrt(row["n"]))
+    z = float(normal_quantile((1 + LEVEL) / 2))
+    # The end of the interval is z^2 / (n + z^2) of the largest difference.
+    least = row["least"] / (row["high"] * (row["clusters"] + z**2) / z**2)
+    clusters = z**2 * (1 - least) / least
+    return int(np.ceil(clusters * row["n"] / row["clusters"]))
 
 
 def _row(name: str, found: pl.DataFrame, **more: Any) -> Row:

@@ -35,6 +35,7 @@ BY_EFFECT = "significant, and large enough by the effect in logits: {}, limit {}
 """Reason of a bias whose shift, or gap, has the p-value, but does not reach its minimum."""
 
 BIASED, CLEAR, INCONCLUSIVE = "biased", "no relevant bias", "inconclusive"
+AGREES, DISAGREES = "agrees", "does not agree"
 
 
 class Rule(NamedTuple):
@@ -146,6 +147,15 @@ def first_finding(biased: pl.Expr, equivalent: pl.Expr) -> pl.Expr:
     """
     clear = pl.when(equivalent).then(pl.lit(CLEAR)).otherwise(pl.lit(INCONCLUSIVE))
     return pl.when(biased).then(pl.lit(BIASED)).otherwise(clear)
+
+
+def agreement_finding(least: float) -> pl.Expr:
+    """Conclude on agreement beyond chance: *agrees* if its interval exceeds ``least``.
+
+    *does not agree* if the whole interval lies at or below it, else *inconclusive*.
+    """
+    below = pl.when(pl.col("high") <= least).then(pl.lit(DISAGREES)).otherwise(pl.lit(INCONCLUSIVE))
+    return pl.when(pl.col("low") > least).then(pl.lit(AGREES)).otherwise(below)
 
 
 def is_significant(p_value: str) -> pl.Expr:

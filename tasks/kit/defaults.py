@@ -147,6 +147,9 @@ class CalibrationThresholds(Written):
     """Smallest relevant bias of a judge's pass rate, against the labels of people."""
     minimum_grade_bias: float = _limit(0.25, below=10)
     """Smallest relevant bias of a judge's grades, in standard deviations of its grades."""
+    least_agreement: float = _limit(0.20)
+    """A judge whose kappa or, of grades, rank correlation is at most this does not agree with
+    people."""
     least_winning_rate: float = _limit(0.5)
     """A judge passes the alternative annotator test at this winning rate."""
     recommended_annotators: int = Field(default=3, ge=1, le=1000)

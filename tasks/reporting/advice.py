@@ -41,6 +41,11 @@ class Advice(NamedTuple):
     simulated: bool
     why: str
 
+    @property
+    def level(self) -> str:
+        """Recommendation of an audit that has the same mark."""
+        return next(each for each, mark in MARKS.items() if mark == self.mark)
+
     def text(self) -> str:
         """Write it as a line."""
         judge = marked(self.judge, simulated=self.simulated)
@@ -127,7 +132,7 @@ def by_recommendation(advised: Sequence[Advice]) -> str:
             for one in advised
             if one.recommendation == each
         ]
-        for each in ORDER
+        for each in dict.fromkeys(one.recommendation for one in advised)
     }
     said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items() if names)
     return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."

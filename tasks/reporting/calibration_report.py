@@ -19,12 +19,11 @@ from tasks.reporting.agreement_rows import (
     judge_views,
     overview,
 )
+from tasks.reporting.calibration_answer import calibration_advice, calibration_policy, tests_shown
 from tasks.reporting.page import drawings, page
 from tasks.reporting.rows import Judged, Row, Text, said
 from tasks.reporting.summary import simulated_sentence
 from tasks.reporting.wording import (
-    clean,
-    clip,
     count,
     formulas,
     listing,
@@ -37,8 +36,6 @@ from tasks.reporting.wording import (
 TEMPLATE = "calibration.html.j2"
 VERDICTS = {None: "not testable", True: "passes", False: "fails"}
 NONE = Text("none")
-NAMED = 6
-"""Maximum number of judges that a sentence names."""
 MOST_UNFOLDED = 6
 """With more judges and criteria, the details of each are folded."""
 
@@ -90,9 +87,9 @@ def calibration_report(
         "advantages": advantages,
         "agreement": agreement,
     }
-    asked = _asked(alt_tests)
-    judges = asked.to_dicts()
-    names = asked["judge"].unique().sort().to_list()
+    shown = tests_shown(alt_tests)
+    judges = shown.to_dicts()
+    names = shown["judge"].unique().sort().to_list()
     return page(
         TEMPLATE,
         drawings(**frames),
@@ -105,7 +102,8 @@ def calibration_report(
         most_unfolded=MOST_UNFOLDED,
         under=_under(judges, views),
         simulated=_simulated(alt_tests, comparison.measures),
-        lead=_lead(judges) if judges else _compared(views),
+        policy=calibration_policy(tested=bool(judges)),
+        advice=[line.typeset() for line in calibration_advice(alt_tests, comparison)],
         judges=tested(alt_tests),
         metrics=[_metric(row) for row in metric_rows(several)],
         people=about_people(agreement),
@@ -116,21 +114,9 @@ def calibration_report(
     )
 
 
-def lead(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[str]:
-    """Say who may replace people or, without a test, how far judges agree with them."""
-    judges = _asked(alt_tests).to_dicts()
-    return _lead(judges) if judges else _compared(judge_views(comparison))
-
-
 def tested(alt_tests: DataFrame[AltTests]) -> list[Judged]:
     """Return a row per tested judge, the best first: its winning rate, its advantage, a verdict."""
-    return [_judge(row) for row in _asked(alt_tests).to_dicts()]
-
-
-def _asked(alt_tests: DataFrame[AltTests]) -> pl.DataFrame:
-    return with_who(alt_tests.filter("asked")).sort(
-        -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
-    )
+    return [_judge(row) for row in tests_shown(alt_tests).to_dicts()]
 
 
 def _simulated(*results: pl.DataFrame) -> str:
@@ -151,17 +137,6 @@ def _overviews(
     return [(columns_of(kind), [p for v, p in parts if v.kind == kind]) for kind in kinds]
 
 
-def _compared(views: Sequence[JudgeView]) -> list[str]:
-    """Summarise the agreement of the first judges in a sentence each."""
-    return [
-        f"{view.title}: {first.name} {first.estimate} {first.interval}, {first.note}.".replace(
-            ", .", "."
-        )
-        for view in views[:NAMED]
-        for first in view.measures[:1]
-    ]
-
-
 def _under(judges: Sequence[Row], views: Sequence[JudgeView]) -> str:
     if not judges:
         return f"{count(len(views), 'comparison')} of judges with people"
@@ -170,26 +145,6 @@ def _under(judges: Sequence[Row], views: Sequence[JudgeView]) -> str:
         f"Metric {first['metric']}, {first['epsilon_kind']} epsilon {number(first['epsilon'])}, "
         f"test {first['test']}"
     )
-
-
-def _lead(judges: Sequence[Row]) -> list[str]:
-    passed = [row for row in judges if row["passed"] and not row["reason"]]
-    doubtful = [row for row in judges if row["passed"] and row["reason"]]
-    failed = [row for row in judges if row["passed"] is False]
-    unknown = [row for row in judges if row["passed"] is None]
-    none = [] if passed else ["No judge has been shown to be able to replace people."]
-    named = (
-        ("May replace people", passed),
-        ("Pass, but with doubts (see the note below the verdict)", doubtful),
-        ("Not shown to be able to replace people", failed),
-        ("Could not be tested", unknown),
-    )
-    return none + [f"{what}: {_names(rows)}." for what, rows in named if rows]
-
-
-def _names(rows: Sequence[Row]) -> str:
-    named = [clip(clean(row["who"]), 40) for row in rows[:NAMED]]
-    return listing([*named, *([count(len(rows) - NAMED, "other")] if len(rows) > NAMED else [])])
 
 
 def _judge(row: Row) -> Judged:

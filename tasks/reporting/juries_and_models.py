@@ -1,6 +1,6 @@
-"""The report's sentence on the jury and its rows about models, as texts."""
+"""The report's texts on the jury, on excluded judges and about models."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -8,10 +8,24 @@ from pandera.typing.polars import DataFrame
 from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
-from schemas.results import Estimates
-from tasks.reporting.rows import Judged, Row, Text, said
+from schemas.results import Estimates, Exclusions, KeptFindings
+from tasks.reporting.rows import Judged, Row, Text, Without, judge_of, said
 from tasks.reporting.summary import marked
-from tasks.reporting.wording import bounds, differing, listing, number, p_value, thousands, with_who
+from tasks.reporting.wording import (
+    bounds,
+    differing,
+    interval,
+    listing,
+    number,
+    p_value,
+    tagged,
+    thousands,
+    with_who,
+)
+
+RULES = {"position gap": "position_gap", "tie rate": "tie_rate", "invalid rate": "invalid_rate"}
+SIGNED = "position gap"
+"""Its limit holds on either side."""
 
 
 def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates]) -> str:
@@ -176,3 +190,43 @@ def _reworded(estimates: pl.DataFrame, names: tuple[str, str, str]) -> str:
             f"{number(again['estimate'])}{difference})"
         )
     return "; ".join(texts)
+
+
+class Rule(NamedTuple):
+    """The exclusion rule and the excluded judges, as texts; all empty if it was not applied."""
+
+    limits: str = ""
+    left_out: str = ""
+    undecided: str = ""
+
+
+def without(exclusions: DataFrame[Exclusions], kept_findings: DataFrame[KeptFindings]) -> Without:
+    """Return why judges are excluded, and the findings without them."""
+    out = exclusions.filter(pl.col("excluded")).to_dicts()
+    return Without(
+        {judge_of(row): _why(row) for row in out},
+        {(*judge_of(row), row["perturbation"]): row for row in kept_findings.to_dicts()},
+    )
+
+
+def rule(exclusions: DataFrame[Exclusions]) -> Rule:
+    """Say at which limits judges are left out, and who is."""
+    if exclusions.is_empty():
+        return Rule()
+    rows = with_who(exclusions).sort("who").to_dicts()
+    limits = [f"{name} {number(rows[0][f'{column}_limit'])}" for name, column in RULES.items()]
+    out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
+    undecided = [tagged(row) for row in rows if row["excluded"] is None]
+    return Rule(listing(limits), "; ".join(out), listing(undecided))
+
+
+def _why(row: Row) -> str:
+    """Write each rule that is broken: the value, its interval and the limit."""
+    reasons = []
+    for name in row["reasons"].split(", "):
+        column = RULES[name]
+        value, limit = number(row[column]), number(row[f"{column}_limit"])
+        ends = interval(row[f"{column}_low"], row[f"{column}_high"])
+        beyond = f"beyond \N{PLUS-MINUS SIGN}{limit}" if name == SIGNED else f"above {limit}"
+        reasons.append(f"{name} {value} {ends}, {beyond}")
+    return listing(reasons)

@@ -115,7 +115,7 @@ def _check_answers(audited: str, recomputed: str, compared: str) -> None:
         assert "? offline/random (simulated): **not enough data**. " in study
         assert "| offline/random (simulated) | fake\\_reference | " in study
     assert "36 votes of from\\_ui: " in recomputed
-    assert "- May replace people: ada." in compared
+    assert "- ✓ ada: **may replace people**. Winning rate 1.00 among " in compared
     assert "| ada | 1.00 | 1.00 \\[.94,\N{NO-BREAK SPACE}1.00\\] | passes |" in compared
     assert "reports/held.html" in compared
 

@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.cli.printing.tables import print_line
+from flows.cli.printing.terminal import plain
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit.command_line import with_warehouse
 from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable
-from tasks.reporting.advice import advice, not_measured, policy
+from tasks.reporting.advice import Advice, advice, not_measured, policy
 from tasks.reporting.summary import marked
 from warehouse.peek import default_path
 
@@ -43,14 +44,7 @@ def show_advice(
     lines = advice(recommended, wave)
     if not lines:
         return
-    table = Table.grid(padding=(0, 1))
-    for line in lines:
-        judge = marked(line.judge, simulated=line.simulated)
-        why = with_warehouse(line.why)
-        words = Text.assemble(f"{judge}: ", (line.recommendation, "bold"), f". {why}.")
-        table.add_row(line.mark, words)
-    console.print(Text("Which judge to use", style="italic"))
-    console.print(table)
+    show_lines(console, "Which judge to use", lines)
     absent = not_measured(recommended, study, people)
     rule = policy(thresholds, recommended, detects_at)
     if people is not None:
@@ -60,6 +54,18 @@ def show_advice(
         if sentence:
             print_line(console, sentence, style="dim")
     print_line(console, "")
+
+
+def show_lines(console: Console, title: str, lines: Sequence[Advice]) -> None:
+    """Print the answer about each judge."""
+    table = Table.grid(padding=(0, 1))
+    for line in lines:
+        judge = marked(line.judge, simulated=line.simulated)
+        why = with_warehouse(plain(line.why))
+        words = Text.assemble(f"{judge}: ", (line.recommendation, "bold"), f". {why}.")
+        table.add_row(line.mark, words)
+    console.print(Text(title, style="italic"))
+    console.print(table)
 
 
 def next_step(

@@ -8,6 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows.cli.printing.answer import show_lines
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table, print_line, print_rows
@@ -21,6 +22,7 @@ from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
 from tasks.kit.printable import several
+from tasks.reporting.calibration_answer import calibration_advice, calibration_policy
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,
@@ -239,6 +241,11 @@ def show_table(
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.
         comparison = comparison._replace(undeclared=())
+    tested = not found.tests.is_empty()
+    title = "Which judges may replace people" if tested else "Which judges agree with people"
+    show_lines(console, title, calibration_advice(found.tests, comparison))
+    print_line(console, calibration_policy(tested=tested), style="dim")
+    print_line(console, "")
     alone = "--judge COLUMN --no-save" if len(calibration.judge_columns) > 1 else ""
     if calibration.table or found.untested:
         show_comparison(console, comparison, saved=saved, more=more, alone=alone)

@@ -17,7 +17,7 @@ from tasks.conclusions.derived_columns import SCORECARD
 from tasks.gates.recommendations import of_wave
 from tasks.kit.defaults import DEFAULTS
 from tasks.reporting.advice import did_change
-from tasks.reporting.exclusions import rule
+from tasks.reporting.juries_and_models import rule
 from tasks.reporting.rows import gate_verdict
 from tasks.reporting.summary import REFUSED, favoured, with_mark
 from tasks.reporting.wording import differing, listing, p_value

@@ -130,6 +130,11 @@ def test_csv(files: dict[str, str]) -> None:
 def test_table(files: dict[str, str]) -> None:
     done = call(files, "--curve")
     lines = done.output.splitlines()
+    assert lines[:2] == [
+        "Which judges may replace people",
+        "✓ good: may replace people. Winning rate 1.00 among 3 people; advantage",
+    ]
+    del lines[: [line.split()[:1] for line in lines].index(["judge"])]
     assert lines[1].split()[:4] == ["good", "1.00", "1.00", "[.94,"]
     assert lines[1].split()[5:] == [".90", ".90", "3", "60", "passes"]
     assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]

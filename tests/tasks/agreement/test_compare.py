@@ -12,6 +12,7 @@ import pytest
 from tasks.agreement.compare import ADJUSTMENT, Comparison, Options, compare
 from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
+from tasks.kit.defaults import CalibrationThresholds
 from tasks.reporting.agreement_rows import judge_views
 
 Labels = dict[str, Sequence[Any]]
@@ -311,6 +312,28 @@ def test_findings_on_the_bias() -> None:
     few = table(run({"h": human[:8]}, {"j": lenient[:8]}))
     assert few["bias"]["finding"] == "inconclusive"
     assert "fewer than 10" in few["bias"]["reason"]
+
+
+def test_findings_on_the_agreement() -> None:
+    human = ["pass", "fail"] * 100
+    # Kappa by hand: 170 of 200 equal, half by chance: (.85 - .5) / .5 = .7, and 100: 0.
+    wrong = ["fail", "pass"] * 15 + human[30:]
+    near, apart = table(run({"h": human}, {"j": wrong})), ["pass", "pass", "fail", "fail"] * 50
+    assert near["kappa"]["estimate"] == pytest.approx(0.7)
+    assert near["kappa"]["finding"] == "agrees"
+    assert table(run({"h": human}, {"j": apart}))["kappa"]["finding"] == "does not agree"
+    undecided = table(run({"h": human[:12]}, {"j": ["fail"] * 5 + human[5:12]}))["kappa"]
+    assert undecided["low"] < 0.2 < undecided["high"]
+    assert undecided["finding"] == "inconclusive"
+    strict = CalibrationThresholds(least_agreement=0.9)
+    limited = table(run({"h": human}, {"j": wrong}, Options(thresholds=strict)))
+    assert limited["kappa"]["finding"] == "does not agree"
+    few = table(run({"h": human[:8]}, {"j": human[:8]}))["kappa"]
+    assert (few["finding"], "fewer than 10" in few["reason"]) == ("inconclusive", True)
+    grades = [str(at % 5) for at in range(60)]
+    graded = table(run({"h": grades}, {"j": grades}))
+    assert graded["spearman"]["finding"] == "agrees"
+    assert graded["kappa"]["finding"] is None
 
 
 def test_rates_of_all_items_are_corrected_by_those_with_labels() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from schemas.results import KeptFindings
 from tasks.conclusions.exclusions import exclude
-from tasks.reporting.exclusions import Rule, rule, without
+from tasks.reporting.juries_and_models import Rule, rule, without
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any"}

@@ -1,0 +1,153 @@
+"""The answer of a calibration: which judges may replace people, or agree with them."""
+
+import math
+from collections.abc import Sequence
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import AltTests
+from tasks.agreement.compare import Comparison
+from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
+from tasks.counting.annotations import HUMANS
+from tasks.inference.intervals import LEVEL
+from tasks.inference.power_analysis import samples_needed
+from tasks.inference.quantiles import normal_quantile
+from tasks.kit.defaults import calibration_limits
+from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
+from tasks.reporting.agreement_rows import NAMES
+from tasks.reporting.rows import Row
+from tasks.reporting.wording import clean, clip, count, interval, number, thousands, with_who
+
+MAY = "may replace people"
+MOST_TIMES = 100
+"""Most labelled items, as a multiple of those at hand, that are worth naming."""
+COEFFICIENTS = {"pass_fail": "kappa", "name": "kappa", "grade": "spearman"}
+"""Kind of labels -> statistic that decides whether a judge agrees with people."""
+
+
+def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[Advice]:
+    """Return a line per judge: whether it may replace people or, without a test, agrees with them.
+
+    A judge that passes the alternative annotator test may replace people: with care if a note
+    doubts the test, or the judge is biased or hardly agrees with people's combined label. One that
+    fails is not shown to be able to. Without a test, a judge agrees with people if it agrees on
+    each criterion beyond the limit ``least_agreement``: with care unless its bias is irrelevant.
+    Judges that may be used come first.
+    """
+    tests = {(row["who"], row["dataset"]): row for row in tests_shown(alt_tests).to_dicts()}
+    whole = comparison.measures.filter(pl.col("judge") != HUMANS, pl.col("slice_column").is_null())
+    measured: dict[tuple[str, str], list[Row]] = {}
+    for row in with_who(whole).to_dicts():
+        measured.setdefault((row["who"], row["dataset"]), []).append(row)
+    keys = dict.fromkeys([*tests, *measured])
+    several = len({dataset for _, dataset in keys}) > 1
+    lines = []
+    for who, dataset in keys:
+        test, rows = tests.get((who, dataset)), measured.get((who, dataset), [])
+        name = clip(clean(f"{who} ({dataset})" if several else who), 60)
+        first = test or rows[0]
+        lines.append(_advice(name, test, rows, simulated=bool(first["simulated"])))
+    return sorted(lines, key=lambda line: ORDER.index(line.level))
+
+
+def calibration_policy(*, tested: bool) -> str:
+    """Say what decides the answer, with the limits in force; ``tested``: whether the test was."""
+    limits = calibration_limits()
+    by_test = (
+        f"A judge passes the alternative annotator test at a winning rate of "
+        f"{number(limits.least_winning_rate)}: with care if its bias is relevant or it does not "
+        "agree with people's combined label"
+    )
+    alone = (
+        "A judge agrees with people if the whole interval of its kappa or, of grades, Spearman's "
+        f"correlation lies above {number(limits.least_agreement)}: with care unless its bias is "
+        "known to be irrelevant"
+    )
+    return (
+        f"{by_test if tested else alone}. Nothing is concluded from fewer than "
+        f"{limits.fewest_questions} independent items (`thresholds` of the calibration)."
+    )
+
+
+def _advice(name: str, test: Row | None, rows: Sequence[Row], *, simulated: bool) -> Advice:
+    agreed = [row for row in rows if row["statistic"] == COEFFICIENTS[row["kind"]]]
+    apart = [row for row in agreed if row["finding"] == DISAGREES]
+    biases = [row for row in rows if row["statistic"] == "bias"]
+    biased = [row for row in biases if row["finding"] == BIASED]
+    passed = test["passed"] if test else None
+    shown, more_labels = [*apart, *biased], None
+    if passed:
+        careful = bool(shown or (test and test["reason"]))
+        level, word = "use with care" if careful else "use", MAY
+    elif passed is None and agreed and all(row["finding"] == AGREES for row in agreed):
+        limits = [row for row in biases if row["finding"] in {BIASED, INCONCLUSIVE}]
+        level, word = "use with care" if limits else "use", "agrees with people"
+        shown = [*limits, *agreed]
+    elif apart:
+        level, word = "do not use", "does not agree with people"
+    else:
+        level = "not enough data"
+        word = level if passed is None else f"not shown that it {MAY}"
+        undecided = [row for row in agreed if row["finding"] == INCONCLUSIVE]
+        shown += undecided
+        more_labels = _labels_that_decide(undecided)
+    word += ", with care" * (level == "use with care")
+    why = [*(_test_in_words(test) if test else ()), *map(_in_words, shown[:REASONS_SHOWN])]
+    if others := shown[REASONS_SHOWN:]:
+        why.append(f"{count(len(others), 'more reason')} below")
+    if not why:
+        why = [next((row["reason"] for row in rows if row["reason"]), "nothing is compared")]
+    said = "; ".join(why)
+    if more_labels:
+        labels = f"{thousands(more_labels)} more labelled items like these"
+        said += f". About {labels} would decide the agreement"
+    return Advice(MARKS[level], word, name, simulated, f"{said[:1].upper()}{said[1:]}")
+
+
+def _labels_that_decide(undecided: Sequence[Row]) -> int | None:
+    """Return how many more labelled items would decide the agreement with a chance of 80 %.
+
+    With the agreement that was found; null if that takes more than ``MOST_TIMES`` as many.
+    """
+    needed = 0
+    for row in undecided:
+        distance = abs(row["estimate"] - calibration_limits().least_agreement)
+        error = (row["high"] - row["low"]) / 2 / float(normal_quantile((1 + LEVEL) / 2))
+        total = samples_needed(distance, error * math.sqrt(row["n"]))
+        if total is None or total > MOST_TIMES * row["n"]:
+            return None
+        needed = max(needed, total - row["n"])
+    return needed or None
+
+
+def _test_in_words(test: Row) -> list[str]:
+    if test["passed"] is None:
+        return [f"not tested: {test['reason']}"]
+    advantage, of_people = (
+        number(test[name]) for name in ("advantage_probability", "human_advantage_probability")
+    )
+    among = count(test["annotators"], "person", "people")
+    ends = interval(test["low"], test["high"])
+    return [
+        f"winning rate {number(test['winning_rate'])} among {among}",
+        f"advantage probability {advantage} {ends}, that of people {of_people}",
+        *([test["reason"]] if test["reason"] else []),
+    ]
+
+
+def _in_words(row: Row) -> str:
+    """Say what a coefficient or a bias is, and what is concluded."""
+    part = row["criterion"] or row["wave"]
+    ends = interval(row["low"], row["high"])
+    said = f"{NAMES[row['statistic']]} {number(row['estimate'])} {ends}"
+    least = calibration_limits().least_agreement
+    found = row["finding"] if row["statistic"] == "bias" else f"limit {number(least)}"
+    return f"{clip(clean(part), 40)}: {said} ({found})" if part else f"{said} ({found})"
+
+
+def tests_shown(alt_tests: DataFrame[AltTests]) -> pl.DataFrame:
+    """Return the tests at the chosen margin, the best judge first."""
+    return with_who(alt_tests.filter("asked")).sort(
+        -pl.col("winning_rate"), -pl.col("advantage_probability"), "who", nulls_last=True
+    )

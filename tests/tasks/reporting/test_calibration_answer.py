@@ -1,0 +1,120 @@
+"""The answer of a calibration: which judges may replace people, or agree with them."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from schemas.calibration import AltTests, ConfusionMatrix, Disagreements, HumanAgreement
+from tasks.agreement.compare import Comparison
+from tasks.kit.defaults import CalibrationThresholds, calibrated_by
+from tasks.reporting.advice import Advice
+from tasks.reporting.calibration_answer import calibration_advice, calibration_policy
+
+Make = Callable[..., pl.DataFrame]
+CELL = {
+    "dataset": "demo",
+    "judge": "ada",
+    "prompt": "none",
+    "wave": "",
+    "kind": "pass_fail",
+    "level": 0.95,
+    "method": "linearised",
+    "n": 100,
+    "clusters": 100,
+    **dict.fromkeys(("missing", "invalid", "unlabelled", "tied"), 0),
+}
+KAPPA = {"statistic": "kappa", "estimate": 0.6, "low": 0.4, "high": 0.8, "finding": "agrees"}
+APART = KAPPA | {"estimate": 0.05, "low": -0.1, "high": 0.2, "finding": "does not agree"}
+OPEN = KAPPA | {"estimate": 0.4, "low": 0.1, "high": 0.7, "finding": "inconclusive"}
+BIAS = {"statistic": "bias", "estimate": 0.1, "low": 0.02, "high": 0.18, "finding": "biased"}
+CLEAR = BIAS | {"estimate": 0.0, "low": -0.02, "high": 0.02, "finding": "no relevant bias"}
+UNDECIDED = BIAS | {"low": -0.02, "finding": "inconclusive"}
+PASSES = {"judge": "ada"}
+FAILS = PASSES | {"winning_rate": 0.0, "passed": False}
+UNTESTED = PASSES | {
+    **dict.fromkeys(("winning_rate", "passed", "advantage_probability", "tied", "low", "high")),
+    "human_advantage_probability": None,
+    "reason": "no person has 30 items",
+}
+
+
+@pytest.fixture
+def said(make_alt_tests: Make) -> Callable[..., list[Advice]]:
+    def answer(test: dict[str, Any] | None, *rows: dict[str, Any]) -> list[Advice]:
+        schema = HumanAgreement.dtypes()
+        measures = pl.DataFrame(
+            [{**dict.fromkeys(schema), **CELL, **row} for row in rows], schema=schema
+        )
+        tests = AltTests.empty() if test is None else make_alt_tests([{"dataset": "demo", **test}])
+        empty = (ConfusionMatrix.empty(), Disagreements.empty())
+        return calibration_advice(tests, Comparison(HumanAgreement.of(measures), *empty))  # type: ignore[arg-type]
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("test", "rows", "mark", "word"),
+    [
+        (None, [KAPPA, CLEAR], "✓", "agrees with people"),
+        (None, [KAPPA, BIAS], "!", "agrees with people, with care"),
+        (None, [KAPPA, UNDECIDED], "!", "agrees with people, with care"),
+        (None, [APART, CLEAR], "✗", "does not agree with people"),
+        (None, [OPEN, CLEAR], "?", "not enough data"),
+        (None, [], "", ""),
+        (PASSES, [KAPPA, CLEAR], "✓", "may replace people"),
+        (PASSES, [KAPPA, UNDECIDED], "✓", "may replace people"),
+        (PASSES, [KAPPA, BIAS], "!", "may replace people, with care"),
+        (PASSES, [APART], "!", "may replace people, with care"),
+        (PASSES | {"reason": "2 people"}, [KAPPA], "!", "may replace people, with care"),
+        (FAILS, [KAPPA, CLEAR], "?", "not shown that it may replace people"),
+        (FAILS, [APART], "✗", "does not agree with people"),
+        (UNTESTED, [OPEN], "?", "not enough data"),
+        (UNTESTED, [KAPPA, CLEAR], "✓", "agrees with people"),
+        (UNTESTED, [APART], "✗", "does not agree with people"),
+    ],
+)
+def test_each_answer(
+    said: Any, test: dict[str, Any] | None, rows: list[Any], mark: str, word: str
+) -> None:
+    assert [each[:2] for each in said(test, *rows)] == ([(mark, word)] if mark else [])
+
+
+def test_one_criterion_that_is_open_or_apart_decides(said: Any) -> None:
+    parts = [{**row, "criterion": each} for each, row in (("tone", KAPPA), ("facts", OPEN))]
+    [line] = said(None, *parts)
+    assert (line.mark, line.why[:14]) == ("?", "Facts: kappa .")
+    [line] = said(None, *parts, {**APART, "criterion": "style"})
+    assert (line.mark, line.why[:14]) == ("✗", "Style: kappa .")
+
+
+def test_the_reasons_have_their_numbers(said: Any) -> None:
+    [line] = said(FAILS, OPEN, BIAS)
+    assert line.why.startswith("Winning rate .00 among 3 people; advantage probability .90 [.80")
+    plain = line.why.replace("\N{NO-BREAK SPACE}", " ")
+    assert "bias .10 [.02, .18] (biased); kappa .40 [.10, .70] (limit .20)" in plain
+
+
+def test_labels_that_would_decide(said: Any) -> None:
+    # (2.8016 * .3 / 1.96 * sqrt(100) / (.4 - .2))^2 = 459.7: the usual sample size, power .8
+    total = math.ceil((2.8016 * (0.3 / 1.96) * 10 / 0.2) ** 2)
+    [line] = said(None, OPEN)
+    assert f". About {total - 100} more labelled items like these would decide" in line.why
+    near = {**OPEN, "estimate": 0.21}
+    [line] = said(None, near)
+    assert "more labelled items" not in line.why
+
+
+def test_usable_judges_come_first(said: Any) -> None:
+    rows = [{**row, "judge": name} for name, row in (("a", APART), ("b", OPEN), ("c", KAPPA))]
+    assert [line.judge for line in said(None, *rows)] == ["c", "b", "a"]
+
+
+def test_the_limits_are_those_of_the_calibration(said: Any) -> None:
+    with calibrated_by(CalibrationThresholds(least_agreement=0.45, least_winning_rate=0.75)):
+        assert "lies above .45" in calibration_policy(tested=False)
+        assert "winning rate of .75" in calibration_policy(tested=True)
+        [line] = said(None, OPEN)
+    assert "(limit .45)" in line.why
