@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from hints import in_short
 
 from flows.cli.main import main
 from flows.running.ballots import left_line
@@ -50,7 +51,7 @@ def test_a_name_that_no_study_has_is_an_error_with_the_next_step(run: Run) -> No
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "no study 'minni'. Did you mean 'mini'? Known: canary, " in refused.stderr
     step = "say which one it is like: `voirdire plan quick --name minni`."
-    assert refused.stderr.rstrip().endswith(step)
+    assert in_short(refused.stderr).rstrip().endswith(step)
     assert run("quick", "--name", "minni", "--limit", "2").exit_code == 0
 
 
@@ -60,18 +61,21 @@ def test_with_other_options_the_plan_is_that_of_the_same_audit(run: Run) -> None
     for planned in (fresh, again):
         assert QUESTIONS.findall(planned.stdout) == ["20"]
         assert "offline/hasty" not in planned.stdout
-    assert "`voirdire plan mini` plans for the settings of study mini." in again.stderr
+    assert "`voirdire plan mini` plans for the settings of study mini." in in_short(again.stderr)
     assert "settings of study" not in fresh.stderr
 
 
-def test_a_sham_that_moves_a_judge_has_a_next_step(run: Run, tmp_path: Path) -> None:
+def test_a_sham_that_moves_a_judge_has_a_next_step(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     words = "fake reference is inconclusive (the sham itself moves this judge by .12 [.07, .17])"
     row = {"dataset": "bloom", "judge": "offline/hasty", "prompt": "pair_v2", "wave": ""}
     row |= {"mode": "balanced", "perturbation": "fake_reference", "gate": "bias"}
     row |= {"verdict": "inconclusive", "standing": "care", "words": words, "simulated": True}
     gates = Saving(Gates, Gates.draft(pl.DataFrame([row])))
     Warehouse(tmp_path / "w.duckdb").save([gates], run="r1", study="mini")
-    said = " ".join(run("mini").stdout.split())
+    said = in_short(" ".join(run("mini").stdout.split()))
     assert words in said
     assert "another sham may not move it: `voirdire audit mini --sham second --name NAME`." in said
 

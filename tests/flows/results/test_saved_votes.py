@@ -283,7 +283,7 @@ def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_
     line = (
         "An earlier version saved results here, and some marts have no rows of them. Run "
         f"`voirdire measure VOTES --warehouse {place}` on the file of own; "
-        "`voirdire remeasure quick`."
+        f"`voirdire remeasure quick --warehouse {place}`."
     )
     query = ("sql", "select count(*) as n from mart.ranking", "--warehouse", place)
     found = voirdire(*query, "--format", "json")
@@ -291,7 +291,7 @@ def test_after_an_upgrade_queries_and_reports_name_the_command(votes: Path, tmp_
     assert found.stderr.split("\n")[0] == line
     # What is measured again is no longer named.
     assert voirdire("measure", votes, "--warehouse", place).exit_code == 0
-    assert "Run `voirdire remeasure quick`." in voirdire(*query).stderr
+    assert f"Run `voirdire remeasure quick --warehouse {place}`." in voirdire(*query).stderr
     with duckdb.connect(str(place)) as connection:
         connection.execute("delete from estimates where study = 'quick'")
     assert "earlier version" not in voirdire(*query).stderr
