@@ -55,13 +55,13 @@ def calibration_policy(*, tested: bool) -> str:
     """Say what decides the answer, with the limits in force; ``tested``: whether the test was."""
     limits = calibration_limits()
     by_test = (
-        f"A judge passes the alternative annotator test at a winning rate of "
-        f"{number(limits.least_winning_rate)}: with care if its bias is relevant or it does not "
-        "agree with people's combined label"
+        "A judge that passes the alternative annotator test (winning rate of at least "
+        f"{number(limits.least_winning_rate)}) may replace people, with care if its bias is "
+        "relevant or it does not agree with people's combined label"
     )
     alone = (
-        "A judge agrees with people if the whole interval of its kappa or, of grades, Spearman's "
-        f"correlation lies above {number(limits.least_agreement)}: with care unless its bias is "
+        "A judge agrees with people if the whole interval of its kappa (of grades, of Spearman's "
+        f"correlation) lies above {number(limits.least_agreement)}, with care unless its bias is "
         "known to be irrelevant"
     )
     return (

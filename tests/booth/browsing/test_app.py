@@ -1,6 +1,7 @@
 """The pages of ``voirdire browse`` to whoever asks, without a browser."""
 
 import asyncio
+import html
 import json
 import re
 import subprocess
@@ -199,6 +200,18 @@ def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client
     assert 'type="checkbox"' not in listed
     assert client.get("/study/quick").text.count('type="checkbox"') == 3
     assert "Question 3?" in client.get("/study/quick-people?pair=").text
+
+
+def test_why_there_is_no_disagreement_is_said(client: Client, browsed: Warehouse) -> None:
+    none = "No label that differs from people's is saved. `voirdire calibrate quick` compares"
+    with duckdb.connect(str(browsed.path)) as connection:
+        connection.execute("delete from differing_labels")
+    text = html.unescape(client.get("/study/quick?disagree=1").text)
+    assert none in re.sub("</?code>", "`", text)
+    # Beside another filter as well.
+    both = html.unescape(client.get("/study/quick?disagree=1&judge=offline/honest").text)
+    assert none in re.sub("</?code>", "`", both)
+    assert none not in re.sub("</?code>", "`", client.get("/study/quick?flipped=1").text)
 
 
 def test_studies_are_listed_with_what_they_are(client: Client, browsed: Warehouse) -> None:

@@ -270,6 +270,32 @@ def test_a_question_is_answered_in_a_row_each_without_what_repeats(
     assert {(row["study"], row["kind"], row["wave"]) for row in whole} == {
         ("labels", "pass_fail", "")
     }
+    # Kappa is 1 - n / 5: .8 agrees, and 0 with its interval leaves it open, limit .20.
+    query = "select judge, agreement_finding from mart.human_agreement where slice is null"
+    found = CliRunner().invoke(main, ["sql", query, *place, "--format", "json"]).stdout
+    findings = {row["judge"]: row["agreement_finding"] for row in json.loads(found)}
+    assert (findings["judge-1"], findings["judge-5"]) == ("agrees", "inconclusive")
+    assert {row["bias_finding"] for row in whole} <= {"inconclusive", "no relevant bias"}
+
+
+def test_people_beside_each_other_have_a_row(tmp_path: Path) -> None:
+    people = ["pass", "fail"] * 20
+    other = {"pass": "fail", "fail": "pass"}
+    # By hand: ben differs from both others on 4 of 40 items, which are ties for ann and for cid.
+    ben = [other[word] if at < 4 else word for at, word in enumerate(people)]
+    table = tmp_path / "labels.csv"
+    columns = {"human_ann": people, "human_ben": ben, "human_cid": people, "judge": people}
+    pl.DataFrame(columns).write_csv(table)
+    place = ["--warehouse", str(tmp_path / "w.duckdb")]
+    named = [word for name in columns if name != "judge" for word in ("--human", name)]
+    done = CliRunner().invoke(main, ["calibrate", str(table), *named, "--judge", "judge", *place])
+    assert done.exit_code == 0, done.output
+    asked = ["sql", "--ask", "who_disagrees_with_people", *place, "--format", "json"]
+    judge, people_row = json.loads(CliRunner().invoke(main, asked).stdout)
+    assert (people_row["judge"], people_row["kappa"]) == ("humans", None)
+    # ann and cid 36 of 36 each, ben 36 of 40
+    assert people_row["agreement"] == pytest.approx(108 / 112)
+    assert (judge["judge"], judge["agreement"]) == ("judge", 1.0)
 
 
 def test_reasons_are_cut_to_fit_beside_the_judges(

@@ -115,6 +115,6 @@ def test_usable_judges_come_first(said: Any) -> None:
 def test_the_limits_are_those_of_the_calibration(said: Any) -> None:
     with calibrated_by(CalibrationThresholds(least_agreement=0.45, least_winning_rate=0.75)):
         assert "lies above .45" in calibration_policy(tested=False)
-        assert "winning rate of .75" in calibration_policy(tested=True)
+        assert "winning rate of at least .75" in calibration_policy(tested=True)
         [line] = said(None, OPEN)
     assert "(limit .45)" in line.why
