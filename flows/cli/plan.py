@@ -349,7 +349,7 @@ def _costs(
         schema=["judge", "prompt", "characters_around", "octets_around"],
         orient="row",
     )
-    waits = ~pl.col("known")
+    waits = pl.col("known").is_null()
     asked = (
         ballots.unique("ballot_id")
         .join(_lengths(pairs, ballots), on=["pair_id", "prompt", "shown_first"])
@@ -358,15 +358,18 @@ def _costs(
             characters=pl.col("characters") + pl.col("characters_around"),
             # Two messages, each with the overhead that the engine reserves.
             octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
-            known=pl.col("ballot_id").is_in(cast["ballot_id"].implode()),
         )
+        .join(cast.select("ballot_id", "prompt_tokens", known=True), on="ballot_id", how="left")
         .group_by("judge", "prompt", maintain_order=True)
         .agg(
-            cast=pl.col("known").sum(),
+            cast=pl.col("known").count(),
             calls=waits.sum(),
             characters=pl.col("characters").filter(waits).sum(),
             octets=pl.col("octets").filter(waits).sum(),
             longest=pl.col("octets").filter(waits).max(),
+            characters_counted=pl.col("characters").filter(pl.col("prompt_tokens") > 0).sum(),
+            tokens_counted=pl.col("prompt_tokens").sum(),
+            votes_counted=(pl.col("prompt_tokens") > 0).sum(),
         )
         .sort("judge", "prompt")
     )
@@ -402,7 +405,9 @@ def _cost(row: dict[str, Any], prompts: list[str], reply_tokens: float | None) -
     """Return the cost of the calls that a row counts; ``reply_tokens`` are those of a reply."""
     judge, calls = row["judge"], row["calls"]
     asked, simulated = JUDGES[judge], provider_of(judge).simulated
-    tokens = row["characters"] // CHARACTERS_PER_TOKEN
+    known = row["votes_counted"] >= ENOUGH_REPLIES
+    per_token = row["characters_counted"] / row["tokens_counted"] if known else CHARACTERS_PER_TOKEN
+    tokens = round(row["characters"] / per_token)
     replies = round(calls * (expected_tokens(asked) if reply_tokens is None else reply_tokens))
     price = price_of(asked, simulated=simulated)
     usd = None if price is None else tokens * price.prompt + replies * price.completion
@@ -425,9 +430,10 @@ def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     console.print(plain_table(columns, rows, "Calls and cost"))
     notes = (
         "cast: votes in the warehouse. calls: votes still to be asked for. at most: what a budget "
-        f"reserves. Assumed: {CHARACTERS_PER_TOKEN} characters per token, and replies as long as "
-        f"the judge's earlier ones if there are {ENOUGH_REPLIES}, else {REPLY_TOKENS} tokens "
-        f"({THINKING_TOKENS} of judges that reason or may use more than {SHORT_TOKENS})."
+        f"reserves. Assumed, if the judge has {ENOUGH_REPLIES} votes: tokens per character as in "
+        f"those of this plan, and replies as long as its earlier ones; else {CHARACTERS_PER_TOKEN} "
+        f"characters per token, and replies of {REPLY_TOKENS} tokens ({THINKING_TOKENS} of judges "
+        f"that reason or may use more than {SHORT_TOKENS})."
     )
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."

@@ -54,7 +54,12 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Make:
 
 def cost_of_100(name: str, cast: int = 0, reply_tokens: float | None = None) -> Cost:
     """Return the cost of 100 calls of 400 characters, 500 bytes."""
-    sizes: dict[str, Any] = {"characters": 40_000, "octets": 50_000, "longest": 600}
+    sizes: dict[str, Any] = {
+        "characters": 40_000,
+        "octets": 50_000,
+        "longest": 600,
+        "votes_counted": 0,
+    }
     row = {"judge": name, "prompt": "pair_v2", "cast": cast, "calls": 100, **sizes}
     return _cost(row, ["pair_v2"], reply_tokens)
 
@@ -161,7 +166,7 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
     for prompt, tokens in (("pair_v2", 100), ("pair_json_v2", 900)):
         ballots = _ballots(study, pairs, prompt).head(votes if prompt == "pair_v2" else 20)
         rows = [
-            {"ballot_id": b, "completion_tokens": tokens + n % 2 * 20}
+            {"ballot_id": b, "completion_tokens": tokens + n % 2 * 20, "prompt_tokens": 1000}
             for n, b in enumerate(ballots["ballot_id"])
         ]
         cast = Saving(Ballots, ballots), Saving(Votes, make_votes(rows))
@@ -171,6 +176,10 @@ def test_twenty_votes_of_the_judge_and_prompt_tell(
     # half of the replies take 100 tokens, half 120
     assert honest.reply_tokens == honest.calls * (110 if reply_tokens else 80)
     assert honest.cast == votes
+    # The texts of all pairs are alike long, so a call takes 1000 tokens, some four times as many as
+    # of four characters each.
+    per_call = honest.tokens / honest.calls
+    assert per_call == pytest.approx(1000, rel=0.2) if reply_tokens else per_call < 600
 
 
 def _ballots(study: Study, pairs: Any, prompt: str) -> Any:
@@ -218,7 +227,14 @@ def test_the_most_is_asked_about_unless_votes_tell(
 
 def test_no_calls_cost_nothing(judge: Make) -> None:
     sizes: dict[str, Any] = {"characters": 0, "octets": 0, "longest": None}
-    row = {"judge": judge(), "prompt": "pair_v2", "cast": 9, "calls": 0, **sizes}
+    row = {
+        "judge": judge(),
+        "prompt": "pair_v2",
+        "cast": 9,
+        "calls": 0,
+        "votes_counted": 0,
+        **sizes,
+    }
     cost = _cost(row, ["pair_v2"], None)
     assert (cost.usd, cost.most_usd) == (0.0, 0.0)
 
