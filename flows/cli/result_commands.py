@@ -194,7 +194,8 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     "--out",
     "out",
     type=FILE,
-    help="Write the HTML file to this path. Default: reports/STUDY.html beside the warehouse.",
+    help="Write the HTML file to this path. Default: reports/STUDY.html beside voirdire.duckdb, "
+    "or NAME-reports/STUDY.html beside NAME.duckdb.",
 )
 @pictures_option
 @click.option("--number", is_flag=True, help="Also print one summary score per judge.")

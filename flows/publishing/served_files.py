@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 
 from flows.publishing.report_files import other_report
 from flows.serving.access import own_server
+from warehouse.peek import DEFAULT
 
 ROOT = "/reports/"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}\.html|pictures/[0-9a-f-]{36}/[a-z0-9_-]{1,80}\.svg")
@@ -93,8 +94,13 @@ class ServedFiles:
 
 
 def reports_of(warehouse: Path) -> Path:
-    """Return the folder with the reports of a warehouse, beside it."""
-    return warehouse.parent / "reports"
+    """Return the folder with the reports of a warehouse, beside it.
+
+    ``reports``, or ``team-reports`` of ``team.duckdb``: warehouses in one folder may have studies
+    of the same name.
+    """
+    name = warehouse.name.removesuffix(".duckdb")
+    return warehouse.with_name("reports" if warehouse.name == DEFAULT else f"{name}-reports")
 
 
 def key_of(auth: str, name: str) -> str:

@@ -14,6 +14,7 @@ from booth._booth import open_booth
 from booth._seats import write_choice
 from flows import calibrate as flow_of_calibrations
 from flows.cli.main import main
+from flows.publishing.served_files import reports_of
 from flows.results.calibration import Steps
 from flows.studies.calibration import make_calibration
 from schemas.judging import Pairs, Verdicts, VoteLog
@@ -220,7 +221,7 @@ def test_a_booth_that_is_partly_done_names_the_missing_votes(audited: Audited) -
     assert f"no finding: people/ben ({told})" in said
     assert "no rank: people" not in said
     assert "nothing qualifies" not in said
-    path = warehouse.path.parent / "reports" / "quick.html"
+    path = reports_of(warehouse.path) / "quick.html"
     assert CliRunner().invoke(main, ["report", "quick", "--warehouse", str(warehouse.path)])
     page = " ".join(path.read_text(encoding="utf-8").split())
     assert "of 2 people" not in page

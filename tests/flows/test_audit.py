@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from flows.publishing.served_files import reports_of
 from schemas.judging import Votes
 from tasks.reporting.wording import number
 from warehouse.store import Warehouse
@@ -90,7 +91,7 @@ def test_paper_study_and_an_empty_one(voirdire: Voirdire, warehouse: Warehouse) 
     assert "360 ballots: 0 from the warehouse, 360 cast" in done.stdout
     # kappa 3 (offline.toml): the first slot wins nearly always, and random positions show it
     assert row["position_consistency"] < 0.5
-    page = (warehouse.path.parent / "reports" / "paper.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "paper.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 9
     assert "offline/positional / " not in page
     empty = voirdire(

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flows.publishing.served_files import reports_of
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -52,7 +53,7 @@ def test_a_column_of_ones_own_splits_the_results(
         "order by p_value"
     )
     assert numbers.rows() == [(small_adjusted, how), (large_adjusted, how)]
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     assert "Results by category" in page
     assert "(family F5)" in page
     # The question stays what it is.

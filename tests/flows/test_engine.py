@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from waiting import PATIENCE_SECONDS, wait_for
 
+from flows.publishing.served_files import reports_of
 from schemas.judging import Votes
 from warehouse.store import Warehouse
 
@@ -80,7 +81,7 @@ def test_what_a_failing_provider_leaves_is_filled_later(
     assert "next: correct what the errors say, then run the same command again" in " ".join(
         failed.stdout.split()
     )
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text()
+    page = (reports_of(warehouse.path) / "quick.html").read_text()
     assert f"Completed with gaps: {BALLOTS} of {BALLOTS} ballots got no reply" in page
     assert "The server had an error." in page
     asked = emulated.stats()["requests"]
@@ -89,7 +90,7 @@ def test_what_a_failing_provider_leaves_is_filled_later(
     emulated.behave(faults={})
     done = voirdire(*SMALL)
     assert done.returncode == 0, done.stderr
-    assert "gaps" not in (warehouse.path.parent / "reports" / "quick.html").read_text()
+    assert "gaps" not in (reports_of(warehouse.path) / "quick.html").read_text()
     assert f"{BALLOTS} cast, 0 without a reply" in done.stdout
     assert emulated.stats()["requests"] == asked + BALLOTS
     assert _runs(warehouse)[1] == ("completed", BALLOTS, 0, BALLOTS, 0)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from flows.publishing.served_files import reports_of
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -156,7 +157,7 @@ def test_letters_agree_with_contrasts_and_examples_show_one_repeat(
     words = ("--judge", many[0], "--perturbation", many[1], "--most", "3", "--format", "json")
     drawn = json.loads(voirdire("show", "quick", *words).stdout)
     assert len({row["sample"] for row in drawn}) == 3
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     shown = re.findall(r'<h3 class="verbatim"[^>]*>(.*?)</section>', page, re.DOTALL)
     assert shown
     for example in shown:

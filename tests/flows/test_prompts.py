@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flows.publishing.served_files import reports_of
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -55,7 +56,7 @@ def test_judges_are_asked_under_each_prompt(voirdire: Voirdire, warehouse: Wareh
     compared = two.stdout.split("Prompts compared")[1].split("warehouse:")[0]
     assert compared.split("\n\n")[0] in done.stdout
     assert warehouse.query(cells)["prompt"].to_list() == ["pair_json_v2", "pair_v1"]
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     assert "pair_json_v2" in page
     assert "pair_v1" in page
 
@@ -77,7 +78,7 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     assert pair["statistic"] == "rating_sham_contrast"
     assert (pair["prompt"], pair["other_prompt"], pair["n"]) == (*sorted(wordings[1:4:2]), 20)
     assert pair["contrast"] == pytest.approx(pair["judge_value"] - pair["other_value"])
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     assert "Which judges differ" in page
     assert "shift of the pass rate; shift of the share of labels chosen" in page
     numbers = warehouse.query("""
@@ -133,7 +134,7 @@ def test_control_is_asked_about_in_other_words(voirdire: Voirdire, warehouse: Wa
         sum(row["changed"] * row["n"] for row in each) / sum(row["n"] for row in each)
     )
     assert whole["excess"] is not None
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     assert "verdicts on control pairs that change if the prompt is reworded" in page
     # The words that were sent are in the warehouse.
     words = warehouse.query("select prompt from prompts order by prompt")["prompt"].to_list()

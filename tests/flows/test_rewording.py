@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flows.publishing.served_files import reports_of
 from warehouse.store import Warehouse
 
 Voirdire = Callable[..., Any]
@@ -107,5 +108,5 @@ def test_a_planted_effect_of_the_wording_is_found_and_none_where_there_is_none(
         assert steady["rating_change"] > 0
         assert steady["low"] <= 0 <= steady["high"]
         assert steady["rating_shift_low"] <= 0 <= steady["rating_shift_high"]
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     assert "mean change of a rating if the prompt is reworded" in page

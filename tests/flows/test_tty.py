@@ -123,7 +123,7 @@ def test_an_audit_is_followed_on_a_terminal_and_leaves_results_alone(
     assert "Which judge to use" in rest[:2]
     assert not [line for line in shown if "audit tiny" in line or "ballots (" in line]
     report, warehouse, following, end = shown[-4:]
-    assert (report, warehouse) == ("report:    reports/tiny.html", "warehouse: w.duckdb")
+    assert (report, warehouse) == ("report:    w-reports/tiny.html", "warehouse: w.duckdb")
     command = r"next:      voirdire show tiny( --judge \S+ --perturbation \w+)?"
     assert re.fullmatch(command, following)
     assert not end

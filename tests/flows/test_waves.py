@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flows.cli.printing.terminal import number
+from flows.publishing.served_files import reports_of
 from schemas.results import MEASURES
 from warehouse.store import Warehouse
 
@@ -67,7 +68,7 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     assert shown.returncode == 0, shown.stderr
     # The table of the last wave and all drift are what they were.
     _has_one_alert(warehouse)
-    report = warehouse.path.parent / "reports" / "waves.html"
+    report = reports_of(warehouse.path) / "waves.html"
     assert voirdire("report", "waves").returncode == 0
     page = report.read_text(encoding="utf-8")
     assert ">None<" not in page

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
+from flows.publishing.served_files import reports_of
 from schemas.results import Annotations
 from warehouse.store import Warehouse
 
@@ -90,7 +91,7 @@ def test_the_shortest_command(call: Call, write: Callable[..., str], place: Ware
     assert found[0][0] == pytest.approx(28 / 38)
     assert found[0][2:] == (1, 1)
     assert place.query("select count(*) as n from mart.disagreements")["n"].item() == 10
-    page = (place.path.parent / "reports" / "labels.html").read_text()
+    page = (reports_of(place.path) / "labels.html").read_text()
     assert "Do these judges agree with people?" in page
     assert "Question 20?" in page
     copy = place.path.parent / "again.html"
@@ -119,7 +120,7 @@ def test_the_default_name_is_the_file_name_without_what_no_name_has(
     done = call(made)
     assert done.exit_code == 0, done.output
     assert f"saved under the name '{name}'" in done.stderr
-    assert (place.path.parent / "reports" / f"{name}.html").is_file()
+    assert (reports_of(place.path) / f"{name}.html").is_file()
 
 
 ODD = (
@@ -390,7 +391,7 @@ def test_hostile_texts_stay_texts(call: Call, write: Callable[..., str], place: 
     script = "<script>alert(1)</script>"
     file = write(judge=["pass", "fail"] * 10, human=["fail", "fail"] * 10, note=[script] * 20)
     assert call(file, "--slice", "note").exit_code == 0
-    page = (place.path.parent / "reports" / "labels.html").read_text()
+    page = (reports_of(place.path) / "labels.html").read_text()
     assert script not in page
     assert "&lt;script&gt;alert(1)" in page
 

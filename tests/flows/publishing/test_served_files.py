@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flows.publishing.report_files import PLACE, write_report_file
-from flows.publishing.served_files import ServedFiles, key_of, link_to
+from flows.publishing.served_files import ServedFiles, key_of, link_to, reports_of
 from flows.serving.access import Access, stored
 
 AUTH = "voirdire:secret"
@@ -131,6 +131,15 @@ def test_anyone_else_is_refused_alike(ask: Ask, key: str | None) -> None:
 def test_nothing_else_is_served(ask: Ask, name: str) -> None:
     assert ask(name, headers=BASIC)[0] == 404
     assert ask(name, auth=None)[0] == 404
+
+
+def test_warehouses_of_one_folder_have_reports_of_their_own(tmp_path: Path) -> None:
+    names = ("voirdire.duckdb", "team.duckdb", "team.db")
+    assert [reports_of(tmp_path / name).name for name in names] == [
+        "reports",
+        "team-reports",
+        "team.db-reports",
+    ]
 
 
 def test_links_lead_to_the_server_of_this_run_only(

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from hints import in_short
 
 from flows.cli.main import main
+from flows.publishing.served_files import reports_of
 from schemas.results import Estimates
 from warehouse.store import Warehouse
 
@@ -133,7 +134,7 @@ def test_files_are_kept_with_marts_and_report(
     assert labels.rows() == [(False, 120), (True, 180)]
     run = place.query("select flow, study, state, code_version from runs").to_dicts()[0]
     assert (run["flow"], run["study"], run["state"]) == ("calibrate", "people", "completed")
-    page = tmp_path / "reports" / "people.html"
+    page = tmp_path / "w-reports" / "people.html"
     assert "<strong>may replace people</strong>" in page.read_text()
     names = {file.name for file in (tmp_path / "pictures").iterdir()}
     assert {"winning_rates.svg", "winning_rates.png", "kappa_matrix.svg"} <= names
@@ -190,7 +191,7 @@ def test_a_report_has_no_column_that_is_empty_in_every_row(
     place: Warehouse,
 ) -> None:
     def first_heads(name: str) -> list[list[str]]:
-        page = (place.path.parent / "reports" / f"{name}.html").read_text(encoding="utf-8")
+        page = (reports_of(place.path) / f"{name}.html").read_text(encoding="utf-8")
         heads = re.findall(r"<thead>(.*?)</thead>", page, re.DOTALL)
         return [re.findall(r"<th[^>]*>(.*?)</th>", head) for head in heads[:2]]
 
@@ -294,10 +295,10 @@ def test_votes_of_people_and_judges(
     )
     assert clusters["clusters"].item() == 30
     assert call("report", "votes").exit_code == 0
-    assert "How biased are the judges?" in (tmp_path / "reports" / "votes.html").read_text()
+    assert "How biased are the judges?" in (tmp_path / "w-reports" / "votes.html").read_text()
     assert (
         "may these judges replace people?"
-        in (tmp_path / "reports" / "votes-people.html").read_text()
+        in (tmp_path / "w-reports" / "votes-people.html").read_text()
     )
 
 
@@ -458,7 +459,7 @@ def test_hostile_labels_are_calibrated_and_kept(
     assert says in done.stdout
     told = place.query("select winning_rate, reason from mart.alt_test where asked")
     assert all(row["winning_rate"] is not None or row["reason"] for row in told.to_dicts())
-    page = (tmp_path / "reports" / "people.html").read_text()
+    page = (tmp_path / "w-reports" / "people.html").read_text()
     ours = page.count("</script>") - page.count('<script type="application/json"')
     assert page.count("<script>") == ours <= 2
 
@@ -570,7 +571,7 @@ def test_labels_that_cannot_be_compared_are_refused(
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not place.path.is_file()
-    assert not (tmp_path / "reports").exists()
+    assert not (tmp_path / "w-reports").exists()
 
 
 @pytest.mark.parametrize("case", UNTESTED)

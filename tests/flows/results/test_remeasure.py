@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.publishing.pages import report_path
+from flows.publishing.served_files import reports_of
 from flows.running.processes import HOST, process_note
 from flows.running.run_row import first_row
 from flows.studies import make_study
@@ -107,7 +108,7 @@ def test_the_report_is_written_again(warehouse: Warehouse) -> None:
 
 
 def test_results_are_saved_where_the_report_cannot_be_written(warehouse: Warehouse) -> None:
-    (warehouse.path.parent / "reports").write_text("not a folder", "utf-8")
+    (reports_of(warehouse.path)).write_text("not a folder", "utf-8")
     result = remeasure(warehouse, STUDY.name)
     assert result.exit_code == 0
     assert "was not written: " in result.output

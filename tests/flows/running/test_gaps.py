@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from flows.audit import audit
+from flows.publishing.served_files import reports_of
 from flows.running.gaps import Gap, complete_before, gaps_of, partial_judges, partial_line
 from flows.studies import Study
 from schemas.judging import VoteLog
@@ -146,7 +147,7 @@ def test_a_missing_key_costs_its_judge_only(
     assert (state, asked, failed) == ("completed with gaps", BALLOTS, BALLOTS)
     assert why in error
     assert partial in error
-    page = (warehouse.path.parent / "reports" / "quick.html").read_text(encoding="utf-8")
+    page = (reports_of(warehouse.path) / "quick.html").read_text(encoding="utf-8")
     assert f"{BALLOTS} of 36 ballots got no reply" in page
     # Nobody can be asked, and nothing is there: that is a failure, and it leaves a row.
     other = voirdire("audit", "--judge", "emu/two", "--limit", "3", "--name", "other")
@@ -198,7 +199,7 @@ def test_a_report_that_cannot_be_written_fails_no_run(
     voirdire: Voirdire, warehouse: Warehouse
 ) -> None:
     words = ("audit", "--limit", "3", "--judge", "offline/random")
-    reports = warehouse.path.parent / "reports"
+    reports = reports_of(warehouse.path)
     # A file, as root may write into any folder.
     reports.write_text("in the way")
     done = voirdire(*words, COLUMNS="300")
