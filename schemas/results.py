@@ -296,6 +296,7 @@ AGREED_BY = {
 }
 """Statistic -> the agreement beyond chance that it measures."""
 IN_LOGITS = "effect in logits"
+IN_SDS = "shift in SD"
 """Quantities that gates may test, as in their column ``measure``."""
 
 

@@ -11,6 +11,7 @@ from schemas.results import (
     DETECTED,
     ENDPOINTS,
     IN_LOGITS,
+    IN_SDS,
     MEAN_DETECTED,
     MEAN_SCORED,
     Drifts,
@@ -194,6 +195,8 @@ def _findings(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(DETECTED))
         .when(easy | (pl.col("statistic") == EFFECT))
         .then(pl.lit(IN_LOGITS))
+        .when(pl.col("unit") == "sd")
+        .then(pl.lit(IN_SDS))
         .when(~of_position)
         .then(pl.lit("shift"))
         .otherwise(pl.lit("gap"))

@@ -9,6 +9,7 @@ from schemas.results import (
     BEYOND_CHANCE,
     DETECTED,
     IN_LOGITS,
+    IN_SDS,
     MEAN_DETECTED,
     MEAN_SCORED,
 )
@@ -176,9 +177,10 @@ def _numbers(more: pl.Expr | None = None) -> pl.Expr:
     between = (pl.col("kind") == "detract") & ~pl.col("finding").is_in(["overlooks", "rewards"])
     both = pl.format("limits {} and {}", written(limits().overlooks_below), written("tolerance"))
     return pl.format(
-        " ({}{} [{}, {}], {}{})",
+        " ({}{} [{}, {}]{}, {}{})",
         measure.fill_null(""),
         *(written(name) for name in ("value", "low", "high")),
+        pl.when(pl.col("measure") == IN_SDS).then(pl.lit(" SD")).otherwise(pl.lit("")),
         pl.when(between).then(both).otherwise(limit),
         pl.lit("") if more is None else more.fill_null(""),
     )

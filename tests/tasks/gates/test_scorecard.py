@@ -980,3 +980,11 @@ def test_people_have_no_gates(make_estimates: Make) -> None:
     biased = findings({}, {"judge": "ben"})
     assert {*scorecard(make_estimates(rows), biased)["judge"]} == {"ada", "ben"}
     assert {*scorecard(make_estimates(rows), biased, None, people)["judge"]} == {"ada"}
+
+
+def test_a_shift_of_grades_has_its_unit(make_estimates: Make) -> None:
+    graded = {"statistic": "rating_shift_sd", "unit": "sd", "minimum": 0.25, "finding": "biased"}
+    found = findings(graded | {"estimate": 1.05, "low": 0.74, "high": 1.36})
+    gates = scorecard(make_estimates([]), found).filter(gate="bias")
+    assert gates["measure"].to_list() == ["shift in SD"]
+    assert gates["words"].item().endswith(" (1.05 [.74, 1.36] SD, limit .25)")
