@@ -20,7 +20,7 @@ from booth.browsing.views import (
 )
 from booth.web.pages import add_guard, add_static, page
 from tasks.evidence.browse_address import view_of
-from tasks.evidence.unmeasured_waves import votes_alone
+from tasks.evidence.unmeasured_waves import only_votes
 from tasks.kit.printable import message
 from tasks.validation.unknown_names import require_known, unknown
 from warehouse.evidence.comparisons import (
@@ -195,9 +195,9 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
 def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
     """Return why no comparison can match these filters; empty if one could."""
     study, wave, kinds = filters.study, filters.wave, found.kinds
-    if wave and wave in (unmeasured := unmeasured_waves(warehouse, study)):
-        measured = [name for name in found.names["wave"] if name not in unmeasured]
-        return votes_alone(study, wave, measured)
+    if wave and wave in unmeasured_waves(warehouse, study):
+        show = f"`voirdire show {shlex.quote(study)} --wave {shlex.quote(wave)}`"
+        return f"{only_votes(study, wave)} {show} names the command that measures them."
     try:
         require_known(filters.given, found.names, "the choices above are all", "in this study")
     except LookupError as error:

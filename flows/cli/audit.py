@@ -232,6 +232,7 @@ def _run(
 def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Access | None) -> int:
     """Print the results of a run; return the exit code."""
     from flows.running.gaps import GAPS
+    from flows.studies.repeated import audit_again
 
     gaps = state.name == GAPS
     # The next line says what is missing.
@@ -239,11 +240,10 @@ def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Ac
     if results.missing:
         notes.append(f"{'Completed with gaps' if gaps else 'Completed'}: {results.missing}.")
     if results.newer:
-        *_, newest = results.newer
         notes.append(
             f"These results of wave {study.wave!r} replace those of newer waves "
             f"({', '.join(results.newer)}), also in the report, in SQL and for the gate. "
-            f"`voirdire audit {study.name} --wave {quote(newest)}` measures the newest again, and "
+            f"`{audit_again(path, study.name, results.newer[-1])}` measures the newest again, and "
             "asks no judge."
         )
     if access:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from flows.running.run_row import is_calibration
+from flows.studies.repeated import audit_again
 from flows.studies.study import SUFFIX
 from schemas.keys import JUDGE
 from tasks.evidence.unmeasured_waves import votes_alone
@@ -219,7 +220,9 @@ def _require_known(warehouse: Warehouse, study: str, given: dict[str, str]) -> N
     names, wave = names_of(warehouse, study), given.get("wave")
     if wave is not None and wave in (unmeasured := unmeasured_waves(warehouse, study)):
         measured = [name for name in names["wave"] if name not in unmeasured]
-        raise ValueError(votes_alone(study, wave, measured))
+        raise ValueError(
+            votes_alone(study, wave, measured, audit_again(warehouse.path, study, wave))
+        )
     require_known(given, names, "`voirdire sql` lists all", f"in study {study!r}")
 
 

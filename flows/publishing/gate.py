@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import polars as pl
 
 from flows.publishing.pages import ENDED, run_of_results, study_of
+from flows.studies.repeated import audit_again
 from schemas.results import (
     BEST_DETECTED,
     BEYOND_CHANCE,
@@ -190,7 +191,7 @@ def gate_of(
         newest = newer["wave"][-1]
         raise ValueError(
             f"the results of study {study!r} are of wave {run.wave!r}, which was measured again, "
-            f"and wave {newest!r} is newer. Run `voirdire audit {study} --wave {quote(newest)}`, "
+            f"and wave {newest!r} is newer. Run `{audit_again(warehouse.path, study, newest)}`, "
             f"which asks no judge again, or name this wave: --wave {quote(run.wave)}."
         )
     if found.is_empty():
@@ -201,7 +202,7 @@ def gate_of(
             f"theirs by `voirdire remeasure {study}`."
         )
     if wave is not None:
-        again = f"`voirdire audit {study} --wave {quote(wave)}` measures its saved votes again."
+        again = f"`{audit_again(warehouse.path, study, wave)}` measures its saved votes again."
         _require("wave", {wave}, {*found["wave"]}, study, again if wave in waves["wave"] else "")
     judges, prompts = ((among or {}).get(name, ()) for name in ("judge", "prompt"))
     _require("judge", judges, {*found["judge"]}, study)

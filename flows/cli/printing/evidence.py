@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -15,6 +14,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.terminal import echo_json, say
 from flows.publishing.evidence import SAME, VIEWS, Evidence, find_evidence
 from flows.running.run_row import is_calibration
+from flows.studies.repeated import audit_again
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import message, printable
@@ -91,8 +91,8 @@ def show_evidence(
         waves = f"{last} and {count(len(rest), 'other')}" if rest else last
         say(
             f"These are results of wave {shown}. Of other waves ({waves}) the warehouse has the "
-            f"votes: `voirdire audit {quote(study)} --wave WAVE` measures them again, and asks no "
-            "judge."
+            f"votes: `{audit_again(path, study, last)}` measures {last} again, and "
+            "asks no judge."
         )
     for other in others:
         say(other)
