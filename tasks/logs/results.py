@@ -104,8 +104,10 @@ def _agreement_with_one_label(log: Log) -> pl.DataFrame:
         if each.humans["item"].is_duplicated().any():
             continue
         dataset, criterion = named[each.dataset]
-        about = {"dataset": dataset, "subgroup": criterion or ""}
         for paired in pair_labels(each, items_of(each)):
+            # Each label of a set is compared by itself.
+            subgroup = ": ".join(filter(None, (criterion, paired.criterion)))
+            about = {"dataset": dataset, "subgroup": subgroup}
             rows += [about | row for row in rows_of(paired)]
     return frame_of(rows)
 

@@ -138,12 +138,13 @@ def _test_in_words(test: Row) -> list[str]:
 
 def _in_words(row: Row) -> str:
     """Say what a coefficient or a bias is, and what is concluded."""
-    part = row["criterion"] or row["wave"]
     ends = interval(row["low"], row["high"])
     said = f"{NAMES[row['statistic']]} {number(row['estimate'])} {ends}"
+    for word, part in (("on", row["criterion"]), ("in wave", row["wave"])):
+        said += f" {word} {clip(clean(part), 40)}" if part else ""
     least = calibration_limits().least_agreement
     found = row["finding"] if row["statistic"] == "bias" else f"limit {number(least)}"
-    return f"{clip(clean(part), 40)}: {said} ({found})" if part else f"{said} ({found})"
+    return f"{said} ({found})"
 
 
 def tests_shown(alt_tests: DataFrame[AltTests]) -> pl.DataFrame:

@@ -72,6 +72,11 @@ def object_in(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def list_in(value: object) -> list[Any]:
+    """Return a value of JSON if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def text_of(value: object) -> str | None:
     """Return a text or number of JSON as text; None for what is neither, or empty."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

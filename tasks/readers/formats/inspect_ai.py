@@ -12,6 +12,7 @@ from tasks.readers.formats import (
     COPIES,
     Parts,
     distinct_objects,
+    list_in,
     log_format,
     object_in,
     text_of,
@@ -67,7 +68,7 @@ def inspect_ai(source: Source) -> Parts:
         header, samples = _archive(source)
     else:
         header = source.object()
-        samples = [each for each in header.get("samples") or [] if isinstance(each, dict)]
+        samples = [each for each in list_in(header.get("samples")) if isinstance(each, dict)]
     if header.get("version") != VERSION:
         what = f"is a log of version {header.get('version')!r:.20}; version {VERSION} is readable"
         source.problems.refuse("", what, EXPORT)
@@ -75,7 +76,7 @@ def inspect_ai(source: Source) -> Parts:
     samples, copies = distinct_objects(source, samples, ("id", "epoch"), "uuid")
     samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
     rows = [row for sample in samples for row in _ratings(sample, judges)]
-    failed = sum(not sample.get("scores") for sample in samples)
+    failed = sum(not object_in(sample.get("scores")) for sample in samples)
     ratings = pl.DataFrame(rows, schema=COLUMNS).with_columns(cluster="item")
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
@@ -116,7 +117,7 @@ def _judges(header: Mapping[str, Any]) -> dict[str, str]:
     run = object_in(header.get("eval"))
     grader = object_in(object_in(run.get("model_roles")).get("grader")).get("model")
     judges = {}
-    for scorer in run.get("scorers") or []:
+    for scorer in list_in(run.get("scorers")):
         name = object_in(scorer).get("name")
         if not isinstance(name, str):
             continue
@@ -143,13 +144,15 @@ def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[d
     category = text_of(object_in(sample.get("metadata")).get("category"))
     lost = bool(sample.get("error")) or sample.get("status") == "error"
     for scorer, score in object_in(sample.get("scores")).items():
-        history = [each for each in object_in(score).get("history") or [] if isinstance(each, dict)]
+        found = list_in(object_in(score).get("history"))
+        history = [each for each in found if isinstance(each, dict)]
         edits = [each for each in history if each.get("provenance")]
         # A score that a person added has edits only.
         first = next((e for e in history if not e.get("provenance")), None if history else score)
         why = object_in(object_in(object_in(first).get("metadata"))).get("unscored_reason")
         who = judges.get(scorer, scorer)
-        rows = [] if first is None else [(who, False, object_in(first).get("value"), why)]
+        by_people = bool(history) and first is None
+        rows = [] if by_people else [(who, False, object_in(first).get("value"), why)]
         by_person = {
             str(object_in(each["provenance"]).get("author") or PERSON): each.get("value")
             for each in edits
@@ -157,7 +160,7 @@ def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[d
         }
         rows += [(who, True, value, None) for who, value in by_person.items()]
         for who, human, value, reason in rows:
-            parts = value.items() if isinstance(value, dict) else [("", value)]
+            parts = value.items() if isinstance(value, dict) and value else [("", value)]
             for key, part in parts:
                 yield {
                     "item": item,
@@ -177,6 +180,6 @@ def _read(value: object, why: object) -> dict[str, Any]:
         return {"kind": "number", "value": float(value)}
     if isinstance(value, str) and value:
         return {"kind": "label", "label": value, "value": GRADES.get(value)}
-    if isinstance(value, list) and value:
+    if isinstance(value, list):
         return {"kind": "label", "label": json.dumps(value)}
     return {"kind": "label", "invalid": str(why or "no score")}

@@ -45,6 +45,10 @@ def langfuse(source: Source) -> Parts:
     found = source.fields(paths | {"category": "metadata.category"}, {"raw": "value"}).with_columns(
         number=as_number("raw"), type=pl.col("dataType").str.to_uppercase()
     )
+    # Without a type, a number alone is a grade.
+    alone = pl.col("number").is_not_null() & pl.col("stringValue").is_null()
+    untyped = pl.when(alone).then(pl.lit("NUMERIC")).otherwise(pl.lit("CATEGORICAL"))
+    found = found.with_columns(type=pl.coalesce("type", untyped))
     by = pl.col("source").str.to_uppercase()
     text, known = pl.col("type") == "TEXT", by.is_in(["EVAL", "ANNOTATION"])
     unnamed = pl.col("name").fill_null("").str.strip_chars() == ""

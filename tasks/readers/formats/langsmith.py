@@ -30,7 +30,7 @@ def langsmith(source: Source) -> Parts:
         "evaluator": "feedback_source.metadata.model",
     }
     found = source.fields({**names, **of}, {"score": "score", "other": "value"})
-    known = pl.col("type").is_in([*JUDGES, *PEOPLE])
+    known = pl.col("type").is_in([*JUDGES, *PEOPLE]).fill_null(value=False)
     truth, number = pl.col("score").is_in(list(TRUTH)), as_number("score")
     rated = found.filter(known).with_columns(
         human=pl.col("type").is_in(PEOPLE),

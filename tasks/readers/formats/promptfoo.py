@@ -7,7 +7,15 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.fields import Source
-from tasks.readers.formats import Parts, distinct_objects, log_format, object_in, text_of, texts_of
+from tasks.readers.formats import (
+    Parts,
+    distinct_objects,
+    list_in,
+    log_format,
+    object_in,
+    text_of,
+    texts_of,
+)
 
 VERSION = 3
 GRADED = {
@@ -32,6 +40,7 @@ GRADED = {
 HUMAN, PERSON = "human", "promptfoo user"
 OVERALL = "overall"
 TOGETHER = "all model-graded assertions"
+NO_OBJECT = "entries of componentResults that are no objects"
 OTHERS = "assertions that neither a model nor a person graded"
 FAILED = "results without an output, because the provider failed"
 UNGRADED = "results without a graded assertion"
@@ -112,7 +121,10 @@ def _ratings(
 ) -> Iterator[dict[str, Any]]:
     """Yield the ratings of one output; count what is left out."""
     grading = object_in(result.get("gradingResult"))
-    components = [each for each in grading.get("componentResults") or [] if isinstance(each, dict)]
+    found = list_in(grading.get("componentResults"))
+    components = [each for each in found if isinstance(each, dict)]
+    if lost := len(found) - len(components):
+        counted[NO_OBJECT] += lost
     if not components:
         failed = result.get("failureReason") == ERROR or result.get("error")
         counted[FAILED if failed else UNGRADED] += 1
