@@ -68,14 +68,19 @@ def _numbers(labels: Sequence[Any]) -> list[Hashable | None]:
 
 
 def _sets(labels: Sequence[Any]) -> list[Hashable | None]:
-    """Parse sets: order and repetition do not matter; a single name is a set of one."""
+    """Parse sets: order and repetition do not matter; a single name is a set of one.
+
+    Among lists, a single name must be in one of them: another is an error message or a note, and a
+    single name has no meaning among lists of flags.
+    """
     flags = _flags(labels)
+    lists = [label for label in labels if isinstance(label, list)]
+    known = {_text(name) for label in lists for name in label}
     return [
         _set(label, flags)
         if isinstance(label, list)
-        # a single name has no meaning among lists of flags
         else None
-        if flags
+        if flags or (lists and _text(label) not in known)
         else _set([label], 0)
         for label in labels
     ]
