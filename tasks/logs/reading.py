@@ -19,6 +19,7 @@ from tasks.logs.mapped import read_mapped
 from tasks.logs.questions import Questions, texts_of_questions, with_categories
 from tasks.logs.ratings import whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
+from tasks.readers.bounded import without_gz
 from tasks.readers.fastchat import parts_in
 from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
 from tasks.readers.formats import COPIES, TEXTS, Parts, recognise
@@ -26,6 +27,7 @@ from tasks.readers.label_table import CHANCE
 from tasks.readers.votes import RESERVED
 
 MOST_FILES = 10_000
+LOG_SUFFIXES = {".json", ".jsonl", ".csv", ".tsv", ".txt", ".parquet", ".eval", ".zip"}
 LONGEST = 1000
 """Maximum length of a name of a judge, model or item."""
 MANY = 100_000
@@ -191,7 +193,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
     found, skipped, seen = [], [], set[str]()
     for file in files:
         read = None
-        if file.stat().st_size:
+        if file.stat().st_size and not _is_something_else(file):
             with opened(file) as source:
                 read = _recognised(source, mapping)
         if read is None:
@@ -201,6 +203,14 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
             found.append(_all_copies(read) if digest in seen else read)
             seen.add(digest)
     return _by_task(_without_copies(found)), skipped
+
+
+def _is_something_else(file: Path) -> bool:
+    """Tell whether a file of a folder is no log by its name, and no text: a picture, a database."""
+    if without_gz(file).suffix.lower() in LOG_SUFFIXES:
+        return False
+    with file.open("rb") as source:
+        return b"\0" in source.read(4096)
 
 
 def _with_questions(

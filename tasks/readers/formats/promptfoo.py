@@ -40,7 +40,7 @@ GRADED = {
 HUMAN, PERSON = "human", "promptfoo user"
 OVERALL = "overall"
 TOGETHER = "all model-graded assertions"
-NO_OBJECT = "entries of componentResults that are no objects"
+NO_COMPONENT = "entries of componentResults that are no objects"
 OTHERS = "assertions that neither a model nor a person graded"
 FAILED = "results without an output, because the provider failed"
 UNGRADED = "results without a graded assertion"
@@ -124,7 +124,7 @@ def _ratings(
     found = list_in(grading.get("componentResults"))
     components = [each for each in found if isinstance(each, dict)]
     if lost := len(found) - len(components):
-        counted[NO_OBJECT] += lost
+        counted[NO_COMPONENT] += lost
     if not components:
         failed = result.get("failureReason") == ERROR or result.get("error")
         counted[FAILED if failed else UNGRADED] += 1
