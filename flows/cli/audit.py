@@ -372,7 +372,7 @@ def _show(
     for note in ("", *notes):
         print_line(CONSOLE, note)
     first = "" if any(row["n"] for row in rows) else "correct what the errors say, then "
-    following = next_step(study.name, rows, results.at_hand, path)
+    following = next_step(study.name, rows, results.at_hand, path, study.wave * bool(results.newer))
     following = first + again_line(study, path) if gaps else following
     show_places(CONSOLE, report_path(path, study.name), path, following)
 

@@ -81,8 +81,9 @@ def left_line(study: Study, needed: Any) -> str:
     left = total - asked
     if not left:
         return f"All {count(total, 'question')} of the dataset are asked: {larger}"
-    ask = f"Of {count(needed, 'further question')}, {thousands(min(left, needed))} are in the "
-    ask += f"dataset: --limit {asked + min(left, needed)}"
+    some = "" if needed <= left else f"{thousands(left)} of "
+    ask = f"The dataset has {some}the {count(needed, 'further question')}: "
+    ask += f"--limit {asked + min(left, needed)}"
     return f"{ask}." if needed <= left else f"{ask}; the others take a larger dataset."
 
 

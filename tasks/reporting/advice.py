@@ -78,8 +78,8 @@ LABELS = (
 )
 WAYS = {
     ABSENT["discernment"]: (
-        "Discernment needs flawed targets: data of your own bring them in the column "
-        "factual_error or gender_bias"
+        "Discernment needs flawed targets: those of the perturbation factual_error or gender_bias, "
+        "which data of your own bring in a column of this name"
     ),
     ABSENT["agreement"]: LABELS,
     ABSENT["drift"]: "Drift needs two audits, both with `--wave LABEL`",
@@ -91,7 +91,7 @@ OF_A_FILE = (
     "; agreement with the one person of this file is shown separately",
 )
 """The same about a file of votes or ratings, and what is added if it has one person."""
-BOOTH = " (`voirdire booth {0}`). `voirdire calibrate {0}` compares judges with any of them"
+BOOTH = " (`voirdire booth {0}`). Then `voirdire calibrate {0}` compares judges with them"
 
 
 def advice(
@@ -253,8 +253,8 @@ def open_notes(few: int | None, study: str, unanswered: int = 0) -> Iterator[str
         "new study of this design detects."
     )
     yield (
-        f"`voirdire calibrate {quote(study)}` says how many labels of people would estimate the "
-        "agreement with them, whatever its gate concludes."
+        f"Once there are labels of people, `voirdire calibrate {quote(study)}` says how many would "
+        "estimate the agreement with them, whatever its gate concludes."
     )
 
 

@@ -10,6 +10,7 @@ from schemas.calibration import AltTests
 from tasks.agreement.compare import Comparison
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
+from tasks.counting.positions import VERDICTS
 from tasks.inference.intervals import LEVEL
 from tasks.inference.power_analysis import samples_needed
 from tasks.inference.quantiles import normal_quantile
@@ -20,6 +21,10 @@ from tasks.reporting.rows import Row
 from tasks.reporting.wording import clean, clip, count, interval, number, thousands, with_who
 
 MAY = "may replace people"
+OF_PAIRS = (
+    "Here a win counts only if both orders give it; the gate agreement of the study, which "
+    "decides, counts each vote"
+)
 MOST_TIMES = 100
 """Most labelled items, as a multiple of those at hand, that are worth naming."""
 COEFFICIENTS = {"pass_fail": "kappa", "name": "kappa", "grade": "spearman"}
@@ -40,6 +45,11 @@ def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -
     measured: dict[tuple[str, str], list[Row]] = {}
     for row in with_who(whole).to_dicts():
         measured.setdefault((row["who"], row["dataset"]), []).append(row)
+    said = comparison.confusion.unpivot(
+        ["human_label", "judge_label"], index="dataset", value_name="label"
+    )
+    by_dataset = said.group_by("dataset").agg(pl.col("label").unique()).iter_rows()
+    of_pairs = {dataset for dataset, labels in by_dataset if {*labels} <= {*VERDICTS}}
     keys = dict.fromkeys([*tests, *measured])
     several = len({dataset for _, dataset in keys}) > 1
     lines = []
@@ -47,7 +57,9 @@ def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -
         test, rows = tests.get((who, dataset)), measured.get((who, dataset), [])
         name = clip(clean(f"{who} ({dataset})" if several else who), 60)
         first = test or rows[0]
-        lines.append(_advice(name, test, rows, simulated=bool(first["simulated"])))
+        by_votes = dataset in of_pairs
+        line = _advice(name, test, rows, simulated=bool(first["simulated"]), by_votes=by_votes)
+        lines.append(line)
     return sorted(lines, key=lambda line: ORDER.index(line.level))
 
 
@@ -70,9 +82,12 @@ def calibration_policy(*, tested: bool) -> str:
     )
 
 
-def _advice(name: str, test: Row | None, rows: Sequence[Row], *, simulated: bool) -> Advice:
+def _advice(
+    name: str, test: Row | None, rows: Sequence[Row], *, simulated: bool, by_votes: bool
+) -> Advice:
+    """Return the line of a judge; ``by_votes``: its agreement is that of a gate (of pairs)."""
     agreed = [row for row in rows if row["statistic"] == COEFFICIENTS[row["kind"]]]
-    apart = [row for row in agreed if row["finding"] == DISAGREES]
+    apart = [row for row in agreed if row["finding"] == DISAGREES and not by_votes]
     biases = [row for row in rows if row["statistic"] == "bias"]
     biased = [row for row in biases if row["finding"] == BIASED]
     passed = test["passed"] if test else None
@@ -80,6 +95,8 @@ def _advice(name: str, test: Row | None, rows: Sequence[Row], *, simulated: bool
     if passed:
         careful = bool(shown or (test and test["reason"]))
         level, word = "use with care" if careful else "use", MAY
+    elif passed is None and by_votes:
+        level, word, shown = "not enough data", "not decided here", agreed
     elif passed is None and agreed and all(row["finding"] == AGREES for row in agreed):
         limits = [row for row in biases if row["finding"] in {BIASED, INCONCLUSIVE}]
         level, word = "use with care" if limits else "use", "agrees with people"
@@ -93,12 +110,15 @@ def _advice(name: str, test: Row | None, rows: Sequence[Row], *, simulated: bool
         shown += undecided
         more_labels = _labels_that_decide(undecided)
     word += ", with care" * (level == "use with care")
-    why = [*(_test_in_words(test) if test else ()), *map(_in_words, shown[:REASONS_SHOWN])]
+    texts = [_in_words(row, limited=not by_votes) for row in shown]
+    why = [*(_test_in_words(test) if test else ()), *texts[:REASONS_SHOWN]]
     if others := shown[REASONS_SHOWN:]:
         why.append(f"{count(len(others), 'more reason')} below")
     if not why:
         why = [next((row["reason"] for row in rows if row["reason"]), "nothing is compared")]
     said = "; ".join(why)
+    if by_votes and not passed:
+        said += f". {OF_PAIRS}"
     if more_labels:
         labels = f"{thousands(more_labels)} more labelled items like these"
         said += f". About {labels} would decide the agreement"
@@ -136,7 +156,7 @@ def _test_in_words(test: Row) -> list[str]:
     ]
 
 
-def _in_words(row: Row) -> str:
+def _in_words(row: Row, *, limited: bool = True) -> str:
     """Say what a coefficient or a bias is, and what is concluded."""
     ends = interval(row["low"], row["high"])
     said = f"{NAMES[row['statistic']]} {number(row['estimate'])} {ends}"
@@ -144,7 +164,7 @@ def _in_words(row: Row) -> str:
         said += f" {word} {clip(clean(part), 40)}" if part else ""
     least = calibration_limits().least_agreement
     found = row["finding"] if row["statistic"] == "bias" else f"limit {number(least)}"
-    return f"{said} ({found})"
+    return f"{said} ({found})" if limited else said
 
 
 def tests_shown(alt_tests: DataFrame[AltTests]) -> pl.DataFrame:

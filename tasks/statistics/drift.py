@@ -41,9 +41,10 @@ def drift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
 
     Notes
     -----
-    Waves are ordered by name, as dates are. p-values are raw; ``tasks/drift/alerts.py`` decides
-    which changes are alerts. A wave whose votes all come from a cache has no p-value, as nothing
-    was measured. ``verdict_drift`` needs two votes per prompt and order in both waves, and has no
+    Waves of a file are ordered by name, as dates are, those of an audit by time. p-values are raw;
+    ``tasks/drift/alerts.py`` decides which changes are alerts. A wave whose votes all come from a
+    cache has no p-value, as nothing was measured. ``verdict_drift`` needs two votes per prompt and
+    order in both waves, and has no
     interval; its p-value is one-sided, as M has expectation 0 without drift and above 0 with any.
     If all questions changed by the same amount, or none did, the interval is Newcombe's of rises
     and falls. ``agreement_drift`` needs a ``label``, a valid vote in each order, and as many votes

@@ -69,9 +69,15 @@ def show_lines(console: Console, title: str, lines: Sequence[Advice]) -> None:
 
 
 def next_step(
-    study: str, rows: Sequence[dict[str, Any]], at_hand: Mapping[str, Any], warehouse: Path
+    study: str,
+    rows: Sequence[dict[str, Any]],
+    at_hand: Mapping[str, Any],
+    warehouse: Path,
+    earlier: str = "",
 ) -> str:
     """Return the command that shows what a user should look at next.
+
+    ``earlier`` is the wave of these results if there are newer ones, which a gate would ask for.
 
     ``at_hand`` is the row of :data:`flows.publishing.evidence.AT_HAND`. Invalid replies come
     first where a judge has too many of them, because its other results rest on the few that can be
@@ -91,7 +97,8 @@ def next_step(
     for what in ("flipped", "moved", "invalid"):
         if at_hand[what]:
             return show_command(study, warehouse, {}, what)
-    return shlex.join(map(printable, ["voirdire", "gate", study, *_warehouse_words(warehouse)]))
+    words = ["voirdire", "gate", study, *(["--wave", earlier] if earlier else [])]
+    return shlex.join(map(printable, [*words, *_warehouse_words(warehouse)]))
 
 
 def show_command(

@@ -89,12 +89,12 @@ def test_a_limit_beyond_the_dataset_is_said(run: Run) -> None:
 @pytest.mark.parametrize(
     ("limit", "needed", "said"),
     [
-        (40, 12, "Of 12 further questions, 12 are in the dataset: --limit 52."),
+        (40, 12, "The dataset has the 12 further questions: --limit 52."),
         (
             40,
             296,
             (
-                "Of 296 further questions, 20 are in the dataset: --limit 60; the others take a "
+                "The dataset has 20 of the 296 further questions: --limit 60; the others take a "
                 "larger dataset."
             ),
         ),

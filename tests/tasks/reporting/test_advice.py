@@ -105,7 +105,7 @@ def test_notes_say_what_decides_an_open_gate() -> None:
         "7 ballots of this study have no reply yet: `voirdire audit 'my study'` asks for them."
     )
     assert "; where another reason stands, more questions do not remove it. " in other
-    assert people.startswith("`voirdire calibrate 'my study'` says how many labels of people")
+    assert "`voirdire calibrate 'my study'` says how many would" in people
     other, _ = open_notes(None, "desk")
     assert other == (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
@@ -198,7 +198,7 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     )
     assert not_measured(people) == f"{needs}."
     assert not_measured(people, "desk") == (
-        f"{needs} (`voirdire booth desk`). `voirdire calibrate desk` compares judges with any of "
+        f"{needs} (`voirdire booth desk`). Then `voirdire calibrate desk` compares judges with "
         "them."
     )
     assert {line.why for line in advice(both)} == {"Passes all 3 gates"}

@@ -43,14 +43,24 @@ UNTESTED = PASSES | {
 
 @pytest.fixture
 def said(make_alt_tests: Make) -> Callable[..., list[Advice]]:
-    def answer(test: dict[str, Any] | None, *rows: dict[str, Any]) -> list[Advice]:
+    def answer(
+        test: dict[str, Any] | None, *rows: dict[str, Any], word: str = "pass"
+    ) -> list[Advice]:
         schema = HumanAgreement.dtypes()
+        of_labels = {**dict.fromkeys(ConfusionMatrix.dtypes()), "human_label": word}
+        of_labels |= {"items": 1, "share_of_human_label": 1.0, "judge_label": word}
+        own = {name: CELL[name] for name in ("dataset", "judge", "prompt", "wave")}
+        words = pl.DataFrame([of_labels | own], schema=ConfusionMatrix.dtypes())
         measures = pl.DataFrame(
             [{**dict.fromkeys(schema), **CELL, **row} for row in rows], schema=schema
         )
         tests = AltTests.empty() if test is None else make_alt_tests([{"dataset": "demo", **test}])
-        empty = (ConfusionMatrix.empty(), Disagreements.empty())
-        return calibration_advice(tests, Comparison(HumanAgreement.of(measures), *empty))  # type: ignore[arg-type]
+        return calibration_advice(
+            tests,  # type: ignore[arg-type]
+            Comparison(
+                HumanAgreement.of(measures), ConfusionMatrix.of(words), Disagreements.empty()
+            ),
+        )
 
     return answer
 
@@ -80,6 +90,23 @@ def test_each_answer(
     said: Any, test: dict[str, Any] | None, rows: list[Any], mark: str, word: str
 ) -> None:
     assert [each[:2] for each in said(test, *rows)] == ([(mark, word)] if mark else [])
+
+
+@pytest.mark.parametrize(
+    ("test", "row", "mark", "word"),
+    [
+        (None, APART, "?", "not decided here"),
+        (None, KAPPA, "?", "not decided here"),
+        (FAILS, APART, "?", "not shown that it may replace people"),
+        (PASSES, KAPPA, "✓", "may replace people"),
+    ],
+)
+def test_of_pairs_the_gate_decides_which_counts_each_vote(
+    said: Any, test: dict[str, Any] | None, row: dict[str, Any], mark: str, word: str
+) -> None:
+    [line] = said(test, {**row, "kind": "name"}, word="anchor")
+    assert line[:2] == (mark, word)
+    assert ("the gate agreement of the study, which decides" in line.why) == (mark == "?")
 
 
 def test_one_criterion_that_is_open_or_apart_decides(said: Any) -> None:
