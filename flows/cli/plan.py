@@ -430,10 +430,10 @@ def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     console.print(plain_table(columns, rows, "Calls and cost"))
     notes = (
         "cast: votes in the warehouse. calls: votes still to be asked for. at most: what a budget "
-        f"reserves. Assumed, if the judge has {ENOUGH_REPLIES} votes: tokens per character as in "
-        f"those of this plan, and replies as long as its earlier ones; else {CHARACTERS_PER_TOKEN} "
-        f"characters per token, and replies of {REPLY_TOKENS} tokens ({THINKING_TOKENS} of judges "
-        f"that reason or may use more than {SHORT_TOKENS})."
+        f"reserves. Assumed: prompts and replies as in the judge's earlier votes if there are "
+        f"{ENOUGH_REPLIES}, else {CHARACTERS_PER_TOKEN} characters per token and {REPLY_TOKENS} "
+        f"tokens per reply ({THINKING_TOKENS} of judges that reason or may use more than "
+        f"{SHORT_TOKENS})."
     )
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."
