@@ -132,7 +132,9 @@ def _sound(rows: Sequence[Row], persons: Collection[str]) -> str:
     if not passing:
         return ""
     verbs = ("has", "detects") if len(passing) == 1 else ("have", "detect")
-    words = [f"{verbs[0]} no relevant bias"] if kinds != {"detract"} else []
+    # Where nothing could promote an answer, position alone was tested for bias.
+    bias = "bias" if kinds - {"detract", POSITION} else "position bias"
+    words = [f"{verbs[0]} no relevant {bias}"] if kinds != {"detract"} else []
     words += [f"{verbs[1]} each flaw"] if "detract" in kinds else []
     units = share_of(names(passing), names(rows), persons)
     if len(of_whom) > len(names(rows)):

@@ -135,6 +135,14 @@ def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does
     ]
 
 
+def test_a_judge_that_nothing_could_bias_is_not_called_unbiased() -> None:
+    slot = {"kind": "position", "perturbation": None, "finding": "no relevant bias"}
+    flaw = DETECTS | {"kind": "detract", "perturbation": "error"}
+    assert "1 of 1 judge has no relevant position bias and detects each flaw: a." in said(
+        slot | {"estimate": 0.0}, flaw
+    )
+
+
 def test_nothing_found_is_not_called_unbiased() -> None:
     assert said(
         {"finding": "no relevant bias", "estimate": 0.0},
