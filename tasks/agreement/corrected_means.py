@@ -10,6 +10,11 @@ from tasks.statistics.ppi import corrected_by_labels
 from tasks.statistics.rogan_gladen import corrected_by_error_rates
 
 WHOLE = "all"
+UNEQUAL = {
+    "method": "none",
+    "reason": "label_chance differs between items, so the error rates where people gave labels may "
+    "not be those elsewhere: PPI++ takes the chances into account",
+}
 NUMBERS = ("estimate", "low", "high", "df", "n", "clusters", "method", "reason")
 
 
@@ -57,8 +62,12 @@ def corrected_means(
     found = {"corrected_ppi": corrected_by_labels(scored)}
     if kind == "pass_fail":
         found["corrected_rogan_gladen"] = corrected_by_error_rates(scored)
+    # Labels that were drawn by what the judge said have other error rates than the rest.
+    unequal = scored["label_chance"].drop_nulls().n_unique() > 1
     for name, estimates in found.items():
         row = estimates.select(NUMBERS).row(0, named=True)
+        if unequal and name == "corrected_rogan_gladen" and row["estimate"] is not None:
+            row |= dict.fromkeys(("estimate", "low", "high", "df")) | UNEQUAL
         ends = {
             end: None if row[end] is None else row[end] * (high - low) + low
             for end in ("estimate", "low", "high")

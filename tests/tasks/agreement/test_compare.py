@@ -314,6 +314,19 @@ def test_findings_on_the_bias() -> None:
     assert "fewer than 10" in few["bias"]["reason"]
 
 
+def test_error_rates_of_labels_drawn_unequally_correct_nothing() -> None:
+    human, judge = [*HUMAN, *[None] * 100], [*JUDGE, *["pass"] * 70, *["fail"] * 30]
+    labelled = labelled_by_files("d", frame({"h": human}), frame({"j": judge}))
+    for chances, known in (([0.3, 0.3], True), ([0.1, 0.5], False)):
+        drawn = pl.Series([chances[word == "fail"] for word in judge])
+        items = items_of(labelled).sort("item").with_columns(label_chance=drawn)
+        rows = table(compare([labelled], [items], Options()))
+        corrected = rows["corrected_rogan_gladen"]
+        assert (corrected["estimate"] is not None) == known
+        assert ("label_chance differs" in (corrected["reason"] or "")) != known
+        assert rows["corrected_ppi"]["estimate"] is not None
+
+
 def test_findings_on_the_agreement() -> None:
     human = ["pass", "fail"] * 100
     # Kappa by hand: 170 of 200 equal, half by chance: (.85 - .5) / .5 = .7, and 100: 0.
