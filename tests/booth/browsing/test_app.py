@@ -340,7 +340,7 @@ def test_of_a_wave_without_results_it_is_said_what_measures_it(
     for path in ("/study/nights?wave=n1", "/study/nights?wave=n1&pair="):
         text = client.get(path).text
         assert "has no results of wave &#39;n1&#39;, only its votes." in text
-        assert "<code>voirdire audit nights --wave n1</code>, which asks no judge again" in text
+        assert "<code>voirdire show nights --wave n1</code> names the command" in text
     assert "only its votes" not in client.get("/study/nights?wave=n3").text
 
 
