@@ -56,7 +56,8 @@ def _options(asked: Study, usual: Study) -> Iterator[str]:
         if value in (getattr(usual, field), None):
             continue
         if isinstance(value, bool):
-            yield from [option] * value
+            if value:
+                yield option
         elif isinstance(value, dict):
             yield from (word for name, path in value.items() for word in (option, f"{name}={path}"))
         elif isinstance(value, list):

@@ -13,6 +13,7 @@ from schemas.curation import VERDICTS
 from tasks.agreement.corrected_means import corrected_means
 from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, Fractions, OddLabels, Ranges
 from tasks.agreement.measures import (
+    COEFFICIENTS,
     MOST_GRADES,
     Cell,
     Row,
@@ -368,9 +369,7 @@ def _concluded(rows: list[Row]) -> DataFrame[HumanAgreement]:
     bias = (pl.col("statistic") == "bias") & pl.all_horizontal(
         pl.col("estimate", "low").is_not_null(), least > 0
     ).fill_null(value=False)
-    coefficient = (
-        pl.when(pl.col("kind") == "grade").then(pl.lit("spearman")).otherwise(pl.lit("kappa"))
-    )
+    coefficient = pl.col("kind").replace_strict(COEFFICIENTS, return_dtype=pl.String)
     agreed = (pl.col("statistic") == coefficient) & pl.all_horizontal(
         pl.col("slice_column").is_null(), pl.col("low").is_not_null()
     )

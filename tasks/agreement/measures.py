@@ -40,6 +40,8 @@ MANY = f"more than {MOST_GRADES} different labels"
 NO_SUCH = "people gave this label to no item"
 ONLY = "no other items: nothing to compare with"
 LOWEST_KAPPA = -1.0
+COEFFICIENTS = {"pass_fail": "kappa", "name": "kappa", "grade": "spearman"}
+"""Kind of labels -> coefficient of agreement that decides whether a judge agrees with people."""
 DESCRIPTIVE = "a description: no interval"
 
 Row = dict[str, Any]

@@ -20,7 +20,16 @@ from schemas.results import (
     Gates,
 )
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
-from tasks.conclusions.rules import CLEAR, half_width, sham_moves, shown, written
+from tasks.conclusions.rules import (
+    AGREES,
+    CLEAR,
+    DISAGREES,
+    agreement_finding,
+    half_width,
+    sham_moves,
+    shown,
+    written,
+)
 from tasks.counting.annotations import HUMANS
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
@@ -423,10 +432,7 @@ def _named(name: str) -> list[pl.Expr]:
 
 
 def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
-    """Return how far a judge agrees beyond chance with the labels that came with the items.
-
-    It fails if its whole interval lies at or below the limit, and passes if it lies above it.
-    """
+    """Return how far a judge agrees beyond chance with the labels that came with the items."""
     rows = estimates.filter(pl.col("statistic").is_in([*AGREED_BY]), WHOLE)
     return rows.select(
         *OWN,
@@ -436,7 +442,7 @@ def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:
         criterion=pl.col("subgroup").replace("", None),
         value="estimate",
         tolerance=pl.lit(limit),
-        failed=pl.col("high") <= limit,
-        passed=pl.col("low") > limit,
+        failed=agreement_finding(limit) == DISAGREES,
+        passed=agreement_finding(limit) == AGREES,
         margin=pl.col("low") / limit - 1 if limit else pl.lit(None, pl.Float64),
     )

@@ -193,7 +193,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
     found, skipped, seen = [], [], set[str]()
     for file in files:
         read = None
-        if file.stat().st_size and not _is_something_else(file):
+        if file.stat().st_size and not _is_binary_file(file):
             with opened(file) as source:
                 read = _recognised(source, mapping)
         if read is None:
@@ -205,8 +205,8 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
     return _by_task(_without_copies(found)), skipped
 
 
-def _is_something_else(file: Path) -> bool:
-    """Tell whether a file of a folder is no log by its name, and no text: a picture, a database."""
+def _is_binary_file(file: Path) -> bool:
+    """Tell whether a file is no log by its name, and no text: a picture or a database."""
     if without_gz(file).suffix.lower() in LOG_SUFFIXES:
         return False
     with file.open("rb") as source:

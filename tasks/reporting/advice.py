@@ -132,7 +132,9 @@ def by_recommendation(advised: Sequence[Advice]) -> str:
             for one in advised
             if one.recommendation == each
         ]
-        for each in dict.fromkeys(one.recommendation for one in advised)
+        for each in dict.fromkeys(
+            one.recommendation for one in sorted(advised, key=lambda one: ORDER.index(one.level))
+        )
     }
     said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items() if names)
     return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."

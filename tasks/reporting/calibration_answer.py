@@ -8,6 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import AltTests
 from tasks.agreement.compare import Comparison
+from tasks.agreement.measures import COEFFICIENTS
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
@@ -22,13 +23,11 @@ from tasks.reporting.wording import clean, clip, count, interval, number, thousa
 
 MAY = "may replace people"
 OF_PAIRS = (
-    "Here a win counts only if both orders give it; the gate agreement of the study, which "
-    "decides, counts each vote"
+    "Of a study's votes, a win counts here only if both orders give it; its gate agreement counts "
+    "each vote, and decides"
 )
 MOST_TIMES = 100
 """Most labelled items, as a multiple of those at hand, that are worth naming."""
-COEFFICIENTS = {"pass_fail": "kappa", "name": "kappa", "grade": "spearman"}
-"""Kind of labels -> statistic that decides whether a judge agrees with people."""
 
 
 def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[Advice]:
@@ -117,7 +116,7 @@ def _advice(
     if not why:
         why = [next((row["reason"] for row in rows if row["reason"]), "nothing is compared")]
     said = "; ".join(why)
-    if by_votes and not passed:
+    if by_votes and passed is None:
         said += f". {OF_PAIRS}"
     if more_labels:
         labels = f"{thousands(more_labels)} more labelled items like these"
