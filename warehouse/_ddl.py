@@ -1,7 +1,8 @@
 """Tables and views of the warehouse, made from the schemas and the mart files."""
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -55,6 +56,7 @@ FRAMES: tuple[type[Frame], ...] = (
     runs.Runs,
 )
 MARTS = Path(__file__).parent / "marts"
+MART = re.compile(r"\bmart\.(\w+)")
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
 ADDED = {
     "study": ("varchar", "name of the study whose results these are"),
@@ -83,11 +85,13 @@ def comment(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(statement)
 
 
-def create_marts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the schema ``mart`` anew: every view of ``marts/``, and nothing else."""
+def create_marts(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path] | None = None
+) -> None:
+    """Make the schema ``mart`` anew: the views of ``files``, by default of all marts."""
     connection.execute("drop schema if exists mart cascade")
     connection.execute("create schema mart")
-    waiting = mart_files()
+    waiting = mart_files() if files is None else [*files]
     while waiting:
         failures = {file: _create_mart(connection, file) for file in waiting}
         left = [file for file, failure in failures.items() if failure]
@@ -172,6 +176,17 @@ def shadowing_definitions(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def mart_files() -> list[Path]:
     """Return the files of all marts, by name."""
     return sorted(MARTS.glob("*.sql"))
+
+
+def marts_behind(query: str) -> list[Path]:
+    """Return the files of the marts that a query reads, and of those that these read."""
+    found: dict[str, Path] = {}
+    names = {*MART.findall(query)}
+    while names:
+        name = names.pop()
+        found[name] = MARTS / f"{name}.sql"
+        names |= {*MART.findall(found[name].read_text(encoding="utf-8"))} - found.keys()
+    return sorted(found.values())
 
 
 def _create_mart(connection: duckdb.DuckDBPyConnection, file: Path) -> str:

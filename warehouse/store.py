@@ -3,8 +3,8 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,6 +17,7 @@ from schemas.arrow import fetch, lend
 from schemas.frame import Frame, ranked
 from schemas.judging import tallies_query
 from schemas.runs import BatchedBallots, Batches, Runs
+from warehouse._ddl import create, create_marts, marts_behind
 from warehouse._external_access import REFUSED, connect, is_refusal
 from warehouse._locks import LockedError, LockNotices, LockRetry, WarehouseBusyError
 from warehouse._saving import (
@@ -38,6 +39,7 @@ __all__ = [
     "Warehouse",
     "WarehouseBusyError",
     "WarehouseError",
+    "query_unsaved",
 ]
 PATIENCE_SECONDS = 60.0
 """How long a visit waits for a file that another process holds open."""
@@ -49,6 +51,8 @@ FILLED_SECONDS = 0.5
 """How long a file may be empty because another process is creating it."""
 STORAGE = "v1.2.0"
 """Format of a new file: statistics of the columns of earlier ones take half the time to open it."""
+MEMORY = Path(":memory:")
+"""What DuckDB calls a database that is no file."""
 F = TypeVar("F", bound=Frame)
 # In one process, DuckDB refuses two connections with different settings.
 _one_visit = threading.RLock()
@@ -380,3 +384,19 @@ def _update_run(
 ) -> None:
     changes = ", ".join(f"{column} = ?" for column in columns)
     connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
+
+
+def query_unsaved(
+    frames: Iterable[tuple[type[Frame], pl.DataFrame]], sql: str, parameters: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Run a query on frames that are the results of ``$study`` in a database in memory.
+
+    It has every table, and the marts that the query reads.
+    """
+    savings = [typed(Saving(*each)) for each in frames]
+    with closing(connect(MEMORY, reading=False)) as connection:
+        create(connection)
+        create_marts(connection, marts_behind(sql))
+        for saving in savings:
+            save(connection, saving, run="unsaved", study=parameters["study"])
+        return fetch(connection, sql, parameters)

@@ -17,7 +17,7 @@ from flows.results.calibration import (
 )
 from flows.studies.calibration import Calibration, make_calibration
 from tasks.kit.command_line import given_options
-from tasks.logs.reading import looks_like_path, read_log
+from tasks.logs.reading import read_log
 from tasks.logs.recognised import recognised_lines
 from tasks.progress import current_status, step
 from tasks.readers.label_table import is_label_table
@@ -120,7 +120,7 @@ def _is_in_log(
     path = Path(source)
     if all(files) or not path.exists():
         return False
-    may_be_study = place.path.is_file() and not looks_like_path(source)
+    may_be_study = place.path.is_file() and not _looks_like_path(source)
     if may_be_study and not place.query(AUDITED, [source]).is_empty():
         return False
     log = read_log(path, people, mapping)
@@ -243,3 +243,8 @@ def _keep(calibration: Calibration, found: Calibrated, place: Warehouse) -> list
     tested = not found.tests.filter("asked").is_empty()
     verdict = f"{in_words(calibration, found.tests)}. The results are" if tested else AGREEMENT_IS
     return [f"{verdict} saved under the name {calibration.name!r} in {place.path}; report: {page}"]
+
+
+def _looks_like_path(name: str) -> bool:
+    """Tell whether an argument names a file or folder, rather than a study."""
+    return "/" in name or "." in name

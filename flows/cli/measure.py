@@ -1,6 +1,5 @@
 """`voirdire measure`: compute and print the statistics of a file of votes."""
 
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,10 +11,16 @@ from rich.console import Console
 
 from flows.cli.printing.calibration_tables import show_table
 from flows.cli.printing.live import Printer, View
-from flows.cli.printing.measure_tables import missing, show_gates, show_rows, show_summary
+from flows.cli.printing.measure_tables import (
+    missing,
+    show_counts,
+    show_gates,
+    show_rows,
+    show_summary,
+)
 from flows.cli.printing.ranking_table import BIAS, show_categories
-from flows.cli.printing.tables import print_line, print_rows
-from flows.cli.printing.terminal import echo_data, echo_json, interval, number, say
+from flows.cli.printing.tables import print_line
+from flows.cli.printing.terminal import echo_data, echo_json, say
 from flows.labels.sources import Sources, sources_of_log
 from flows.publishing.csv_escaping import csv_text
 from flows.results.calibration import Calibrated, NotComparableError, calibrate_sources
@@ -31,6 +36,7 @@ from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.printable import several
+from tasks.logs.declared import with_declared
 from tasks.logs.items import CATEGORY
 from tasks.logs.labels import labels_of_log
 from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
@@ -51,7 +57,7 @@ from tasks.reporting.wording import listing
 from tasks.results import Conclusions
 from tasks.statistics import STATISTICS, filled_columns, lacking_line
 from tasks.validation.unknown_names import unknown
-from warehouse.store import Saving, Warehouse
+from warehouse.store import query_unsaved
 
 KEY = list(Estimates.place().key)
 ADDED = (
@@ -73,10 +79,10 @@ ADDED = (
 NUMBERS = """
     select * replace (coalesce(subgroup, '') as subgroup) from mart.numbers where study = $study
 """
+UNSAVED = {"study": "measure"}
+"""Parameters of queries on results that are not saved."""
 MOST_PEOPLE = 10
 """Maximum number of people who have rows of their own in a table."""
-MOST_COUNTS = 30
-"""Maximum number of judges and people in the table of ratings."""
 
 
 def show_measures(
@@ -115,13 +121,7 @@ def show_measures(
         threshold=threshold,
     )
     if form != "table" or only:
-        _refuse_unused(calibration.options(), votes)
-    if slices and (only or form != "table"):
-        raise ValueError(
-            f"--slice {slices[0]!r:.60} splits the agreement of judges with people, which the "
-            "tables of all statistics show. Leave out --only and --format, or take them from "
-            f"`voirdire calibrate {votes.name} --slice {slices[0]:.60} --format json`."
-        )
+        _refuse_unused(calibration, partial(_calibrate_command, votes.name, mapping, people))
     gates = SCORECARD in only
     if gates and set(only) != {SCORECARD}:
         raise ValueError(
@@ -135,6 +135,7 @@ def show_measures(
     for line in recognised_lines(other) if other else ():
         current_status().tell(line)
     both = _labels_of_both(votes.name, log, other, calibration, (mapping or {}).get(CATEGORY))
+    other = _with_declared(other, calibration.options(), votes.name, both)
     if warehouse:
         _require_votes(votes, other)
         require_free(votes, warehouse)
@@ -158,7 +159,7 @@ def show_measures(
             calibration=calibration,
             mode=mode,
             both=both,
-            more=_calibrate_command(votes.name, mapping or {}, people),
+            more=_calibrate_command(votes.name, mapping, people),
         )
         return
     if gates:
@@ -168,7 +169,9 @@ def show_measures(
         about = () if advised.is_empty() else (absent, policy(DEFAULTS, advised))
         _show(concluded.gates, form, partial(show_gates, about=about))
         return
-    numbers = _query_temporary(concluded, NUMBERS).with_columns(code_version=pl.lit(CODE_VERSION))
+    numbers = query_unsaved(concluded.tables(), NUMBERS, UNSAVED).with_columns(
+        code_version=pl.lit(CODE_VERSION)
+    )
     chosen = estimates.join(
         numbers.select(*KEY, *ADDED), on=KEY, how="left", nulls_equal=True, maintain_order="left"
     )
@@ -202,7 +205,7 @@ def _show_all(
     more: str,
 ) -> None:
     """Print recommendations, tables and, if there are both, how judges agree with people."""
-    bias = _query_temporary(concluded, BIAS)
+    bias = query_unsaved(concluded.tables(), BIAS, UNSAVED)
     agreement = _agreement(calibration, both) if both else None
     for line in label_warnings(agreement.comparison) if agreement else ():
         current_status().tell(line)
@@ -231,28 +234,49 @@ def _show_all(
         print_line(console, line)
 
 
-def _calibrate_command(file: str, mapping: Mapping[str, str], people: str | None) -> str:
-    """Return the command that prints the whole comparison with people."""
+def _calibrate_command(
+    file: str, mapping: Mapping[str, str] | None, people: str | None, *options: str
+) -> str:
+    """Return the command that prints the whole comparison with people, with ``options``."""
     used = [name for name, given in (("--map", mapping), ("--people", people)) if given]
+    used += options
     same = f" with the same {listing(used)}" if used else ""
     return f"`voirdire calibrate {file} --format json`{same}"
 
 
-def _refuse_unused(options: Options, votes: Path) -> None:
-    """Refuse options of the comparison with people where only statistics are printed."""
-    plain = Options(interval=options.interval)
-    named = {
-        "--pass": options.positive != plain.positive,
-        "--scale": options.scale != plain.scale,
-        "--threshold": options.threshold != plain.threshold,
-        "--random-labels": options.random_labels,
+def _refuse_unused(calibration: Calibration, instead: Callable[[str], str]) -> None:
+    """Refuse options of the comparison with people where only statistics are printed.
+
+    ``instead`` returns the command that takes an option.
+    """
+    unused = {
+        "--slice": calibration.slice_columns and "splits the agreement of judges with people",
+        "--random-labels": calibration.random_labels and "corrects means by the labels of people",
     }
-    if used := [name for name, given in named.items() if given]:
+    for option, why in unused.items():
+        if why:
+            raise ValueError(
+                f"{option} {why}, which the tables of all statistics show. Leave out --only and "
+                f"--format, or take it from {instead(option)}."
+            )
+
+
+def _with_declared(
+    log: Log | None, options: Options, file: str, both: Sources | None
+) -> Log | None:
+    """Read grades and labels as declared; refuse to do so where there is nothing to read."""
+    given = {"--pass": options.positive, "--scale": options.scale, "--threshold": options.threshold}
+    used = [name for name, value in given.items() if value is not None]
+    if not used:
+        return log
+    if log and (log.ratings["kind"] != "verdict").any():
+        return with_declared(log, options, file)
+    if both is None:
         raise ValueError(
-            f"{used[0]} says how judges are compared with people, which the tables of all "
-            "statistics show. Leave out --only and --format, or take the comparison from "
-            f"`voirdire calibrate {votes.name} --format json` with {used[0]}."
+            f"{used[0]} says how grades and labels are read, and {file} has verdicts on pairs. "
+            "Leave it out."
         )
+    return log
 
 
 def _persons(log: DataFrame[VoteLog], other: Log | None) -> set[str]:
@@ -310,36 +334,6 @@ def show_recognised(
         if line:
             say(f"- {line}")
     show_counts(Printer(highlight=False), counts_of(log))
-
-
-def show_counts(console: Console, counts: pl.DataFrame) -> None:
-    """Print how many grades and labels each judge and person gave, and their mean or shares."""
-    if counts.is_empty():
-        return
-    by = [c for c in ("dataset", "criterion") if counts[c].n_unique() > 1]
-    by += ["prompt"] if counts.filter(~pl.col("human"))["prompt"].n_unique() > 1 else []
-    rows = [
-        [
-            *(row[c] or "" for c in by),
-            f"{row['judge']}{' (person)' if row['human'] else ''}",
-            row["ratings"],
-            row["invalid"],
-            number(row["mean"])
-            + ("" if row.get("low") is None else f" {interval(row['low'], row['high'])}"),
-            row["labels"] or "",
-        ]
-        for row in counts.head(MOST_COUNTS).to_dicts()
-    ]
-    print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
-    if counts.height > MOST_COUNTS:
-        print_line(console, f"and {counts.height - MOST_COUNTS} more judges or people.")
-    line = (
-        "n: ratings. invalid: ratings without a value, not in the mean. In the mean, the ratings "
-        "of an item that is repeated count as one."
-    )
-    if "low" in counts.columns:
-        line += " Brackets: 95 % intervals."
-    print_line(console, line, "dim")
 
 
 def _labels_of_both(
@@ -434,12 +428,3 @@ def _rows_of(names: Sequence[str]) -> list[str]:
         if name not in known:
             raise unknown("statistic", name, sorted([*known, SCORECARD]))
     return [row for name in names for row in {*known[name], *single.get(name, ())}]
-
-
-def _query_temporary(concluded: Conclusions, query: str) -> pl.DataFrame:
-    """Query results in a temporary warehouse, where they are those of ``$study``."""
-    frames = [Saving(*each) for each in concluded.tables()]
-    with tempfile.TemporaryDirectory() as folder:
-        warehouse = Warehouse(Path(folder) / "measure.duckdb")
-        warehouse.save(frames, run="measure", study="measure")
-        return warehouse.query(query, {"study": "measure"})

@@ -14,12 +14,14 @@ from tasks.agreement.corrected_means import corrected_means
 from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, Fractions, OddLabels, Ranges
 from tasks.agreement.measures import (
     COEFFICIENTS,
+    DESCRIPTIVE,
     MOST_GRADES,
     Cell,
     Row,
     compare_with_rest,
     labels_for_agreement,
     labels_for_bias,
+    labels_to_decide,
     measure,
 )
 from tasks.agreement.paired import Paired, pair_labels
@@ -305,7 +307,7 @@ def _count_of_labels(name: str, needed: int, row: Row) -> Row:
         "statistic": name,
         "estimate": float(needed),
         "method": "none",
-        "reason": "a description: no interval",
+        "reason": DESCRIPTIVE,
         "n": row["n"],
         "clusters": row["clusters"],
     }
@@ -377,14 +379,16 @@ def _concluded(rows: list[Row]) -> DataFrame[HumanAgreement]:
         pl.when(bias).then(word).otherwise(agreement_finding(calibration_limits().least_agreement))
     )
     concluded = bias | agreed
+    found = tested.with_columns(half_width(tested)).with_columns(
+        finding=pl.when(concluded & few.is_null())
+        .then(word)
+        .when(concluded)
+        .then(pl.lit(INCONCLUSIVE)),
+        reason=pl.coalesce(pl.when(concluded).then(few), pl.col("reason").replace("", None)),
+    )
+    undecided = found.filter(agreed, finding=INCONCLUSIVE)
     return HumanAgreement.of(
-        tested.with_columns(half_width(tested)).with_columns(
-            finding=pl.when(concluded & few.is_null())
-            .then(word)
-            .when(concluded)
-            .then(pl.lit(INCONCLUSIVE)),
-            reason=pl.coalesce(pl.when(concluded).then(few), pl.col("reason").replace("", None)),
-        )
+        pl.concat([found, labels_to_decide(undecided)], how="diagonal_relaxed")
     )
 
 

@@ -16,6 +16,7 @@ from tasks.agreement.coefficients import (
     spearman,
 )
 from tasks.agreement.kinds import FAIL, PASS, Kind
+from tasks.gates.more_questions import more_questions
 from tasks.inference.cluster_sums import combined, numbered
 from tasks.inference.intervals import (
     ALIKE,
@@ -32,7 +33,7 @@ from tasks.inference.intervals import (
 from tasks.inference.linearised_errors import ratio_difference
 from tasks.inference.power_analysis import samples_needed
 from tasks.inference.quantiles import normal_quantile
-from tasks.kit.defaults import TARGET_HALF_WIDTH
+from tasks.kit.defaults import TARGET_HALF_WIDTH, calibration_limits
 
 MOST_GRADES = 50
 """Most distinct labels for which marginals, and so agreement by chance, are computed."""
@@ -43,6 +44,9 @@ LOWEST_KAPPA = -1.0
 COEFFICIENTS = {"pass_fail": "kappa", "name": "kappa", "grade": "spearman"}
 """Kind of labels -> coefficient of agreement that decides whether a judge agrees with people."""
 DESCRIPTIVE = "a description: no interval"
+TO_DECIDE = "labels_to_decide"
+MOST_TIMES = 100
+"""Most labelled items, as a multiple of those at hand, that are worth naming."""
 
 Row = dict[str, Any]
 
@@ -227,6 +231,41 @@ def labels_for_bias(row: Row) -> int | None:
     least = row["least"] / (row["high"] * (row["clusters"] + z**2) / z**2)
     clusters = z**2 * (1 - least) / least
     return int(np.ceil(clusters * row["n"] / row["clusters"]))
+
+
+def labels_to_decide(agreements: pl.DataFrame) -> pl.DataFrame:
+    """Return how many more labelled items would decide inconclusive agreements: a row of each.
+
+    By the rule of the gates (``more_questions``). Agreements that no number would decide have none.
+    """
+    limits = calibration_limits()
+    gates = agreements.with_columns(
+        pl.lit(None, pl.Float64).alias(name)
+        for name in ("odds", "control", "shift_spread", "spread_p", "most_lost", "p_adjusted")
+    ).with_columns(
+        pl.lit(None, pl.String).alias(name)
+        for name in ("finding", "no_reply", "lost_finding", "measure", "kind")
+    )
+    gates = gates.with_columns(
+        gate=pl.lit("agreement"),
+        value="estimate",
+        tolerance=limits.least_agreement,
+        questions="clusters",
+    )
+    more = more_questions(gates, MOST_TIMES)
+    least = pl.max_horizontal(more, limits.fewest_questions - pl.col("clusters"))
+    items = (least * pl.col("n") / pl.col("clusters")).ceil()
+    nothing = ("low", "high", "level", "df", "hits", "p_value", "p_adjusted", "adjustment")
+    return (
+        agreements.with_columns(estimate=pl.when(more.is_not_null()).then(items).cast(pl.Float64))
+        .drop_nulls("estimate")
+        .with_columns(
+            *(pl.lit(None).alias(name) for name in (*nothing, "finding")),
+            statistic=pl.lit(TO_DECIDE),
+            method=pl.lit("none"),
+            reason=pl.lit(DESCRIPTIVE),
+        )
+    )
 
 
 def _row(name: str, found: pl.DataFrame, **more: Any) -> Row:

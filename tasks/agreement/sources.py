@@ -33,6 +33,11 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
     if positive is None or any(are_sets(each.humans["label"]) for each in labelled):
         return
     labels = pl.concat(side["label"] for each in labelled for side in (each.humans, each.judges))
+    require_known(labels, positive, source)
+
+
+def require_known(labels: pl.Series, positive: str, source: str) -> None:
+    """Refuse a label for a pass that is none of the ``labels`` (JSON), with a ValueError."""
     words = values_of(labels, Reading("name"))["word"].drop_nulls().unique().sort().to_list()
     if positive.strip().lower() in {word.strip().lower() for word in words}:
         return
@@ -50,11 +55,16 @@ def require_grades(
     source: str,
     scale: tuple[float, float] | None = None,
 ) -> None:
-    """Refuse a threshold if people gave no grades, or none that it could tell apart.
+    """Refuse a scale or threshold if people gave no grades, or none that it could tell apart.
 
     A ValueError gives what the labels are, or the declared ``scale`` if that does not hold it.
     """
     if threshold is None:
+        if scale and not any(_are_grades(each.humans, scale) for each in labelled):
+            raise ValueError(
+                f"--scale is about grades, but the labels of people in {source} are no numbers. "
+                "Leave it out."
+            )
         return
     if scale and not scale[0] < threshold <= scale[1]:
         raise ValueError(
@@ -64,10 +74,7 @@ def require_grades(
         )
     grades = []
     for each in labelled:
-        parts = each.humans.with_columns(pl.lit(None).alias("criterion").cast(pl.String))
-        if "criterion" in each.humans.columns:
-            parts = each.humans
-        for labels in parts.partition_by("criterion"):
+        for labels in _by_criterion(each.humans):
             reading = reading_of(labels["label"], threshold=threshold)
             if reading.threshold is not None:
                 grades += values_of(labels["label"], Reading("grade"))["value"].to_list()
@@ -83,6 +90,15 @@ def require_grades(
             f"so all of them {'pass' if threshold <= low else 'fail'}. Choose a threshold above "
             f"{low:g} and at most {high:g}."
         )
+
+
+def _by_criterion(labels: pl.DataFrame) -> list[pl.DataFrame]:
+    return labels.partition_by("criterion") if "criterion" in labels.columns else [labels]
+
+
+def _are_grades(labels: pl.DataFrame, scale: tuple[float, float]) -> bool:
+    parts = _by_criterion(labels)
+    return any(reading_of(part["label"], scale=scale).kind == "grade" for part in parts)
 
 
 def require_same_form(labelled: Labelled, options: Options, study: str) -> None:

@@ -11,11 +11,11 @@ from tasks.kit.defaults import ALPHA, POWER, limits
 
 MOST_TIMES = 10
 """No number beyond this many times the questions asked is named: the estimate is too rough."""
-TRIED = np.geomspace(1, MOST_TIMES, 400)
-"""Numbers of questions that are tried, as multiples of those asked."""
+TRIED_PER_TENFOLD = 399
+"""Numbers of questions that are tried, between those asked and ten times as many."""
 
 
-def more_questions(gates: pl.DataFrame) -> pl.Series:
+def more_questions(gates: pl.DataFrame, most_times: int = MOST_TIMES) -> pl.Series:
     """Return the fewest further questions after which a gate is decided with a chance of 80 %.
 
     The estimate from n questions is uncertain, with standard error s. After N questions in all it
@@ -37,11 +37,13 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
         Columns of ``judged_gates``. ``odds`` is the effect in logits beside a shift or gap: if it
         reaches its own minimum, the shift need not. ``clusters`` is the number of questions that
         count, ``questions`` that of all: a pair of which both votes are ties has no position.
+    most_times
+        How many times the questions asked are tried.
 
     Returns
     -------
     Series
-        Null where no number up to ``MOST_TIMES`` the questions asked decides with this chance: a
+        Null where no number up to ``most_times`` the questions asked decides with this chance: a
         shift with the other direction over the control is no bias, and one within the limit stays
         inconclusive while its spread says that single questions may be moved, or while the votes
         that cannot be read may turn it. More questions do not bring replies that did not come.
@@ -62,7 +64,8 @@ def more_questions(gates: pl.DataFrame) -> pl.Series:
     level = ALPHA * adjusted.to_series().fill_null(1.0).to_numpy()[:, None]
     wider = normal_quantile(1 - level / 2) / Z
     flag = {name: gates.select(is_so).to_series().to_numpy()[:, None] for name, is_so in _flags()}
-    totals = np.maximum(np.ceil(asked * TRIED), asked + 1)
+    tried = np.geomspace(1, most_times, round(TRIED_PER_TENFOLD * np.log10(most_times)) + 1)
+    totals = np.maximum(np.ceil(asked * tried), asked + 1)
     narrower = np.sqrt(asked / totals)
     above, beneath = (high - value) * narrower, (value - low) * narrower
     half = (above + beneath) / 2

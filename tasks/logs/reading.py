@@ -13,6 +13,7 @@ from schemas.calibration import Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from schemas.keys import file_digest
+from tasks.agreement.compare import Options
 from tasks.agreement.pass_words import LARGEST_GRADE, PASS_WORDS
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
@@ -67,6 +68,8 @@ class Log(NamedTuple):
     """``label_chance`` of each ``item``, if the files have it."""
     verdicts: tuple[str, str] | None = None
     """Labels of the format for a pass and for a fail, if it has labels of its own."""
+    declared: Options = Options()
+    """How the user says that grades and labels are read."""
 
 
 class NoLogError(ValueError):
@@ -176,11 +179,6 @@ def _chances(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
 def is_long(log: Log) -> bool:
     """Tell whether a log has too many rows for bootstraps."""
     return log.votes.height + log.ratings.height > MANY
-
-
-def looks_like_path(name: str) -> bool:
-    """Tell whether an argument names a file or folder, rather than a study."""
-    return "/" in name or "." in name
 
 
 def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read], list[str]]:

@@ -1,6 +1,5 @@
 """The answer of a calibration: which judges may replace people, or agree with them."""
 
-import math
 from collections.abc import Sequence
 
 import polars as pl
@@ -8,13 +7,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import AltTests
 from tasks.agreement.compare import Comparison
-from tasks.agreement.measures import COEFFICIENTS
+from tasks.agreement.measures import COEFFICIENTS, TO_DECIDE
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
-from tasks.inference.intervals import LEVEL
-from tasks.inference.power_analysis import samples_needed
-from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import calibration_limits
 from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
 from tasks.reporting.agreement_rows import NAMES
@@ -26,8 +22,6 @@ OF_PAIRS = (
     "Of a study's votes, a win counts here only if both orders give it; its gate agreement counts "
     "each vote, and decides"
 )
-MOST_TIMES = 100
-"""Most labelled items, as a multiple of those at hand, that are worth naming."""
 
 
 def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[Advice]:
@@ -107,7 +101,7 @@ def _advice(
         word = level if passed is None else f"not shown that it {MAY}"
         undecided = [row for row in agreed if row["finding"] == INCONCLUSIVE]
         shown += undecided
-        more_labels = _labels_that_decide(undecided)
+        more_labels = _labels_that_decide(rows, undecided)
     word += ", with care" * (level == "use with care")
     texts = [_in_words(row, limited=not by_votes) for row in shown]
     why = [*(_test_in_words(test) if test else ()), *texts[:REASONS_SHOWN]]
@@ -124,20 +118,13 @@ def _advice(
     return Advice(MARKS[level], word, name, simulated, f"{said[:1].upper()}{said[1:]}")
 
 
-def _labels_that_decide(undecided: Sequence[Row]) -> int | None:
-    """Return how many more labelled items would decide the agreement with a chance of 80 %.
+def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | None:
+    """Return how many more labelled items would decide all ``undecided`` agreements.
 
-    With the agreement that was found; null if that takes more than ``MOST_TIMES`` as many.
+    Null if no number that can be named would.
     """
-    needed = 0
-    for row in undecided:
-        distance = abs(row["estimate"] - calibration_limits().least_agreement)
-        error = (row["high"] - row["low"]) / 2 / float(normal_quantile((1 + LEVEL) / 2))
-        total = samples_needed(distance, error * math.sqrt(row["n"]))
-        if total is None or total > MOST_TIMES * row["n"]:
-            return None
-        needed = max(needed, total - row["n"])
-    return needed or None
+    numbers = [row["estimate"] for row in rows if row["statistic"] == TO_DECIDE]
+    return int(max(numbers)) if numbers and len(numbers) == len(undecided) else None
 
 
 def _test_in_words(test: Row) -> list[str]:

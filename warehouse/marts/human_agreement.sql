@@ -62,6 +62,7 @@ select
     max(estimate) filter (statistic = 'all_judged_mean') as all_judged_mean,
     max(estimate) filter (statistic = 'labels_for_agreement') as labels_for_agreement,
     max(estimate) filter (statistic = 'labels_for_bias') as labels_for_bias,
+    max(estimate) filter (statistic = 'labels_to_decide') as labels_to_decide,
     max(p_value) filter (statistic = 'bias') as bias_p_value,
     max(p_adjusted) filter (statistic = 'bias') as bias_p_adjusted,
     max(finding) filter (statistic = 'bias') as bias_finding,

@@ -63,12 +63,44 @@ GATES_LEGEND = (
 )
 Cells = tuple[list[str], list[list[Any]]]
 """Names of columns, and rows."""
+MOST_COUNTS = 30
+"""Maximum number of judges and people in the table of ratings."""
 MOST_WINS = 20
 """Most rows of win rates in the summary."""
 WINS = (pl.col("statistic") == "win_rate") & ~pl.col("subgroup").str.contains(" vs ", literal=True)
 """Win rates of models against all others."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
+
+
+def show_counts(console: Console, counts: pl.DataFrame) -> None:
+    """Print how many grades and labels each judge and person gave, and their mean or shares."""
+    if counts.is_empty():
+        return
+    by = [c for c in ("dataset", "criterion") if counts[c].n_unique() > 1]
+    by += ["prompt"] if counts.filter(~pl.col("human"))["prompt"].n_unique() > 1 else []
+    rows = [
+        [
+            *(row[c] or "" for c in by),
+            f"{row['judge']}{' (person)' if row['human'] else ''}",
+            row["ratings"],
+            row["invalid"],
+            number(row["mean"])
+            + ("" if row.get("low") is None else f" {interval(row['low'], row['high'])}"),
+            row["labels"] or "",
+        ]
+        for row in counts.head(MOST_COUNTS).to_dicts()
+    ]
+    print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
+    if counts.height > MOST_COUNTS:
+        print_line(console, f"and {counts.height - MOST_COUNTS} more judges or people.")
+    line = (
+        "n: ratings. invalid: ratings without a value, not in the mean. In the mean, the ratings "
+        "of an item that is repeated count as one."
+    )
+    if "low" in counts.columns:
+        line += " Brackets: 95 % intervals."
+    print_line(console, line, "dim")
 
 
 def show_summary(

@@ -107,10 +107,14 @@ def test_measure_compares_judges_with_people_as_calibrate_does(tmp_path: Path) -
         "corrected, PPI++ .75 [.61, .89] all 60 judged items; judge .67",
     ):
         assert all(line in lines for lines in found.values()), line
-    words = ["measure", str(path), *columns, "--pass", "C", "--only", "validity"]
+    words = ["measure", str(path), *columns, "--random-labels", "--only", "validity"]
     refused = CliRunner().invoke(main, words)
     assert refused.exit_code == 2
-    assert "--pass says how judges are compared with people" in refused.stderr
+    assert (
+        "--random-labels corrects means by the labels of people, which the tables of all "
+        "statistics show. Leave out --only and --format, or take it from `voirdire calibrate "
+        "log.jsonl --format json` with the same --map and --random-labels." in refused.stderr
+    )
 
 
 def test_a_table_of_labels_is_for_calibrate(tmp_path: Path) -> None:

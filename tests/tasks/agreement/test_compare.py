@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import polars as pl
@@ -226,6 +227,29 @@ def test_names_have_no_rates_and_no_bias() -> None:
         "kappa",
         "labels_for_agreement",
     }
+
+
+def test_labels_to_decide_are_the_fewest_with_a_chance_of_80_percent() -> None:
+    # 14 items of 50 differ: kappa is above the limit of .20, and its interval is not.
+    judge = ["pass"] * 22 + ["fail"] * 8 + ["pass"] * 6 + ["fail"] * 14
+    rows = table(run({"h": HUMAN}, {"j": judge}))
+    kappa, limit = rows["kappa"], 0.2
+    assert kappa["finding"] == "inconclusive"
+
+    def chance(total: float) -> float:
+        """The estimate from all items is normal; the chance that its interval leaves the limit."""
+        narrower = (50 / total) ** 0.5
+        error = (kappa["high"] - kappa["low"]) / 2 / 1.959964 * (1 - 50 / total) ** 0.5
+        later = NormalDist(kappa["estimate"], error)
+        above = kappa["high"] - kappa["estimate"], kappa["estimate"] - kappa["low"]
+        lost = later.cdf(limit - above[0] * narrower)
+        return lost + 1 - later.cdf(limit + above[1] * narrower)
+
+    more = rows["labels_to_decide"]["estimate"]
+    # Totals are tried in steps of .6 %.
+    assert chance((50 + more) / 1.006 - 1) < 0.8 <= chance(50 + more)
+    always = ["pass"] * 30 + ["fail"] * 20
+    assert "labels_to_decide" not in table(run({"h": HUMAN}, {"j": always}))
 
 
 def test_the_pass_can_be_named() -> None:
@@ -454,7 +478,7 @@ def test_grades_of_people_off_the_scale_are_correlated_alone() -> None:
     found = on_one_to_five([20, 35, 50, 70, 90, 55], judge)
     measures = table(found)
     known = {name for name, row in measures.items() if row["estimate"] is not None}
-    assert known == {"spearman", "kendall"}
+    assert known == {"spearman", "kendall", "labels_to_decide"}
     # Ranks 1, 2, 3.5, 5, 6, 3.5 and 1, 2, 3, 5, 6, 4: r = 17 / sqrt(17 * 17.5).
     assert measures["spearman"]["estimate"] == pytest.approx(17 / (17 * 17.5) ** 0.5)
     reasons = {row["reason"] for name, row in measures.items() if name not in known}

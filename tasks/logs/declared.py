@@ -1,0 +1,87 @@
+"""Ratings of a log as a user declares them: what passes, and the ends of the scale of grades."""
+
+import polars as pl
+
+from schemas.calibration import Ratings
+from tasks.agreement.compare import Options
+from tasks.agreement.kinds import Reading, read_beside
+from tasks.agreement.paired import are_sets
+from tasks.agreement.sources import require_known
+from tasks.calibration.label_values import as_json
+from tasks.logs.ratings import whole_number
+from tasks.logs.reading import Log
+
+ABOUT = ("dataset", "criterion")
+OFF_SCALE = "a grade off the scale"
+NOT_READ = "neither the label of a pass nor another one"
+GRADED = pl.col("kind") == "number"
+
+
+def with_declared(log: Log, options: Options, file: str) -> Log:
+    """Return a log whose grades and labels are read as ``options`` say.
+
+    Grades off the declared scale become invalid; from the threshold on they pass. With a label
+    that counts as a pass, all labels become pass or fail, as where judges are compared with people.
+    Verdicts on pairs, and sets of labels, stay as they are.
+
+    Raise ValueError if the log has no grade to which a scale or a threshold applies, or nobody gave
+    the label that counts as a pass.
+    """
+    rows: pl.DataFrame = log.ratings
+    if options.scale or options.threshold is not None:
+        _require_grades(rows, options, file)
+        rows = _with_scale(rows, options)
+    if options.positive is not None:
+        single = rows.filter(pl.col("kind") != "verdict")
+        parts = single.partition_by(ABOUT, maintain_order=True)
+        verdicts = rows.filter(pl.col("kind") == "verdict")
+        rows = pl.concat(
+            [verdicts, *(_with_passes(part, options.positive, file) for part in parts)]
+        )
+    return log._replace(ratings=Ratings.of(rows), declared=options)
+
+
+def _require_grades(rows: pl.DataFrame, options: Options, file: str) -> None:
+    if rows.select(GRADED.any()).item():
+        return
+    option = "--scale" if options.scale else "--threshold"
+    raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
+
+
+def _with_scale(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
+    if options.threshold is not None:
+        rows = rows.with_columns(
+            passes_at=pl.when(GRADED).then(options.threshold).otherwise("passes_at")
+        )
+    if options.scale is None:
+        return rows
+    low, high = options.scale
+    off = GRADED & pl.col("invalid").is_null() & ~pl.col("value").is_between(low, high)
+    return rows.with_columns(
+        invalid=pl.when(off).then(pl.lit(OFF_SCALE)).otherwise("invalid"),
+        value=pl.when(~off.fill_null(value=False)).then("value"),
+        label=pl.when(~off.fill_null(value=False)).then("label"),
+        lowest=pl.when(GRADED).then(low).otherwise("lowest"),
+        highest=pl.when(GRADED).then(high).otherwise("highest"),
+    )
+
+
+def _with_passes(rows: pl.DataFrame, positive: str, file: str) -> pl.DataFrame:
+    """Give the labels of one criterion 1 if they are the label of a pass, and 0 if they are not."""
+    valid = pl.col("invalid").is_null()
+    given = rows.with_columns(label=pl.coalesce("label", whole_number("value")))
+    labels = given.filter(valid).select("label", "human").unique().drop_nulls("label")
+    labels = labels.with_columns(json=pl.col("label").map_elements(as_json, pl.String))
+    if are_sets(labels["json"]):
+        return rows
+    require_known(labels["json"], positive, file)
+    people = labels.filter("human")["json"]
+    read = read_beside(labels["json"], people, Reading("pass_fail", positive.strip()))
+    passes = labels.join(read, left_on="json", right_on="label").select("label", _passes="value")
+    told = given.join(passes.unique(), on="label", how="left", maintain_order="left")
+    lost = valid & pl.col("_passes").is_null()
+    return told.with_columns(
+        kind=pl.lit("label"),
+        value=pl.when(valid).then("_passes"),
+        invalid=pl.when(lost).then(pl.lit(NOT_READ)).otherwise("invalid"),
+    ).drop("_passes")

@@ -1,0 +1,107 @@
+"""A scale, a threshold and the label of a pass mean the same in every part of one output."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from flows.cli.main import main
+
+COLUMNS = "item=id,judge=by,value=grade,human_value=person"
+GRADES = [(n % 5 + 1, (n + n // 5) % 5 + 1) for n in range(40)]
+"""Grades of the judge and of a person; the last two of the person are off the scale."""
+ROWS = [
+    {"id": n, "by": "g", "grade": judge, "person": person if n < 38 else 99}
+    for n, (judge, person) in enumerate(GRADES)
+]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    return path
+
+
+def measured(*words: str | Path) -> str:
+    done = CliRunner().invoke(main, ["measure", *map(str, words)])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.stdout.split())
+
+
+def numbers(log: Path, *words: str, columns: str = COLUMNS) -> dict[tuple[str, str], Any]:
+    said = measured(log, "--map", columns, "--format", "json", *words)
+    return {(row["judge"], row["statistic"]): row for row in json.loads(said)}
+
+
+def test_grades_off_the_scale_are_in_no_mean(log: Path) -> None:
+    found = numbers(log, "--scale", "1", "5")
+    mean = sum(person for _, person in GRADES[:38]) / 38
+    assert found["people", "mean_rating"]["estimate"] == pytest.approx(mean)
+    assert found["people", "valid_rate"]["hits"] == 38
+    said = measured(log, "--map", COLUMNS, "--scale", "1", "5")
+    assert "people (person) 40 2 " in said
+    assert "38 items compared" in said
+    assert '38 ("99") and 39 ("99")' in said
+
+
+def test_a_threshold_passes_grades_in_gates_and_agreement(log: Path) -> None:
+    found = numbers(log, "--threshold", "3")
+    assert found["g", "pass_rate"]["estimate"] == pytest.approx(24 / 40)
+    both = [(judge >= 3) == (person >= 3) for judge, person in GRADES[:38]] + [
+        judge >= 3 for judge, _ in GRADES[38:]
+    ]
+    people = [person >= 3 for _, person in GRADES[:38]] + [True] * 2
+    by_chance = 0.6 * sum(people) / 40 + 0.4 * (1 - sum(people) / 40)
+    kappa = (sum(both) / 40 - by_chance) / (1 - by_chance)
+    assert found["g", "rating_kappa"]["estimate"] == pytest.approx(kappa)
+    assert ("g", "rating_spearman") not in found
+    said = measured(log, "--map", COLUMNS, "--threshold", "3")
+    shown = f"{kappa:.2f}".replace("0.", ".")
+    assert f"kappa {shown} [" in said
+
+
+def test_a_named_pass_makes_verdicts_of_all_labels(log: Path) -> None:
+    found = numbers(log, "--pass", "5")
+    assert found["g", "pass_rate"]["estimate"] == pytest.approx(8 / 40)
+    assert ("g", "mean_rating") not in found
+    labels = COLUMNS.replace("value=", "label=")
+    again = numbers(log, "--pass", "5", columns=labels)
+    assert again["g", "pass_rate"] == found["g", "pass_rate"]
+    assert again["g", "rating_kappa"] == found["g", "rating_kappa"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--pass", "7"), "no label of log.jsonl is '7'; the labels are: 1, 2, 3, 4, 5, 99."),
+        (("--threshold", "200"), "--threshold 200: people's grades in log.jsonl are from 1 to 99"),
+        (("--slice", "id", "--only", "validity"), "with the same --map and --slice."),
+    ],
+)
+def test_what_cannot_be_read_so_is_refused(log: Path, words: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(main, ["measure", str(log), "--map", COLUMNS, *words])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_scale_is_refused_where_labels_are_words(tmp_path: Path) -> None:
+    path = tmp_path / "words.jsonl"
+    rows = [{"id": n, "judge": "pass", "human": ("pass", "fail")[n % 2]} for n in range(20)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    mapped = ("--map", "item=id,label=judge,human_label=human", "--scale", "1", "5")
+    for command, said in (("measure", "has none. Leave it out"), ("calibrate", "are no numbers")):
+        done = CliRunner().invoke(main, [command, str(path), *mapped])
+        assert done.exit_code == 2
+        assert "--scale is about grades" in done.stderr
+        assert said in done.stderr
+
+
+def test_verdicts_on_pairs_alone_have_no_pass(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("sample,cluster,judge,shown_first,repeat,choice\ns1,s1,ada,anchor,0,first\n")
+    done = CliRunner().invoke(main, ["measure", str(path), "--scale", "1", "5"])
+    assert done.exit_code == 2
+    assert "--scale says how grades and labels are read, and votes.csv has verdicts" in done.stderr
