@@ -226,6 +226,7 @@ def test_names_have_no_rates_and_no_bias() -> None:
         "majority_share",
         "kappa",
         "labels_for_agreement",
+        "labels_to_decide",
     }
 
 
