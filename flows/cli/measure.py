@@ -265,16 +265,20 @@ def _with_declared(
     log: Log | None, options: Options, file: str, both: Sources | None
 ) -> Log | None:
     """Read grades and labels as declared; refuse to do so where there is nothing to read."""
-    given = {"--pass": options.positive, "--scale": options.scale, "--threshold": options.threshold}
-    used = [name for name, value in given.items() if value is not None]
+    scale, threshold = options.scale, options.threshold
+    used = [
+        *([f"--pass {options.positive!r:.60}"] if options.positive is not None else []),
+        *([f"--scale {scale[0]:g} {scale[1]:g}"] if scale else []),
+        *([f"--threshold {threshold:g}"] if threshold is not None else []),
+    ]
     if not used:
         return log
     if log and (log.ratings["kind"] != "verdict").any():
         return with_declared(log, options, file)
     if both is None:
         raise ValueError(
-            f"{used[0]} says how grades and labels are read, and {file} has verdicts on pairs. "
-            "Leave it out."
+            f"{used[0]} says how grades and labels are read, and {file} has verdicts on "
+            "pairs. Leave it out."
         )
     return log
 

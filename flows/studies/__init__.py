@@ -1,5 +1,6 @@
 """Studies: what a flow is run with, one per TOML file."""
 
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -89,8 +90,24 @@ def _parse(name: str, data: dict[str, Any]) -> StudyFile:
     return file
 
 
+def _why_missing(name: str) -> str:
+    """Say what to do with a file that is named where a study is."""
+    if not Path(name).exists():
+        return ""
+    file = shlex.quote(name)
+    return (
+        f"no study {name!r:.200}: this is a file or folder. Audit a file of questions and answers "
+        f"with `voirdire audit --dataset {file}`, and measure votes or a log of another tool with "
+        f"`voirdire measure {file}`."
+    )
+
+
 STUDIES: Catalogue[StudyFile] = tables(
-    "study", Path(__file__).parent, _parse, own=partial(own_folder, "studies")
+    "study",
+    Path(__file__).parent,
+    _parse,
+    own=partial(own_folder, "studies"),
+    why_missing=_why_missing,
 )
 
 

@@ -147,7 +147,7 @@ def _with_labels(rated: pl.DataFrame) -> pl.DataFrame:
 def _with_known(
     rated: pl.DataFrame, categories: pl.DataFrame | None, known: DataFrame[Known] | None
 ) -> pl.DataFrame:
-    """Add the category of the question, authors, turn, and people's grades of control targets."""
+    """Add category, authors, turn, and what people say of control targets, with its chance."""
     if categories is not None:
         named = categories.select("category", cluster="question_id")
         rated = rated.join(named, on="cluster", how="left")
@@ -158,13 +158,14 @@ def _with_known(
     authors = pl.col("anchor_author", "target_author")
     return (
         rated.join(
-            known.select("sample", "anchor_author", "target_author", "turn"),
+            known.select("sample", "anchor_author", "target_author", "turn", "label_chance"),
             on="sample",
             how="left",
         )
         .join(_human_values(known), on=["sample", "criterion", "form"], how="left")
         .with_columns(
             pl.when(control).then(authors),
+            pl.when(original).then("label_chance"),
             pl.when(original & ((pl.col("highest") <= 1) | ~pl.col("passes"))).then("human_value"),
         )
     )

@@ -57,7 +57,7 @@ class Catalogue(Mapping[str, Entry]):
     ) -> None:
         self.what = what
         self._why_missing = why_missing
-        """Why a name is missing that a file which cannot be used would have given, or empty."""
+        """Why a name is missing: what it is, or which file is at fault; empty if unknown."""
         self._files = dict(bundled)
         self._load = load
         self._loaded: dict[str, Entry] = {}
@@ -232,11 +232,12 @@ def tables(
     parse: Callable[[str, dict[str, Any]], Entry],
     own: OwnFolder = _no_folder,
     split: Mapping[str, Split] | None = None,
+    **how: Any,
 ) -> Catalogue[Entry]:
     """Return the catalogue of ``NAME.toml`` files in the folders; names must be unique.
 
     Files of the user's ``own`` folder are read immediately. ``split`` are suffixes of further own
-    files, which hold several entries each.
+    files, which hold several entries each; ``how`` are further arguments of the catalogue.
     """
     split = split or {}
     files: dict[str, Path] = {}
@@ -267,7 +268,7 @@ def tables(
                     found[name if name not in found else f"{name} of {file.name}"] = file
         return found
 
-    catalogue = Catalogue(what, files, load, find)
+    catalogue = Catalogue(what, files, load, find, **how)
     catalogue.read_own()
     return catalogue
 

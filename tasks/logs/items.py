@@ -60,15 +60,17 @@ def items_in_log(
     labelled: Sequence[Labelled],
     texts: pl.DataFrame | None = None,
     categories: pl.DataFrame | None = None,
-    chances: pl.DataFrame | None = None,
+    ratings: pl.DataFrame | None = None,
 ) -> list[pl.DataFrame]:
     """Return the items of labels with their texts, slices and chances, as far as they are known.
 
-    ``chances`` has the ``label_chance`` of each ``item``.
+    The ``ratings`` have the ``label_chance`` of items.
     """
     found = _with_texts(labelled, texts, categories)
-    if chances is None:
+    if ratings is None or ratings[CHANCE].count() == 0:
         return found
+    chances = ratings.drop_nulls(CHANCE).select(pl.col("item").cast(pl.String), CHANCE)
+    chances = chances.unique("item", maintain_order=True)
     return [
         items.drop(CHANCE).join(chances, on="item", how="left", maintain_order="left")
         for items in found

@@ -80,8 +80,7 @@ def labels_of_log(
         _with_verdicts(each, verdicts, positive) for each in labels_of_both(votes, ratings, metric)
     ]
     categories = categories_of(votes, ratings, slices, name, field) if slices else None
-    texts, chances = (log.texts, log.chances) if log else (None, None)
-    return labelled, items_in_log(labelled, texts, categories, chances)
+    return labelled, items_in_log(labelled, log.texts if log else None, categories, ratings)
 
 
 def labels_in_log_and_file(
@@ -140,7 +139,7 @@ def labels_in_log_and_file(
         labelled = labelled._replace(clusters=clusters)
     field = (mapping or {}).get(CATEGORY)
     categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
-    return [labelled], items_in_log([labelled], log.texts, categories, log.chances)
+    return [labelled], items_in_log([labelled], log.texts, categories, log.ratings)
 
 
 def _with_verdicts(

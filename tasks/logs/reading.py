@@ -64,8 +64,6 @@ class Log(NamedTuple):
     ``dataset``, or in all where it is null."""
     rows: int
     """Rows of the files; where a file is one object, its samples or results."""
-    chances: pl.DataFrame | None = None
-    """``label_chance`` of each ``item``, if the files have it."""
     verdicts: tuple[str, str] | None = None
     """Labels of the format for a pass and for a fail, if it has labels of its own."""
     declared: Options = Options()
@@ -127,7 +125,6 @@ def read_log(
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
         _texts(name, [p.texts for _, p in found if p.texts is not None]),
         sum(each.parts.rows for each in found),
-        _chances(path.name, [p.ratings for _, p in found if p.ratings is not None]),
         verdicts.pop() if len(verdicts) == 1 else None,
     )
     if log.votes.is_empty() and log.ratings.is_empty():
@@ -160,20 +157,6 @@ def _texts(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     dataset = pl.when(pl.col("part").is_not_null()).then(pl.format("{}/{}", pl.lit(name), "part"))
     kept = rows.select(*TEXTS, dataset=dataset)
     return kept.unique(["item", "dataset"], keep="first", maintain_order=True)
-
-
-def _chances(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
-    """Return the probability with which people were asked about each item."""
-    known = [part.select("item", CHANCE) for part in parts if CHANCE in part.columns]
-    if not known:
-        return None
-    found = pl.concat(known).drop_nulls().unique(maintain_order=True)
-    several_of = found.filter(pl.col("item").is_duplicated())["item"]
-    if several_of.len():
-        raise ValueError(
-            f"{name}: item {several_of[0]!r:.60} has more than one {CHANCE}. Give each item one."
-        )
-    return found
 
 
 def is_long(log: Log) -> bool:
@@ -336,6 +319,7 @@ def _ratings(
     rows = rows.with_columns(
         invalid=pl.when(too_large).then(pl.lit(TOO_LARGE)).otherwise(pl.col("invalid"))
     )
+    _require_one_chance(name, rows)
     key = ("dataset", "item", "criterion", "judge", "prompt")
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()
@@ -356,6 +340,18 @@ def _ratings(
         return Ratings.of(told)
     except FrameError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def _require_one_chance(name: str, rows: pl.DataFrame) -> None:
+    """Refuse an item that people were asked about with different probabilities."""
+    if CHANCE not in rows.columns:
+        return
+    found = rows.select("item", CHANCE).drop_nulls().unique(maintain_order=True)
+    several_of = found.filter(pl.col("item").is_duplicated())["item"]
+    if several_of.len():
+        raise ValueError(
+            f"{name}: item {several_of[0]!r:.60} has more than one {CHANCE}. Give each item one."
+        )
 
 
 def _with_passes(rows: pl.DataFrame) -> pl.DataFrame:

@@ -61,10 +61,13 @@ BEFORE = [*EARLIER, "reference_1"]
 ALIASES = {ANSWER: "target", "answer_1": "target_1"}
 OPTIONAL = ["question_id", "category", "turn", "reference", "context"]
 OPTIONAL += [*BEFORE, *AUTHORS, "label", *SHARES]
-OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", *SHARES}
+OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", "human_score"}
 """Columns that mean nothing if a question has one answer."""
+COMPARED = {"label", "human_score"}
+"""Those of them with which people compare two answers."""
 GROUP = "\0group"
 """Where the values of the column are put that the categories are taken from."""
+OF_ONE = "what people say of one is human_label (pass or fail), human_grade or human_CRITERION"
 LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
@@ -253,7 +256,7 @@ class _Form(NamedTuple):
 
     def has(self, field: str) -> bool:
         """Tell whether a column is one of the form."""
-        return field in self.allowed or (field.startswith(HUMAN) and len(field) > len(HUMAN))
+        return field in self.allowed or (is_of_people(field) and len(field) > len(HUMAN))
 
 
 PAIRED = _Form(REQUIRED, OPTIONAL)
@@ -326,6 +329,10 @@ def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
     reported.update(new)
     for field in new[:SHOWN]:
+        if form.alone and field in COMPARED:
+            what = f"column {clip(field)} compares two answers, and each question has one here"
+            problems.add(row.where, what, f"Rename it: {OF_ONE}.")
+            continue
         near = meant[field]
         hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
         todo = f"Rename it{'' if near in {*REQUIRED, ANSWER} else ', remove it'}, or {MAP_IT}."

@@ -30,10 +30,12 @@ def _answers(folder: Path) -> None:
     rows = list(csv.DictReader(made.read_text("utf-8").splitlines()))
     more = [{**row, "question": f"Again: {row['question']}", "human_label": ""} for row in rows]
     with (folder / "voirdire" / "datasets" / "helpdesk.csv").open("w", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ["question", "answer", "human_label", "category"])
+        columns = ["question", "answer", "human_label", "category", "label_chance"]
+        writer = csv.DictWriter(file, columns)
         writer.writeheader()
         for at, row in enumerate([*rows, *more][:40]):
-            writer.writerow({**row, "category": ("account", "orders")[at % 2]})
+            about = {"category": ("account", "orders")[at % 2], "label_chance": 0.6}
+            writer.writerow({**row, **about})
 
 
 def _strangers_are_counted(voirdire: Voirdire, folder: Path, items: list[str]) -> None:
@@ -70,7 +72,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert " 0 without a reply" in shown
     assert "Smallest detectable shift (pass rate) with " in voirdire("plan", "helpdesk").stdout
 
-    words = ("calibrate", "helpdesk", "--slice", "category", "--random-labels")
+    words = ("calibrate", "helpdesk", "--slice", "category")
     compared = voirdire(*words, COLUMNS="120")
     assert compared.returncode == 0, compared.stderr
     shown = compared.stdout

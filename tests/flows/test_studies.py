@@ -90,6 +90,16 @@ def test_each_problem_of_a_study_file_has_a_line(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_is_no_study_and_says_what_it_is_for(tmp_path: Path, voirdire: Voirdire) -> None:
+    file = tmp_path / "my answers.csv"
+    file.write_text("question,answer\n", encoding="utf-8")
+    for command in ("audit", "plan"):
+        refused = voirdire(command, str(file))
+        assert refused.returncode == 2
+        assert f"`voirdire audit --dataset '{file}'`" in refused.stderr
+        assert f"`voirdire measure '{file}'`" in refused.stderr
+
+
 def test_a_file_that_vanishes_hinders_no_other(tmp_path: Path) -> None:
     (tmp_path / "gone.toml").symlink_to(tmp_path / "nowhere")  # listed, and not there when read
     (tmp_path / "later.toml").write_text(OWN)

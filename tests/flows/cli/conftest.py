@@ -14,7 +14,7 @@ from tasks.inference.intervals import chosen
 def computed_once() -> Iterator[None]:
     """Compute the results of equal votes once: for tests of how `measure` shows results."""
     known: dict[Any, Any] = {}
-    results, rows = command.results_of_votes, command._query_temporary
+    results, rows = command.results_of_votes, command.query_unsaved
 
     def once(key: Any, compute: Any) -> Any:
         if key not in known:
@@ -26,12 +26,11 @@ def computed_once() -> Iterator[None]:
             return results(log, mode, other)
         return once((log.write_ndjson(), mode, chosen()), partial(results, log, mode))
 
-    # The results are kept beside the rows, so that no others get their id.
-    def rows_once(concluded: Any, query: str) -> Any:
-        made = once((id(concluded), query), lambda: (rows(concluded, query), concluded))
-        return made[0]
+    def rows_once(frames: Any, query: str, parameters: Any) -> Any:
+        texts = tuple(frame.write_ndjson() for _, frame in frames)
+        return once((texts, query), partial(rows, frames, query, parameters))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "results_of_votes", results_once)
-        patch.setattr(command, "_query_temporary", rows_once)
+        patch.setattr(command, "query_unsaved", rows_once)
         yield

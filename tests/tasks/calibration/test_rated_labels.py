@@ -73,6 +73,19 @@ def test_grades_are_means_and_anchors_are_left_out(make_ratings: Make) -> None:
         assert found.labelled.whole == ()
 
 
+def test_the_chance_of_a_label_is_that_of_the_data(make_ratings: Make) -> None:
+    rows = [
+        {"sample": "s1", "value": 4.0, "human_value": 5.0, "label_chance": 0.5},
+        {"sample": "s2", "value": 7.0, "label_chance": 0.2},
+    ]
+    ratings = make_ratings(rows)
+    (found,) = labels_of_ratings(ratings)
+    assert found.items.select("item", "label_chance").rows() == [("s1", 0.5), ("s2", 0.2)]
+    people = pl.DataFrame({"annotator": ["ann"], "item": ["s1"], "label": ["5"]})
+    (found,) = labels_of_ratings(ratings, people)
+    assert found.items["label_chance"].to_list() == [None, None]
+
+
 def test_chosen_labels_are_a_set(make_ratings: Make) -> None:
     rows = [
         {"sample": s, "criterion": name, "value": value, "kind": "label", "human_value": human}

@@ -102,6 +102,7 @@ def test_what_people_say_of_the_target(
             {
                 "sample": ["demo/1/a2"],
                 "target_author": ["ada"],
+                "label_chance": [0.25],
                 "human_values": [json.dumps({"label": 1.0, "unclear": 0.0})],
             }
         )
@@ -111,11 +112,12 @@ def test_what_people_say_of_the_target(
     make = (make_pairs, make_judges, make_votes)
     choices = [("rated", {"": True})] * 4
     found = _rated("binary_v1", choices, make, **told)
-    assert found.select("side", "human_value", "category", "target_author").rows() == [
-        ("target", 1.0, "sums", "ada"),
-        ("target", 1.0, "sums", "ada"),
-        ("anchor", None, "sums", "ada"),
-        ("anchor", None, "sums", "ada"),
+    columns = ("side", "human_value", "label_chance", "category", "target_author")
+    assert found.select(columns).rows() == [
+        ("target", 1.0, 0.25, "sums", "ada"),
+        ("target", 1.0, 0.25, "sums", "ada"),
+        ("anchor", None, None, "sums", "ada"),
+        ("anchor", None, None, "sums", "ada"),
     ]
     found = _rated("labels_v1", [("rated", {"": []})], make, **told)
     graded = found.filter(pl.col("human_value").is_not_null())

@@ -104,4 +104,4 @@ def test_verdicts_on_pairs_alone_have_no_pass(tmp_path: Path) -> None:
     path.write_text("sample,cluster,judge,shown_first,repeat,choice\ns1,s1,ada,anchor,0,first\n")
     done = CliRunner().invoke(main, ["measure", str(path), "--scale", "1", "5"])
     assert done.exit_code == 2
-    assert "--scale says how grades and labels are read, and votes.csv has verdicts" in done.stderr
+    assert "--scale 1 5 says how grades and labels are read, and votes.csv has" in done.stderr

@@ -243,6 +243,20 @@ def test_refuses_unknown_columns(refusal: Callable[[str, bytes], str], suffix: s
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("column", ["label", "human_score"])
+def test_one_answer_is_compared_with_none(
+    refusal: Callable[[str, bytes], str], suffix: str, column: str
+) -> None:
+    rows = [{"question": "Why?", "answer": "x", "label_chance": ".5", column: "1"}]
+    error = refusal(f"mine.{suffix}", _bytes(suffix, rows))
+    assert f"column {column!r} compares two answers, and each question has one here" in error
+    assert error.endswith(
+        "Rename it: what people say of one is human_label (pass or fail), human_grade or "
+        "human_CRITERION."
+    )
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_a_misspelt_column_is_told_once(refusal: Callable[[str, bytes], str], suffix: str) -> None:
     rows = [
         {"id": str(n), "question": f"Why {n}?", "answer": "x", "anchor": "y", "target": "z"}

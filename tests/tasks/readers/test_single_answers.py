@@ -88,7 +88,7 @@ def test_in_json_lines(tmp_path: Path, column: str) -> None:
         ),
         ("pass", "so-so", "field 'human_label' is 'so-so'; it must be a grade, or a word such as"),
         ("human_label", "humanlabel", "unknown column 'humanlabel': did you mean 'human_label'?"),
-        ("reference", "label", "unknown column 'label'"),
+        ("reference", "label", "column 'label' compares two answers"),
         (
             ",answer,",
             ",answr,",
