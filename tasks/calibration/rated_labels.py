@@ -60,7 +60,8 @@ def labels_of_ratings(
         about = _with_form(rows)
         if people is None:
             given = _with_grades(about.filter(pl.col("human_value").is_not_null()))
-            humans = _labels(given.unique(["item", "about"]), pl.lit(PEOPLE), "human_value")
+            given = given.unique(["item", "about"]).sort("item", "about")
+            humans = _labels(given, pl.lit(PEOPLE), "human_value")
         else:
             humans = _of_items(people, about["item"].unique(), str(dataset))
         judges = _labels(_with_bits(about, humans), pl.col("name"), "value")

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.agreement.pass_words import LARGEST_GRADE
-from tasks.judging.readings import folded, matched, placed, require_pattern, value_at
+from tasks.judging.readings import as_mapped, folded, matched, placed, require_pattern, value_at
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN
 from tasks.validation.written import Written
@@ -307,7 +307,9 @@ class Grading(BaseModel):
         if isinstance(found, list):
             simple = str | bool | int | float if self._map else str
             whole = self.kind == "labels" and all(isinstance(each, simple) for each in found)
-            texts = (each if isinstance(each, str) else json.dumps(each) for each in found)
+            texts = (
+                each if isinstance(each, str) else as_mapped(each, self._map) for each in found
+            )
             return self._chosen([*texts]) if whole else None
         if isinstance(found, bool):
             plain = self.kind == "binary" and not self._map
@@ -315,7 +317,7 @@ class Grading(BaseModel):
         if not isinstance(found, int | float):
             return None
         if self._map:
-            return self._value(json.dumps(found))
+            return self._value(as_mapped(found, self._map))
         numeric = self.kind in {"single", "rubric"} and abs(found) <= LARGEST_GRADE
         return float(found) if numeric else None
 

@@ -6,7 +6,7 @@ is used, as the process that simulates judges does without.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -93,7 +93,7 @@ class Pointer(Reading):
             return "abstain" if refuses(reply) else "invalid"
         found = value_at(self.pointer, whole)
         if isinstance(found, bool | int | float):
-            return self.meaning(json.dumps(found))
+            return self.meaning(as_mapped(found, self.map))
         return self.meaning(found) if isinstance(found, str) else "invalid"
 
 
@@ -125,6 +125,14 @@ def matched(pattern: str, reply: str, groups: int = 1) -> list[tuple[str, ...]]:
     matches = pl.Series([reply]).str.extract_all(pattern).explode()
     found = [matches.str.extract(pattern, first + at).to_list() for at in range(groups)]
     return [texts for texts in zip(*found, strict=True) if None not in texts]
+
+
+def as_mapped(value: object, known: Collection[str]) -> str:
+    """Return a value of JSON as the text that a map names: 4.0 as 4, unless 4.0 is ``known``."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    if text in known or not isinstance(value, float) or not value.is_integer():
+        return text
+    return json.dumps(int(value))
 
 
 def value_at(pointer: str, whole: object) -> object:

@@ -45,7 +45,7 @@ NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
 Kind = Literal["rows", "object", "archive"]
 TEXT, RAW, TYPE = "json_extract_string", "json_extract", "json_type"
 """Functions of DuckDB that take what is asked of a field from JSON."""
-LONG_ROW = "has a row of more than 16 MB"
+LONG_ROW = f"has a row of more than {MAX_LINE // 1_000_000} MB"
 RESAVE = "Export the log again."
 
 
@@ -290,10 +290,8 @@ def reported(problems: Problems, text: Path | None = None) -> Iterator[None]:
         said = re.sub(r'(in|while reading) file "[^"]*",? ?', "", str(error).strip())
         first = said.split("\n", maxsplit=1)[0]
         where, what = "", f"cannot be read ({first[:200]})"
-        if "maximum_object_size" in first:
+        if "maximum_object_size" in first or "Maximum line size" in said:
             what = LONG_ROW
-        elif "Maximum line size" in said:
-            what = f"has a row of more than {MAX_LINE // 1_000_000} MB"
         elif text and _add_encoding_fault(text, problems):
             problems.check()
         elif text and "Malformed JSON" in first:

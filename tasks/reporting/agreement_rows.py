@@ -358,7 +358,9 @@ def _items(whole: dict[str, Row], found: Comparison) -> str:
         if many
     ]
     apart = f"; left out: {listing(kept_apart)}" if kept_apart else ""
-    return f"{count(_size(whole), 'item')} compared{apart}"
+    ranked = _size(whole) - int(row["n"])
+    by_rank = f", {thousands(ranked)} of them by rank only" if ranked else ""
+    return f"{count(_size(whole), 'item')} compared{by_rank}{apart}"
 
 
 def _size(found: dict[str, Row]) -> int:

@@ -491,7 +491,9 @@ def test_grades_of_people_off_the_scale_are_correlated_alone() -> None:
 
 def test_some_grades_of_people_off_the_scale_are_left_out() -> None:
     judge, people = [1, 2, 3, 4, 5, 3], [1, 3, 3, 4, 90, 2]
-    measures = table(on_one_to_five(people, judge))
+    found = on_one_to_five(people, judge)
+    measures = table(found)
+    assert judge_views(found)[0].items == "6 items compared, 1 of them by rank only"
     inside = table(on_one_to_five([*people[:4], 2], [*judge[:4], 3]))
     for name in ("agreement", "kappa_quadratic", "mean_error", "bias"):
         assert measures[name]["estimate"] == inside[name]["estimate"]

@@ -167,6 +167,12 @@ def test_a_pointer_with_a_map() -> None:
     assert mapped.read('{"ok": true}').values == {"": True}
     assert mapped.read('{"ok": " NO "}').values == {"": False}
     assert mapped.read('{"ok": false}') == ("invalid", {})
+    scored = Grading(kind="binary", form=RatingPointer(pointer="/ok", map={"4": "pass"}))
+    assert scored.read('{"ok": 4.0}').values == {"": True}
+    # A map may tell them apart.
+    exact = RatingPointer(pointer="/ok", map={"4": "pass", "4.0": "fail"})
+    told = Grading(kind="binary", form=exact)
+    assert [told.read(f'{{"ok": {n}}}').values[""] for n in ("4", "4.0")] == [True, False]
 
 
 MAP = {"R": "rude", "W": "Wrong", "3": "off topic", "clean": "none"}

@@ -47,6 +47,7 @@ def test_without_a_group_the_whole_match_is_the_text() -> None:
     [
         ('{"result": {"a/b": ["1", 5]}}', "first"),
         ('```json\n{"result": {"a/b": [2]}}\n```', "second"),
+        ('{"result": {"a/b": [2.0]}}', "second"),
         ('{"result": {"a/b": [true]}}', "tie"),
         ('{"result": {"a/b": {"0": " 2 "}}}', "second"),
         ('{"result": {"a/b": ["3"]}}', "invalid"),

@@ -52,7 +52,7 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
     [
         (json.dumps(VOTE) + "\n" + json.dumps(VOTE)[:-5], "line 2: is not JSON"),
         (json.dumps(VOTE) + "\n[1]\n", "cannot be read"),
-        pytest.param(HUGE, "has a row of more than 16 MB", marks=pytest.mark.slow),
+        pytest.param(HUGE, "has a row of more than 10 MB", marks=pytest.mark.slow),
         (json.dumps(VOTE)[:-1] + ', "winner": "tie"}', "duplicate key"),
         (json.dumps({**VOTE, "judge": "\ud800"}), "cannot be read"),
     ],
