@@ -45,7 +45,7 @@ from tasks.kit.command_line import port_option, warehouse_option
     "--flipped",
     is_flag=True,
     help="Show pairs on which a perturbation changed the verdict. Default, unless --moved, "
-    "--invalid, --disagree or --all is given.",
+    "--invalid, --disagree, --changed or --all is given.",
 )
 @click.option(
     "--moved", is_flag=True, help="Show grades that a perturbation moved, the furthest first."
@@ -55,6 +55,11 @@ from tasks.kit.command_line import port_option, warehouse_option
     "--disagree",
     is_flag=True,
     help="Show items that the judge and people label differently, the worst first.",
+)
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="Show verdicts that changed since the wave with which drift compares, both replies.",
 )
 @click.option("--all", is_flag=True, help="Show all pairs, also those with the same verdict.")
 @click.option(
@@ -76,7 +81,7 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     """Show the texts, verdicts and replies behind the results of STUDY (default: quick)."""
     from flows.cli.printing.evidence import show_evidence
 
-    kinds = ("flipped", "moved", "invalid", "disagree", "all")
+    kinds = ("flipped", "moved", "invalid", "disagree", "changed", "all")
     whats = [what for what in kinds if options.pop(what)]
     if len(whats) > 1:
         both = " and ".join(f"--{what}" for what in whats)

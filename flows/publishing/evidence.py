@@ -1,4 +1,4 @@
-"""Evidence behind results: changed verdicts, moved grades, invalid replies, disagreements."""
+"""Evidence behind results: flipped verdicts, moved grades, invalid replies, changes, labels."""
 
 from pathlib import Path
 from shlex import quote
@@ -40,12 +40,16 @@ class View(NamedTuple):
 
 
 COMPARED = "mart.comparisons where perturbation is not null"
+WAVES_COMPARED = "mart.waves_compared where true"
 VIEWS = {
     "all": View("compared_pairs", COMPARED, KEY),
     "flipped": View("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
     "moved": View("compared_pairs", f"{COMPARED} and {MOVED}", KEY),
     "invalid": View(
         "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
+    ),
+    "changed": View(
+        "waves_compared", WAVES_COMPARED + " and changed", (*JUDGE, "base", "sample", "ballot_id")
     ),
     "disagree": View(
         "disagreements",
@@ -63,11 +67,16 @@ AT_HAND = f"""
             select arg_max(judge, value) from gates
             where study = $study and wave = $wave and gate = 'validity' and verdict = 'fail'
         ) as fails_validity,
+        (
+            select min(judge) from gates
+            where study = $study and wave = $wave and gate = 'drift' and verdict = 'fail'
+        ) as has_changed,
         exists(from {COMPARED} and {FLIPPED} and study = $study) as flipped,
         exists(from {COMPARED} and {MOVED} and study = $study) as moved,
         exists(from ({UNREAD}) where not human) as invalid,
 """
-"""One row: the judge with too many invalid replies, if any; whether there is evidence."""
+"""One row: the judge with too many invalid replies and the first that has changed since its
+baseline, if any; whether there is evidence."""
 # In a random order, the same each time: nobody picked the examples. Of a judge and a person those
 # come first that differ most.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
@@ -79,6 +88,7 @@ AGAIN = """
 """
 DRAWN = f"{AGAIN}, {PLACE}, judge"
 ORDER = {
+    "changed": f"arm <> 'control', {DRAWN}",
     "disagree": 'judge, prompt, wave, criterion, "rank"',
     "moved": f"{DISTANCE} desc, {DRAWN}",
 }
@@ -135,7 +145,8 @@ class Evidence(NamedTuple):
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
     others: dict[str, Any]
-    """Number of rows that match in the views ``flipped``, ``moved`` and ``invalid``, and as
+    """Of replies that changed the number of all that two waves have, ``compared``. Else the number
+    of rows that match in the views ``flipped``, ``moved`` and ``invalid``, and as
     ``unread`` that of all votes without a verdict, also where the reply is unknown; what
     :data:`GRADES` says of grades that match; empty for other views."""
 
@@ -186,12 +197,19 @@ def find_evidence(
     total = rows["total"][0] if rows.height else 0
     replies = _replies(warehouse, study, rows, what)
     elsewhere = unmeasured_waves(warehouse, study)
-    others = _others(warehouse, condition, values) if what in SEEN_TOGETHER else {}
+    others = _others(warehouse, what, condition, values)
     return Evidence(rows.drop("total"), total, replies, elsewhere, others)
 
 
-def _others(warehouse: Warehouse, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+def _others(
+    warehouse: Warehouse, what: str, condition: str, values: dict[str, Any]
+) -> dict[str, Any]:
     """Count what the same filters leave of other evidence."""
+    if what == "changed":
+        query = f"select count(*) as compared from {WAVES_COMPARED} and {condition}"
+        return warehouse.query(query, values).row(0, named=True)
+    if what not in SEEN_TOGETHER:
+        return {}
     counted = ", ".join(
         f"(select count(*) from {VIEWS[name].chosen_from} and {condition}) as {name}"
         for name in ("flipped", "invalid")
@@ -238,7 +256,7 @@ def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> N
 
 
 def _replies(warehouse: Warehouse, study: str, rows: pl.DataFrame, what: str) -> pl.DataFrame:
-    if what == "invalid" or rows.is_empty():
+    if what in ("invalid", "changed") or rows.is_empty():
         return pl.DataFrame()
     if what == "disagree":
         study, rows = study.removesuffix(SUFFIX), rows.rename({"item": "sample"})

@@ -101,7 +101,7 @@ class Thresholds(Written):
     kappa, rank correlation of grades or, of pairs, accuracy beyond chance is at most this fails the
     gate agreement."""
     disqualifying: tuple[Gate, ...] = Field(
-        default=("discernment", "agreement", "validity", "bias", "position", "drift")
+        default=("drift", "discernment", "agreement", "validity", "bias", "position")
     )
     """Gates, the gravest first. A judge that fails one of them should not be used; a judge that
     fails another gate should be used with care."""

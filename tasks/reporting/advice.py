@@ -29,7 +29,7 @@ from tasks.reporting.wording import (
 
 FIRST = "nothing to compare, as these are the results of the first"
 BASELINE = "the baseline (the first wave, or that of the last alert)"
-WIDE = "no alert, but intervals reach beyond the limits"
+WIDE = "intervals reach beyond the limits"
 
 
 class Advice(NamedTuple):
@@ -358,10 +358,16 @@ def did_change(drifts: pl.DataFrame, gates: pl.DataFrame) -> str:
 
 
 def _drift_words(gates: pl.DataFrame) -> str:
-    """Say which judges fail the gate drift, leave it open, or pass it, in this order, and why."""
+    """Say which judges fail the gate drift, leave it open, or pass it, in this order, and why.
+
+    Of those that leave it open, the ones with a suspicion, or another reason, are first.
+    """
     order = pl.col("verdict").replace_strict({"fail": 0, "inconclusive": 1, "pass": 2})
-    rows = with_who(gates.filter(pl.col("gate") == "drift"))
-    rows = rows.sort(order, pl.col("earlier_change").is_null(), "who")
+    # The change that the baseline follows is said already.
+    said = after_change().fill_null("")
+    why = pl.col("reason").str.strip_prefix(said).str.strip_prefix("; ").replace("", None)
+    rows = with_who(gates.filter(pl.col("gate") == "drift")).with_columns(why=why)
+    rows = rows.sort(order, pl.col("why", "earlier_change").is_null(), "who")
     numbers = [
         None if low is None else f"{number(value)} {interval(low, high)}"
         for value, low, high in rows.select("value", "low", "high").rows()
@@ -371,17 +377,14 @@ def _drift_words(gates: pl.DataFrame) -> str:
     after = pl.format(" after {}", "earlier_change").fill_null("")
     follows = pl.col("earlier_change").is_not_null()
     again = pl.when(follows).then(pl.lit(" again")).otherwise(pl.lit(""))
-    # The change that the baseline follows is said already.
-    said = after_change().fill_null("")
-    why = pl.col("reason").str.strip_prefix(said).str.strip_prefix("; ").replace("", None)
     text = (
         pl.when(pl.col("verdict") == "fail")
         .then(pl.format("{} changed{} ({}){}", pl.lit("{}"), again, what, after))
         .when(pl.col("verdict") == "pass")
         .then(pl.format("no relevant change of {}{}", pl.lit("{}"), after))
-        .otherwise(
-            pl.format("inconclusive for {}{} ({})", pl.lit("{}"), after, why.fill_null(WIDE))
-        )
+        .when(pl.col("why").is_null())
+        .then(pl.format("no alert for {}{}{}", pl.lit("{}"), after, pl.lit(f" ({WIDE})")))
+        .otherwise(pl.format("inconclusive for {}{} ({})", pl.lit("{}"), after, "why"))
     )
     by_text = rows.group_by(text=text, maintain_order=True).agg("who")
     return "; ".join(

@@ -1,6 +1,7 @@
 """A study of several waves, as a user runs it, with a hosted judge that changes without a word."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -113,6 +114,22 @@ def _is_one_verdict(voirdire: Voirdire, word: str) -> None:
     assert f"drift {word} {said}" in gate
 
 
+def _shows_what_it_said_before_and_after(voirdire: Voirdire, said: list[str]) -> None:
+    """Check that an alert leads to the verdicts that changed, which have both replies."""
+    command = "voirdire show strict --judge emu/one --changed"
+    for text in said[:2]:
+        assert command not in text
+    assert f"Replies before and after: `{command}" in said[2]
+    assert said[3].split("next:")[1].strip().startswith(command)
+    assert "Has changed since its baseline: ratings" in said[3]
+    shown = " ".join(voirdire("show", "strict", "--changed", "--most", "2").stdout.split())
+    assert f"emu/one, wave {WAVES[0]} -> {WAVES[3]} control: pass -> fail" in shown
+    assert f"wave {WAVES[0]}: pass: " in shown
+    assert f"wave {WAVES[3]}: fail: {FAILS}" in shown
+    changed, compared = re.search(r"([0-9 ]+) of ([0-9 ]+) verdicts changed", shown).groups()  # type: ignore[union-attr]
+    assert 0 < int(changed.replace(" ", "")) < int(compared.replace(" ", ""))
+
+
 def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -133,10 +150,11 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     assert "no earlier named wave asked these judges the same questions" in said[0]
     asked = [f"Did a judge change from wave {WAVES[0]} to wave {wave}?" for wave in WAVES]
     # The p-value is of few flips at most, so an unchanged judge may differ by more than .05.
-    assert f"{asked[1]} Not shown: inconclusive for emu/one (no alert, but" in said[1]
+    assert f"{asked[1]} Not shown: no alert for emu/one (intervals reach" in said[1]
     suspect = "inconclusive for emu/one (suspect, which the next wave must confirm: ratings)"
     assert f"{asked[2]} Perhaps: {suspect}" in said[2]
     assert f"{asked[3]} Yes: emu/one changed (ratings since wave {WAVES[2]}: -" in said[3]
+    _shows_what_it_said_before_and_after(voirdire, said)
     # No number of questions shows what would move a judge that fails everything.
     assert all("more answers cannot show a shift" in text for text in said[2:])
     assert "fake reference is inconclusive (about" not in said[2].lower()

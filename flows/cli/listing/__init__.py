@@ -122,6 +122,10 @@ TABLE_WORDS = {
     "audit": {
         **dict.fromkeys(RECOMMENDATIONS, ADVISED),
         "limit": "threshold of a gate (`tolerance` in mart.scorecard), set by the study",
+        "suspect": "a change since the baseline that one wave shows and the next must confirm",
+        "alert": "a change since the baseline that the judge's next wave confirmed",
+        "quiet": "a comparison of two waves that raised no suspicion; only the gate drift says "
+        "whether a change is excluded",
     },
     "calibrate": CALIBRATE_ROWS,
     "plan": {
@@ -154,6 +158,8 @@ TABLE_WORDS = {
         MEAN_SCORED: "the mean of D over all kinds of flaws, where that of DP does not decide",
         "agreement lost": "agreement of judge and people, compared with people among themselves: "
         "the share that is lost",
+        "Bennett's S": "agreement beyond chance of two answers: 2 s - 1, s being the share of "
+        "right verdicts, with a tie as half a right one",
         BEYOND_CHANCE: "kappa, or the rank correlation of grades, where each item has one label; "
         "of pairs with a right verdict, Bennett's S",
         AGREED_BY["rating_kappa"]: "Cohen's kappa of verdicts or labels with people's",
@@ -161,6 +167,10 @@ TABLE_WORDS = {
         "which no difference of level changes; `calibrate` also shows the kappa of grades",
         AGREED_BY["accuracy_beyond_chance"]: "2 s - 1 of pairs, s being the share of right "
         "verdicts, with a tie as half a right one",
+    },
+    "report --number": {
+        "least margin": "the smallest share of a tolerance left, over the gates of a judge, at the "
+        "worse end of the interval; below 0: exceeded",
     },
     "measure": {
         "estimate": "the number that a statistic gives, with its 95 % interval beside it",

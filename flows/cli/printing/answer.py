@@ -81,10 +81,12 @@ def next_step(
 
     ``at_hand`` is the row of :data:`flows.publishing.evidence.AT_HAND`. Invalid replies come
     first where a judge has too many of them, because its other results rest on the few that can be
-    read; then the most surprising finding.
+    read; then a judge that has changed since its baseline; then the most surprising finding.
     """
     if at_hand["fails_validity"]:
         return show_command(study, warehouse, {"judge": at_hand["fails_validity"]}, "invalid")
+    if at_hand["has_changed"]:
+        return show_command(study, warehouse, {"judge": at_hand["has_changed"]}, "changed")
     found = sorted(
         (row for row in rows if row["kind"] != POSITION and row["finding"] in SURPRISING),
         key=lambda row: SURPRISING.index(row["finding"]),

@@ -29,6 +29,7 @@ NONE = {
     "invalid": "Every reply to {who} has a verdict.",
     "disagree": "No label of {who} differs from people's, or none was compared: run "
     "`voirdire calibrate {study}` first.",
+    "changed": "No verdict of {who} changed since the wave that drift compares with.",
     "all": "No pair of {who} was shown both with and without a perturbation.",
 }
 OF_LABELS = (
@@ -38,6 +39,7 @@ OF_LABELS = (
 CHOSEN = dict.fromkeys(VIEWS, DRAWN) | {
     "moved": "the furthest first",
     "disagree": "the worst first, judge by judge",
+    "changed": "those without a perturbation first, drawn at random",
 }
 """What to show -> how those that are shown were chosen."""
 
@@ -113,6 +115,14 @@ def _others(
 ) -> Iterator[str]:
     """Say which other evidence the same filters leave, and which command shows it."""
     there = found.others
+    if what == "changed":
+        yield (
+            f"{thousands(found.total)} of {count(there['compared'], 'verdict')} changed between "
+            "two waves; some verdicts change whenever a judge is asked again."
+            if there["compared"]
+            else f"Drift compares two waves of {_who(study, filters)} that asked the same "
+            "questions: name waves with `voirdire audit --wave`."
+        )
     if what == "flipped" and there["moved"]:
         command = show_command(study, path, filters, "moved")
         grades = f"{thousands(there['moved'])} of {count(there['grades'], 'grade')}"
@@ -140,7 +150,8 @@ def _lines(
     what: str, row: Mapping[str, Any], found: Evidence, place: str, *, by_prompt: bool
 ) -> Iterator[Text | Padding]:
     simulated = " (simulated)" if row["simulated"] else ""
-    wave = f", wave {row['wave']}" if row["wave"] else ""
+    since = f"{row['base']} -> " if what == "changed" else ""
+    wave = f", wave {since}{row['wave']}" if row["wave"] else ""
     prompt = f", prompt {row['prompt'].partition('@')[0]}" if by_prompt else ""
     head = f"{place}  {row['judge']}{simulated}{prompt}{wave}  {_about(what, row)}"
     yield Text(printable(head), style="bold")
@@ -149,9 +160,9 @@ def _lines(
         yield from _replies({**row, "sample": row["item"]}, found.replies)
         return
     yield _labelled("sample", row["sample"])
-    if what == "invalid":
+    if what in ("invalid", "changed"):
         yield from _texts(_shown(row))
-        yield _reply(row)
+        yield from map(_reply, _before_and_after(row) if what == "changed" else [row])
         return
     yield from _texts({"question": row["question"], "anchor": row["anchor"]})
     if row["target"] is None:
@@ -169,6 +180,13 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     first, _, alone = row["shown_first"].partition(" ")
     answers = {"answer": row[first]} if alone else {name: row[name] for name in SIDES}
     return {"question": row["question"], **answers}
+
+
+def _before_and_after(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return the two votes on a ballot that two waves have, each under the name of its wave."""
+    for wave, end in ((row["base"], "_before"), (row["wave"], "")):
+        said = {name: row[f"{name}{end}"] for name in ("choice", "rating", "reply")}
+        yield {"arm": f"wave {wave}", "shown_first": row["shown_first"], **said}
 
 
 def _sham(row: Mapping[str, Any], replies: pl.DataFrame) -> dict[str, list[str]]:
@@ -190,6 +208,12 @@ def _about(what: str, row: Mapping[str, Any]) -> str:
     if what == "invalid":
         why = f" ({row['reason']})" if row["reason"] else ""
         return f"{row['perturbation'] or row['arm']}: {row['choice']}{why}"
+    if what == "changed":
+        votes = [
+            choice_text(vote["choice"], vote["shown_first"], vote["rating"])
+            for vote in _before_and_after(row)
+        ]
+        return f"{row['perturbation'] or row['arm']}: {' -> '.join(votes)}"
     said = [grade_text(row[arm] or "no verdict") for arm in ("control", "experimental")]
     sham = f" (sham: {grade_text(row['sham'])})" if row["sham"] else ""
     again = "" if row["repeat"] is None else f", repeat {row['repeat'] + 1}"

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from flows.cli.printing.answer import show_advice
+from flows.cli.printing.answer import show_advice, show_command
 from flows.cli.printing.tables import fits, print_line, print_rows
 from flows.cli.printing.terminal import interval, legend, lost_lines, number, plain, result_table
 from flows.studies import Study
@@ -69,6 +69,8 @@ MOST_WINS = 20
 """Most rows of win rates in the summary."""
 WINS = (pl.col("statistic") == "win_rate") & ~pl.col("subgroup").str.contains(" vs ", literal=True)
 """Win rates of models against all others."""
+CHANGED = ("suspect", "alert")
+"""States of a comparison of two waves that suspect or confirm a change."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
@@ -379,6 +381,11 @@ def show_changes(console: Console, study: Study, warehouse: Warehouse) -> None:
         )
     else:
         show_drift(console, drifts, of_wave(gates, study.wave))
+        changed = drifts.filter(pl.col("state").is_in(CHANGED))["judge"].unique().to_list()
+        if changed:
+            filters = {"judge": changed[0] if len(changed) == 1 else None}
+            command = show_command(study.name, warehouse.path, filters, "changed")
+            print_line(console, f"Replies before and after: `{command}`.")
 
 
 def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> None:
@@ -387,7 +394,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         return
     console.print()
     print_line(console, plain(did_change(drifts, gates)))
-    changed = drifts.filter(pl.col("state").is_in(["suspect", "alert"]))
+    changed = drifts.filter(pl.col("state").is_in(CHANGED)).sort("wave_number", "judge", "measure")
     if changed.height:
         columns = ["judge", "from", "to", "perturbation", "measure", "change", "state"]
         rows = [

@@ -404,10 +404,9 @@ def test_judges_that_changed_come_first_with_what_changed_and_since_when(
         "Did a judge change from wave n1 to wave n7? Yes: "
         "sim/changing changed (position gap since wave n6: .46 [.30, .62]); "
         "sim/other changed (texts of replies); "
-        f"inconclusive for sim/was after {before} (no alert, but intervals reach beyond the "
-        "limits); inconclusive for priced/pair and sim/steady (no alert, but intervals reach "
-        f"beyond the limits); no relevant change of sim/were after {before}; no relevant change "
-        "of sim/calm."
+        f"no alert for sim/was after {before} (intervals reach beyond the limits); no alert for "
+        "priced/pair and sim/steady (intervals reach beyond the limits); no relevant change of "
+        f"sim/were after {before}; no relevant change of sim/calm."
     )
 
 
