@@ -78,6 +78,7 @@ LONGEST = (
     "flows/test_pointwise.py",
     "flows/test_own_judge.py",
     "booth/browsing/test_browser.py",
+    "flows/cli/test_logs.py",
     "flows/cli/test_examples.py",
     "tasks/statistics/test_sizes.py",
     "flows/cli/test_measure_tables.py",

@@ -33,6 +33,17 @@ def default_path() -> Path:
     return Path(os.environ.get(VARIABLE) or DEFAULT).absolute()
 
 
+def near(path: Path) -> Path:
+    """Return a path as one would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def option_for(path: Path) -> list[str]:
+    """Return the option that names a warehouse in a command; none for the default one."""
+    place = path.absolute()
+    return [] if place == default_path() else ["--warehouse", str(near(place))]
+
+
 def existing_path(given: Path | str | None, study: str = "") -> Path:
     """Return the place of a warehouse that must be there, by default :func:`default_path`.
 

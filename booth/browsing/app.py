@@ -36,6 +36,7 @@ from warehouse.evidence.comparisons import (
     unmeasured_waves,
 )
 from warehouse.evidence.selection import NAMED
+from warehouse.peek import option_for
 from warehouse.store import Warehouse, WarehouseBusyError, WarehouseError
 
 TEXTS = (*NAMED, "category", "sample", "search")
@@ -196,7 +197,7 @@ def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
     """Return why no comparison can match these filters; empty if one could."""
     study, wave, kinds = filters.study, filters.wave, found.kinds
     if wave and wave in unmeasured_waves(warehouse, study):
-        show = f"`voirdire show {shlex.quote(study)} --wave {shlex.quote(wave)}`"
+        show = _command(warehouse, "show", study, "--wave", wave)
         return f"{only_votes(study, wave)} {show} names the command that measures them."
     try:
         require_known(filters.given, found.names, "the choices above are all", "in this study")
@@ -208,11 +209,17 @@ def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
         return "This study has no grades that a perturbation could move."
     labelled = kinds["labelled_waves"]
     only = filters.disagree and (not labelled or filters.given.keys() <= {"disagree", "wave"})
-    return _why_no_disagreement(study, labelled) if only else ""
+    compare = _command(warehouse, "calibrate", study)
+    return _why_no_disagreement(compare, labelled) if only else ""
 
 
-def _why_no_disagreement(study: str, waves: Sequence[str]) -> str:
-    compare = f"`voirdire calibrate {shlex.quote(study)}`"
+def _command(warehouse: Warehouse, *words: str) -> str:
+    """Return a command on this warehouse, in backticks."""
+    return f"`{shlex.join(['voirdire', *words, *option_for(warehouse.path)])}`"
+
+
+def _why_no_disagreement(compare: str, waves: Sequence[str]) -> str:
+    """Say why no label differs; ``compare`` is the command that compares labels."""
     if waves:
         votes = ", ".join(wave or "no wave" for wave in waves)
         return (

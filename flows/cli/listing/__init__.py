@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from flows.cli.listing.documented import documented, without_markup, wrapped
-from flows.cli.printing.answer import near
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import say
@@ -38,6 +37,7 @@ from tasks.reporting.wording import count, gate_definitions, glossary
 from tasks.statistics import STATISTICS, Row, Statistic
 from tasks.validation.unknown_names import UnknownNameError, unknown
 from warehouse.descriptions import column_meanings, marts, picked_columns
+from warehouse.peek import near
 
 HEADINGS = {
     "n": (

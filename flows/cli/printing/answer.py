@@ -18,7 +18,7 @@ from tasks.kit.defaults import DETECTS_AT, Thresholds
 from tasks.kit.printable import printable
 from tasks.reporting.advice import Advice, advice, not_measured, policy
 from tasks.reporting.summary import marked
-from warehouse.peek import default_path
+from warehouse.peek import near, option_for
 
 OF_A_FILE = "`--only scorecard` has the gates, the policy, its limits, and what other gates need."
 SURPRISING = ("biased", "overlooks", "rewards", "mixed")
@@ -100,7 +100,7 @@ def next_step(
         if at_hand[what]:
             return show_command(study, warehouse, {}, what)
     words = ["voirdire", "gate", study, *(["--wave", earlier] if earlier else [])]
-    return shlex.join(map(printable, [*words, *_warehouse_words(warehouse)]))
+    return shlex.join(map(printable, [*words, *option_for(warehouse)]))
 
 
 def show_command(
@@ -112,13 +112,7 @@ def show_command(
         words += [] if value is None else [f"--{name}", value]
     # Flipped pairs are the default.
     words += [] if what == "flipped" else [f"--{what}"]
-    return shlex.join(map(printable, [*words, *_warehouse_words(warehouse)]))
-
-
-def _warehouse_words(warehouse: Path) -> list[str]:
-    """Return the option that names a warehouse, unless it is the default one."""
-    path = warehouse.absolute()
-    return [] if path == default_path().absolute() else ["--warehouse", str(near(path))]
+    return shlex.join(map(printable, [*words, *option_for(warehouse)]))
 
 
 def show_places(console: Console, report: Path, warehouse: Path, following: str) -> None:
@@ -132,8 +126,3 @@ def show_places(console: Console, report: Path, warehouse: Path, following: str)
     ):
         text = printable(f"{what:<10} {where}")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def near(path: Path) -> Path:
-    """Return a path as one would type it here."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

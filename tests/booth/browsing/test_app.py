@@ -203,7 +203,8 @@ def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client
 
 
 def test_why_there_is_no_disagreement_is_said(client: Client, browsed: Warehouse) -> None:
-    none = "No label that differs from people's is saved. `voirdire calibrate quick` compares"
+    compare = f"`voirdire calibrate quick --warehouse {browsed.path}`"
+    none = f"No label that differs from people's is saved. {compare} compares"
     with duckdb.connect(str(browsed.path)) as connection:
         connection.execute("delete from differing_labels")
     text = html.unescape(client.get("/study/quick?disagree=1").text)
@@ -340,7 +341,8 @@ def test_of_a_wave_without_results_it_is_said_what_measures_it(
     for path in ("/study/nights?wave=n1", "/study/nights?wave=n1&pair="):
         text = client.get(path).text
         assert "has no results of wave &#39;n1&#39;, only its votes." in text
-        assert "<code>voirdire show nights --wave n1</code> names the command" in text
+        command = f"voirdire show nights --wave n1 --warehouse {warehouse.path}"
+        assert f"<code>{command}</code> names the command" in text
     assert "only its votes" not in client.get("/study/nights?wave=n3").text
 
 
@@ -355,7 +357,8 @@ def test_disagreements_of_another_wave_are_named(
     warehouse.save(frames, run="n2", study="nights")
     client = Client(warehouse)
     asked = f"/study/nights?disagree=1&token={TOKEN}"
-    none = "is saved. <code>voirdire calibrate nights</code> compares labels of both."
+    compare = f"<code>voirdire calibrate nights --warehouse {warehouse.path}</code>"
+    none = f"is saved. {compare} compares labels of both."
     assert none in client.get(asked).text
     row = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "n1", "item": "s1"}
     row |= {"judge_label": "anchor", "human_label": "target", "gap": 1.0, "texts": "{}"}
