@@ -220,16 +220,21 @@ def _show_all(
     shown = concluded._replace(estimates=listed)
     # Single answers have no mode.
     title = f"{file}, mode {mode}" if not log.is_empty() else file
-    show_summary(console, title, shown, bias, len(persons))
+    # Of single answers with one label each, the gate agreement is what the comparison begins with.
+    single = agreement is not None and agreement.tests.is_empty() and not _has_verdicts(log, other)
+    if agreement and single:
+        show_table(calibration, agreement, more=more)
+        print_line(console, "")
+    show_summary(console, title, shown, bias, None if single else len(persons))
     if folded:
         print_line(console, folded)
     shifts = f"`voirdire measure {file} --only category_shift`"
     show_categories(console, concluded.category_shifts, shifts)
     if line := _lacking(log, other):
         print_line(console, line)
-    if agreement:
+    if agreement and not single:
         show_table(calibration, agreement, more=more)
-    elif _has_both(log, other) and _is_long(log, other):
+    elif agreement is None and _has_both(log, other) and _is_long(log, other):
         line = f"More than {MANY} votes and ratings are compared with people by {more} only."
         print_line(console, line)
 
@@ -388,11 +393,16 @@ def _is_long(votes: pl.DataFrame, log: Log | None) -> bool:
     return votes.height + (log.ratings.height if log else 0) > MANY
 
 
+def _has_verdicts(votes: pl.DataFrame, log: Log | None) -> bool:
+    """Tell whether there are verdicts on pairs, with their order or without."""
+    return not votes.is_empty() or bool(log and (log.ratings["kind"] == "verdict").any())
+
+
 def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
     """Say which columns the statistics of pairs lack; empty for grades and labels."""
-    verdicts = log.ratings.filter(kind="verdict") if log else Ratings.empty()
-    if votes.is_empty() and verdicts.is_empty():
+    if not _has_verdicts(votes, log):
         return ""
+    verdicts = log.ratings.filter(kind="verdict") if log else Ratings.empty()
     ratings = verdicts.rename({"label": "rated", "correct": "label"})
     return lacking_line(filled_columns(votes, ratings))
 

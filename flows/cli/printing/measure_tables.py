@@ -106,11 +106,15 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
 
 
 def show_summary(
-    console: Console, title: str, concluded: Conclusions, bias: pl.DataFrame, people: int
+    console: Console, title: str, concluded: Conclusions, bias: pl.DataFrame, people: int | None
 ) -> None:
-    """Print recommendations, effects (without perturbations: judges), drift and other numbers."""
+    """Print recommendations, effects (without perturbations: judges), drift and other numbers.
+
+    Without ``people``, whose number it is, there are no recommendations.
+    """
     effects, estimates = bias.to_dicts(), concluded.estimates
-    show_advice(console, concluded.recommendations, "", DEFAULTS, people=people)
+    if people is not None:
+        show_advice(console, concluded.recommendations, "", DEFAULTS, people=people)
     attacked = any(row["perturbation"] is not None for row in effects)
     if attacked:
         console.print(result_table(effects, title, console))

@@ -32,7 +32,16 @@ VERBS = {
 """How a text of help begins: it says what the option does. *Also* and *only* precede a verb."""
 
 ACTIONS = {
-    *("--all", "--all-metrics", "--curve", "--disagree", "--formulas", "--hand-in", "--invalid"),
+    *(
+        "--all",
+        "--all-metrics",
+        "--curve",
+        "--disagree",
+        "--changed",
+        "--formulas",
+        "--hand-in",
+        "--invalid",
+    ),
     *("--moved", "--no-auth", "--number", "--plan", "--random-labels", "--yes"),
 }
 """Flags that say what the command also or only does: without them it does not."""

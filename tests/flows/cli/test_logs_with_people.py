@@ -335,9 +335,11 @@ def test_one_person_gives_the_gate_agreement(tmp_path: Path) -> None:
     assert gate["value"] == pytest.approx(0.4)
     assert gate["reason"].startswith("one label per item does not tell")
     shown = run("measure", path, *mapped)
-    # The same number as in the comparison below it.
+    # One answer about the judge, with the number of the gate.
+    assert "? said: not enough data. Kappa .40 [" in shown.stdout
     assert "kappa           .40 " in shown.stdout
-    assert "Gates not measured: biases, discernment, drift." in shown.stdout
+    assert "Which judge to use" not in shown.stdout
+    assert shown.stdout.index("Which judges agree") < shown.stdout.index("Also measured")
 
 
 def test_labels_that_are_not_listed_are_counted(tmp_path: Path) -> None:
