@@ -61,7 +61,8 @@ SAID = """
 ROWS = f"""
     with labelled as (
         select judge, prompt, wave, criterion, item, any_value(human_label) as people,
-            any_value(judge_label) as labelled, any_value(texts) as texts
+            any_value(judge_label) as labelled, any_value(texts) as texts,
+            min("rank") as worst
         from differing_labels where {OF_LABELS}
         group by all
     ),
@@ -106,11 +107,17 @@ FURTHER = {
 FURTHEST_FIRST = """* replace (
     lpad((row_number() over (order by distance desc, place))::varchar, 12, '0') as place
 )"""
+# As `voirdire show --disagree` has them.
+WORST_FIRST = """* exclude (worst) replace (
+    lpad((row_number() over (
+        order by judge, prompt, wave, criterion, worst, place
+    ))::varchar, 12, '0') as place
+)"""
 IS_LABELLED = """
     l.judge = c.judge and l.prompt = c.prompt and l.wave = c.wave and l.item = c.sample
     and l.criterion is not distinct from c.criterion
 """
-
+WORST = f"(select l.worst from labelled as l where {IS_LABELLED})"
 
 LIST = f"""
     select
@@ -250,12 +257,15 @@ class Filters(NamedTuple):
     def query(self, selected: str, **more: Any) -> tuple[str, dict[str, Any]]:
         """Return a query on the rows that the filters leave, ``chosen``, with its parameters."""
         given = self.given
-        labelled = f"semi join labelled as l on {IS_LABELLED}" if self.disagree else ""
         further = (FURTHER[name] for name in given if name in FURTHER)
         where = " and ".join(["true", *conditions(given), *further])
         values = {k: v for k, v in given.items() if v is not True}
-        columns = FURTHEST_FIRST if self.moved else "*"
-        chosen = f"chosen as (select {columns} from found as c {labelled} where {where})"
+        columns, source = FURTHEST_FIRST if self.moved else "*", "found"
+        if self.disagree:
+            source = f"(select c.*, {WORST} as worst from found as c semi join labelled as l on "
+            source += f"{IS_LABELLED})"
+            columns = columns.replace("*", "* exclude (worst)", 1) if self.moved else WORST_FIRST
+        chosen = f"chosen as (select {columns} from {source} where {where})"
         return f"{ROWS}, {chosen} {selected}", {"study": self.study, **values, **more}
 
 

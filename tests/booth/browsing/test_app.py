@@ -245,6 +245,27 @@ def test_comparisons_and_disagreements_are_counted_each_by_its_unit(
     assert "A comparison is one judge&#39;s verdict on one sample" in text.replace("'", "&#39;")
 
 
+def test_disagreements_are_in_the_order_of_show(client: Client, browsed: Warehouse) -> None:
+    """Items 0 and 2 are added as ranks 3 and 2 behind item 3; another judge's come before."""
+    again = "insert into differing_labels by name select * replace ({}) from differing_labels"
+    with duckdb.connect(str(browsed.path)) as connection:
+        connection.execute(again.format("'demo/0/a2' as item, 3 as \"rank\""))
+        connection.execute(again.format("'demo/2/a2' as item, 2 as \"rank\"") + " where rank = 1")
+        connection.execute(
+            again.format("'offline/honest' as judge, 'demo/1/a2' as item") + " where rank = 1"
+        )
+    listed = client.get("/study/quick?disagree=1").text
+    assert "1 to 4 of 4 comparisons, the worst of each judge first" in listed
+    judges = re.findall(r"offline/(honest|random)", listed.partition("<ol")[2])
+    assert judges == ["honest", "random", "random", "random"]
+    assert re.findall(r"Question (\d)", listed.partition("<ol")[2]) == ["1", "3", "2", "0"]
+    # The next one of a row is the next of the list.
+    row = client.get("/study/quick?disagree=1&pair=").text
+    assert "1 of 4" in row
+    both = client.get("/study/quick?disagree=1&moved=1").text
+    assert "No comparison matches" in both
+
+
 def test_what_is_not_there_is_said(client: Client) -> None:
     missing = client.get("/study/nope")
     assert missing.status_code == 404
