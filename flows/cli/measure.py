@@ -132,10 +132,10 @@ def show_measures(
     step("reading votes")
     other = read_log(votes, people, mapping)
     log = other.votes if other else _votes_in(votes, people)
-    for line in recognised_lines(other) if other else ():
-        current_status().tell(line)
     both = _labels_of_both(votes.name, log, other, calibration, (mapping or {}).get(CATEGORY))
     other = _with_declared(other, calibration.options(), votes.name, both)
+    for line in recognised_lines(other) if other else ():
+        current_status().tell(line)
     if warehouse:
         _require_votes(votes, other)
         require_free(votes, warehouse)

@@ -207,7 +207,7 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
         same = known is not None and known.limit == study.limit
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
         few = study.thresholds.fewest_questions if found["too_few"].any() else None
-        yield from open_notes(few, study.name, unanswered)
+        yield from open_notes(few, study.name, unanswered, labelled="agreement" in found["gate"])
 
 
 def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) -> None:

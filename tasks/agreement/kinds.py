@@ -48,17 +48,19 @@ def reading_of(
     """Return how to read the labels, from those that people gave (as JSON).
 
     They are verdicts if all are usual words for pass and fail, or if ``positive`` names one; grades
-    if all are numbers, which become verdicts by a ``threshold``; else names.
+    if all are numbers (with a declared ``scale``: more than half), which become verdicts by a
+    ``threshold``; else names.
     """
     given = [json.loads(label) for label in people.drop_nulls().unique()]
-    graded = are_numbers(people)
+    # With a declared scale, the few labels that are no numbers are invalid grades.
+    graded = _are_mostly_numbers(people) if scale else are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
         return Reading("pass_fail", low=low, high=high, threshold=threshold)
     words = [word for word in read_labels("text", given) if isinstance(word, str)]
     if positive is not None:
         return Reading("pass_fail", positive.strip())
-    if words and scale is None and all(word.strip().lower() in WORDS for word in words):
+    if words and not (scale and graded) and all(word.strip().lower() in WORDS for word in words):
         return Reading("pass_fail")
     if graded:
         return Reading("grade", None, *(scale or (None, None)))
@@ -69,6 +71,13 @@ def are_numbers(labels: pl.Series) -> bool:
     """Tell whether all labels (JSON) are numbers, and there are any."""
     numbers = read_labels("number", [json.loads(each) for each in labels.drop_nulls().unique()])
     return bool(numbers) and None not in numbers
+
+
+def _are_mostly_numbers(labels: pl.Series) -> bool:
+    distinct = labels.drop_nulls().unique()
+    numbers = read_labels("number", [json.loads(each) for each in distinct])
+    graded = distinct.filter([number is not None for number in numbers])
+    return labels.is_in(graded.implode()).sum() * 2 > labels.count()
 
 
 class OddLabels(NamedTuple):
@@ -180,12 +189,15 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
         grades = pl.Series(values, dtype=pl.Float64)
         words = [as_word(grade) for grade in (_whole(grades) if reading.whole else grades)]
     elif (least := reading.threshold) is not None:
-        read = _grades(given, reading)
+        numbers = read_labels("number", given)
+        # A number off the scale is invalid, also 1 and 0, which else are words for pass and fail.
         words = [
             WORDS.get(str(label).strip().lower())
-            if grade is None
+            if number is None
+            else None
+            if (grade := _on_scale(number, reading)) is None
             else (FAIL, PASS)[int(grade >= least)]
-            for label, grade in zip(given, read, strict=True)
+            for label, number in zip(given, numbers, strict=True)
         ]
         values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
     else:

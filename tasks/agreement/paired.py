@@ -53,7 +53,7 @@ class Paired(NamedTuple):
     odd: OddLabels | None = None
     """Labels of people because of which all are compared as names."""
     graded: bool = False
-    """Whether all labels of people are numbers."""
+    """Whether all labels of people are numbers, and nobody has declared what to do with them."""
     fractions: Fractions | None = None
     """The few grades of people that are no whole numbers."""
     unread: pl.DataFrame = UNREAD
@@ -97,7 +97,8 @@ def pair_labels(
             reading = reading_of(humans["label"], positive, scale, threshold)
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
-            graded = are_numbers(humans["label"])
+            declared = scale is not None or threshold is not None
+            graded = not declared and are_numbers(humans["label"])
             found = found._replace(odd=odd_labels(humans, reading), graded=graded)
             # Of a log, labels may be means of repeats.
             yield found if labelled.means is None else found._replace(fractions=None)

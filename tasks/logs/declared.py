@@ -4,7 +4,7 @@ import polars as pl
 
 from schemas.calibration import Ratings
 from tasks.agreement.compare import Options
-from tasks.agreement.kinds import Reading, read_beside
+from tasks.agreement.kinds import FAIL, PASS, Reading, read_beside
 from tasks.agreement.paired import are_sets
 from tasks.agreement.sources import require_known
 from tasks.calibration.label_values import as_json
@@ -20,8 +20,8 @@ GRADED = pl.col("kind") == "number"
 def with_declared(log: Log, options: Options, file: str) -> Log:
     """Return a log whose grades and labels are read as ``options`` say.
 
-    Grades off the declared scale become invalid; from the threshold on they pass. With a label
-    that counts as a pass, all labels become pass or fail, as where judges are compared with people.
+    Grades off the declared scale become invalid. With a threshold all grades, and with a label
+    that counts as a pass all labels, become pass or fail, as where judges are compared with people.
     Verdicts on pairs, and sets of labels, stay as they are.
 
     Raise ValueError if the log has no grade to which a scale or a threshold applies, or nobody gave
@@ -30,7 +30,9 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
     rows: pl.DataFrame = log.ratings
     if options.scale or options.threshold is not None:
         _require_grades(rows, options, file)
-        rows = _with_scale(rows, options)
+        rows = _with_scale(rows, options.scale)
+    if options.threshold is not None:
+        rows = _with_threshold(rows, options.threshold)
     if options.positive is not None:
         single = rows.filter(pl.col("kind") != "verdict")
         parts = single.partition_by(ABOUT, maintain_order=True)
@@ -38,7 +40,9 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
         rows = pl.concat(
             [verdicts, *(_with_passes(part, options.positive, file) for part in parts)]
         )
-    return log._replace(ratings=Ratings.of(rows), declared=options)
+    # Grades that passed or failed are no grades any more.
+    left = options if options.threshold is None else options._replace(scale=None, threshold=None)
+    return log._replace(ratings=Ratings.of(rows), declared=left)
 
 
 def _require_grades(rows: pl.DataFrame, options: Options, file: str) -> None:
@@ -48,14 +52,10 @@ def _require_grades(rows: pl.DataFrame, options: Options, file: str) -> None:
     raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
 
 
-def _with_scale(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
-    if options.threshold is not None:
-        rows = rows.with_columns(
-            passes_at=pl.when(GRADED).then(options.threshold).otherwise("passes_at")
-        )
-    if options.scale is None:
+def _with_scale(rows: pl.DataFrame, scale: tuple[float, float] | None) -> pl.DataFrame:
+    if scale is None:
         return rows
-    low, high = options.scale
+    low, high = scale
     off = GRADED & pl.col("invalid").is_null() & ~pl.col("value").is_between(low, high)
     return rows.with_columns(
         invalid=pl.when(off).then(pl.lit(OFF_SCALE)).otherwise("invalid"),
@@ -63,6 +63,23 @@ def _with_scale(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
         label=pl.when(~off.fill_null(value=False)).then("label"),
         lowest=pl.when(GRADED).then(low).otherwise("lowest"),
         highest=pl.when(GRADED).then(high).otherwise("highest"),
+    )
+
+
+def _with_threshold(rows: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """Turn grades into pass or fail."""
+    passes = pl.col("value") >= threshold
+    nothing = pl.lit(None, pl.Float64)
+    return rows.with_columns(
+        label=pl.when(GRADED & passes)
+        .then(pl.lit(PASS))
+        .when(GRADED & ~passes)
+        .then(pl.lit(FAIL))
+        .otherwise("label"),
+        value=pl.when(GRADED).then(passes.cast(pl.Float64)).otherwise("value"),
+        lowest=pl.when(GRADED).then(nothing).otherwise("lowest"),
+        highest=pl.when(GRADED).then(nothing).otherwise("highest"),
+        kind=pl.when(GRADED).then(pl.lit("label")).otherwise("kind"),
     )
 
 

@@ -33,6 +33,7 @@ from tasks.readers.fastchat import fastchat_table
 from tasks.readers.parquet import parquet_table
 from tasks.readers.samples import (
     HUMAN,
+    MAP_IT,
     PEOPLE,
     SHARES,
     PassLabel,
@@ -47,6 +48,7 @@ from tasks.readers.samples import (
     side_named,
     some_columns,
     two_answers,
+    unknown_columns,
 )
 from tasks.validation.unknown_names import nearest
 
@@ -63,11 +65,8 @@ OPTIONAL = ["question_id", "category", "turn", "reference", "context"]
 OPTIONAL += [*BEFORE, *AUTHORS, "label", *SHARES]
 OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", "human_score"}
 """Columns that mean nothing if a question has one answer."""
-COMPARED = {"label", "human_score"}
-"""Those of them with which people compare two answers."""
 GROUP = "\0group"
 """Where the values of the column are put that the categories are taken from."""
-OF_ONE = "what people say of one is human_label (pass or fail), human_grade or human_CRITERION"
 LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
 MAX_LABEL = 200
@@ -75,7 +74,6 @@ ID_DIGITS = 16
 CORRECT = "Correct the name."
 BY = "--by (`category_column` of the study)"
 MAPPING = "the mapping (--map, or `columns` of the study)"
-MAP_IT = "map it (--map, or `columns` of the study)"
 SEPARATED = "Columns are separated by commas, semicolons or tabs."
 READERS: dict[str, Reader] = {
     ".jsonl": json_lines,
@@ -318,25 +316,24 @@ def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
     missing = [column for column in needed if column not in columns and column not in meant]
     if missing:
         what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(needed)}"
+        what += (
+            f" (of single answers: question, {ANSWER})"
+            if {"anchor", "target"} <= {*missing}
+            else ""
+        )
         problems.add("header", what, f"Add it, or {MAP_IT}. {SEPARATED}")
 
 
 def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form) -> set[str]:
     """Report unknown fields, and return the missing fields that they probably mean."""
-    allowed = [*form.allowed, *([ANSWER] if form.alone else []), *PEOPLE]
+    of_one = form.alone or not {"anchor", "target"} & {*row.fields}
+    allowed = [*form.allowed, *([ANSWER] if of_one else []), *PEOPLE]
     free = [field for field in allowed if field not in row.fields]
     new = [field for field in row.fields if not form.has(field) and field not in {GROUP, *reported}]
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
     reported.update(new)
-    for field in new[:SHOWN]:
-        if form.alone and field in COMPARED:
-            what = f"column {clip(field)} compares two answers, and each question has one here"
-            problems.add(row.where, what, f"Rename it: {OF_ONE}.")
-            continue
-        near = meant[field]
-        hint = f": did you mean {near!r}?" if near else f"; allowed: {', '.join(allowed)}."
-        todo = f"Rename it{'' if near in {*REQUIRED, ANSWER} else ', remove it'}, or {MAP_IT}."
-        problems.add(row.where, f"unknown column {clip(field)}{hint}", todo)
+    for fault in unknown_columns(meant, allowed, alone=form.alone):
+        problems.add(row.where, *fault)
     named = {near for near in meant.values() if near}
     return named | ({"target"} if ANSWER in named else set())
 

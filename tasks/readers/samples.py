@@ -37,6 +37,12 @@ PEOPLE = [LABEL, "human_grade"]
 SHARES = ["human_score", "label_chance"]
 MOST_OWN = 20
 """Most of the user's own columns that an error names."""
+MAP_IT = "map it (--map, or `columns` of the study)"
+COMPARED = {"label", "human_score"}
+"""Columns with which people compare two answers."""
+OF_ONE = "what people say of one is human_label (pass or fail), human_grade or human_CRITERION"
+KEPT = {"question", "anchor", "target", "answer"}
+"""Columns that a file cannot do without."""
 MOST_SHOWN = 10
 """Most labels that an error lists."""
 
@@ -89,6 +95,35 @@ def two_answers(columns: Sequence[str]) -> tuple[str, str] | None:
         "voirdire does not know are left out."
     )
     return what, todo
+
+
+def unknown_columns(
+    meant: Mapping[str, str | None], allowed: Sequence[str], *, alone: bool
+) -> Iterator[Fault]:
+    """Yield what is wrong with columns that voirdire does not know, and what to do.
+
+    ``meant`` has the column that each probably means, or none; ``alone`` tells whether each
+    question has one answer.
+    """
+    compared = {name for name in meant if alone and name in COMPARED}
+    for name in compared:
+        what = f"column {clip(name)} compares two answers, and each question has one here"
+        yield Fault(what, f"Rename it: {OF_ONE}.")
+    alike = {name: near for name, near in meant.items() if near and name not in compared}
+    for name, near in [*alike.items()][:SHOWN]:
+        remove = "" if near in KEPT else ", remove it"
+        what = f"unknown column {clip(name)}: did you mean {near!r}?"
+        yield Fault(what, f"Rename it{remove}, or {MAP_IT}.")
+    strange = [clip(name) for name in meant if name not in {*compared, *alike}]
+    known = f"allowed: {', '.join(allowed)}."
+    if len(strange) == 1:
+        yield Fault(f"unknown column {strange[0]}; {known}", f"Rename it, remove it, or {MAP_IT}.")
+    elif strange:
+        yield Fault(
+            f"unknown columns {', '.join(strange[:MOST_OWN])}; {known}",
+            "Rename them, remove them, or map those that are needed, as in --map question=COLUMN "
+            "(`columns` of the study): then other columns are left out.",
+        )
 
 
 class Version(NamedTuple):

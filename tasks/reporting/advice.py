@@ -228,11 +228,13 @@ def _missing(row: Mapping[str, Any]) -> str:
     return SEPARATOR.join(filter(None, (few, decided + stays)))
 
 
-def open_notes(few: int | None, study: str, unanswered: int = 0) -> Iterator[str]:
+def open_notes(
+    few: int | None, study: str, unanswered: int = 0, *, labelled: bool = False
+) -> Iterator[str]:
     """Explain the lines of ``open_questions``.
 
     ``few`` is the fewest questions that a gate needs, if one has fewer; ``unanswered`` the number
-    of ballots of the study that have no reply yet.
+    of ballots of the study that have no reply yet; ``labelled``: whether people labelled items.
     """
     if few:
         yield (
@@ -254,9 +256,13 @@ def open_notes(few: int | None, study: str, unanswered: int = 0) -> Iterator[str
         "decide on which side of its limit an estimate lies; the tables below say which shift a "
         "new study of this design detects."
     )
+    compare = f"`voirdire calibrate {quote(study)}` says how many"
     yield (
-        f"Once there are labels of people, `voirdire calibrate {quote(study)}` says how many would "
-        "estimate the agreement with them, whatever its gate concludes."
+        f"{compare} more labels would decide the agreement with people, also beyond {MOST_TIMES} "
+        "times as many, and how many would estimate it."
+        if labelled
+        else f"Once there are labels of people, {compare} would estimate the agreement with them, "
+        "whatever its gate concludes."
     )
 
 

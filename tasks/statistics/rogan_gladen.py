@@ -18,6 +18,7 @@ from tasks.statistics import Rows, statistic
 
 EMPTY = "no contest without a label: nothing to correct"
 ONE_SIDED = "fewer than two questions labelled as wins, or as losses or ties: no error rates"
+BEYOND = "the judge's rate is beyond what its errors allow for any true rate: no interval"
 BLIND = "se + sp - 1 is below {:g}: the judge is hardly better than chance"
 YES = pl.col("human") > 0.5
 PARTS = {
@@ -54,7 +55,8 @@ def rogan_gladen(contests: DataFrame[Contests]) -> Rows:
         By model and pair of models that have labels: theta, clipped to [0, 1], with the interval of
         all theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
         errors of 0 (Fieller 1954; degrees of freedom from the side with fewer), and a cluster
-        bootstrap interval that resamples labelled and unlabelled contests. ``n`` counts the
+        bootstrap interval that resamples labelled and unlabelled contests; none where no theta in
+        [0, 1] is left. ``n`` counts the
         unlabelled contests, ``clusters`` the clusters of the labels' side with fewer.
 
     Notes
@@ -191,9 +193,13 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
     )
     df = found["df"].fill_null(1.0).to_numpy()
     low, high = _fieller_interval(found, t_quantile(df, (1 + LEVEL) / 2))
+    # A point says that no rate from 0 to 1 agrees with those of the judge, and is no interval.
+    is_point = pl.Series(low == high) & pl.col("reason").is_null()
+    found = found.with_columns(reason=pl.when(is_point).then(pl.lit(BEYOND)).otherwise("reason"))
     known = pl.col("reason").is_null()
+    estimated = known | pl.col("reason").is_in([ALIKE, BEYOND])
     return found.with_columns(
-        estimate=pl.when(known | (pl.col("reason") == ALIKE)).then(pl.col("theta").clip(0, 1)),
+        estimate=pl.when(estimated).then(pl.col("theta").clip(0, 1)),
         standard_error=pl.when(known).then(pl.col("error")),
         low=pl.when(known).then(pl.Series(low)),
         high=pl.when(known).then(pl.Series(high)),

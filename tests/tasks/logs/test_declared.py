@@ -36,6 +36,36 @@ def numbers(log: Path, *words: str, columns: str = COLUMNS) -> dict[tuple[str, s
     return {(row["judge"], row["statistic"]): row for row in json.loads(said)}
 
 
+def test_a_grade_off_the_scale_neither_passes_nor_fails(tmp_path: Path) -> None:
+    """Judge and person agree on 2, 3, 4, 5 and 1 in turn; 1 is off the scale, and no pass."""
+    path = tmp_path / "same.csv"
+    rows = [f"{n},{(2, 3, 4, 5, 1)[n % 5]},{(2, 3, 4, 5, 1)[n % 5]}" for n in range(30)]
+    path.write_text("\n".join(["id,judge,human", *rows, ""]), encoding="utf-8")
+    how = ("--scale", "2", "5", "--threshold", "4")
+    mapped = ("--map", "item=id,value=judge,human_value=human")
+    for words in (["calibrate", str(path), "--no-save"], ["measure", str(path), *mapped]):
+        done = CliRunner().invoke(main, [*words, *how])
+        said = " ".join(done.stdout.split())
+        assert "24 items compared; left out: 6 with an invalid label of the judge" in said
+        assert "of 12 items that people pass" in said
+        # What to do with numbers has been said.
+        assert "counts grades from GRADE on" not in said
+    counted = " ".join(done.stderr.split())
+    assert "48 labels" in counted
+    assert "a grade off the scale (12)" in counted
+
+
+def test_with_a_scale_what_is_no_number_is_an_invalid_grade(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    rows = [f"{n},{n % 5 + 1},{'n/a' if n == 7 else n % 5 + 1}" for n in range(30)]
+    path.write_text("\n".join(["id,judge,human", *rows, ""]), encoding="utf-8")
+    done = CliRunner().invoke(main, ["calibrate", str(path), "--scale", "1", "5", "--no-save"])
+    said = " ".join(done.stdout.split())
+    assert "29 items compared; left out: 1 without a valid label of people" in said
+    assert 'invalid labels of people: 7 ("n/a")' in said
+    assert "Spearman 1.00" in said
+
+
 def test_grades_off_the_scale_are_in_no_mean(log: Path) -> None:
     found = numbers(log, "--scale", "1", "5")
     mean = sum(person for _, person in GRADES[:38]) / 38
@@ -57,7 +87,9 @@ def test_a_threshold_passes_grades_in_gates_and_agreement(log: Path) -> None:
     by_chance = 0.6 * sum(people) / 40 + 0.4 * (1 - sum(people) / 40)
     kappa = (sum(both) / 40 - by_chance) / (1 - by_chance)
     assert found["g", "rating_kappa"]["estimate"] == pytest.approx(kappa)
-    assert ("g", "rating_spearman") not in found
+    assert ("g", "mean_rating") not in found
+    # All agreement is of pass and fail.
+    assert found["g", "cohen_kappa"]["estimate"] == pytest.approx(kappa)
     said = measured(log, "--map", COLUMNS, "--threshold", "3")
     shown = f"{kappa:.2f}".replace("0.", ".")
     assert f"kappa {shown} [" in said

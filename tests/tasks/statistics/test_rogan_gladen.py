@@ -11,7 +11,7 @@ from scipy import stats
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
 from tasks.kit.defaults import Thresholds, limited_by
-from tasks.statistics.rogan_gladen import BLIND, EMPTY, ONE_SIDED, rogan_gladen
+from tasks.statistics.rogan_gladen import BEYOND, BLIND, EMPTY, ONE_SIDED, rogan_gladen
 
 Make = Callable[..., Any]
 
@@ -48,6 +48,15 @@ def test_a_perfect_judge_is_taken_at_its_word(make_contests: Make) -> None:
     row = row_of(contests(make_contests, (20, 20, 20, 20, 70, 100)))
     assert row["estimate"] == 0.7
     assert row["standard_error"] == pytest.approx(np.sqrt(0.21 / 99))
+
+
+def test_a_rate_beyond_what_errors_allow_has_no_interval(make_contests: Make) -> None:
+    """Of four unlabelled contests none is won, though a third of the lost ones should be."""
+    row = row_of(contests(make_contests, (20, 20, 8, 12, 0, 4)))
+    # theta = (0 + 2/3 - 1) / (1 + 2/3 - 1) = -1/2
+    assert row["estimate"] == 0
+    assert row["low"] is row["high"] is row["standard_error"] is None
+    assert row["reason"] == BEYOND
 
 
 def test_names_may_be_enumerations(make_contests: Make) -> None:
