@@ -376,6 +376,8 @@ MEASURES = {
 """Quantity that is compared between waves -> its name in texts, in the order of tables."""
 
 STATES = ["quiet", "suspect", "alert", "not measured"]
+CHANGED = ("suspect", "alert")
+"""States of a comparison of two waves that suspect or confirm a change."""
 
 
 class Drifts(Measured, table="drifts", key=(*CELL, "measure")):

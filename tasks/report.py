@@ -8,7 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
-from schemas.results import Estimates, Findings
+from schemas.results import CHANGED, Estimates, Findings
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.rules import detects_at_of
 from tasks.evidence.examples import Examples, changes, examples_of
@@ -187,6 +187,7 @@ def report(
         "models": model_rows(estimates, concluded.win_checks),
         "jury": jury_sentence(concluded.jury_findings, estimates),
         "jury_cost": jury_cost(concluded.jury_findings),
+        "drifted": concluded.drifts["state"].is_in(CHANGED).any(),
         "drawn_how": DRAWN,
         "command": f"voirdire show {quote(facts.study)}",
         "browsed": f"voirdire browse {quote(facts.study)}",

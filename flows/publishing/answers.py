@@ -1,5 +1,6 @@
 """The answer of a run in the Prefect UI: whom to use, the findings, where everything is."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from flows.publishing.served_files import link_to
 from flows.results.calibration import Calibrated
 from flows.running.run_row import one_line
 from flows.studies import Study
+from schemas.results import CHANGED
 from tasks.gates.recommendations import of_wave
 from tasks.reporting.advice import (
     advice,
@@ -27,6 +29,7 @@ from tasks.reporting.rows import Judged
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import clean, interval, number, shorten
 from tasks.results import Conclusions
+from warehouse.peek import option_for
 
 LONGEST_DESCRIPTION = 300
 FINDINGS = ("judge", "perturbation", "shift", "over control", "finding")
@@ -52,9 +55,10 @@ def study_answer(
     notes = [missing, limits] if advised else []
     drifts = concluded.drifts
     changed = "" if drifts.is_empty() else did_change(drifts, of_wave(concluded.gates, study.wave))
+    moved = drifts["state"].is_in(CHANGED).any()
     sections = {
         "Which judge to use": [lines, *notes],
-        "Drift": [literal(changed)],
+        "Drift": [literal(changed), _replies_before(study.name, warehouse) if moved else ""],
         "Findings": [] if findings.is_empty() else [findings_table(findings)],
         "This run": [literal(happened)],
     }
@@ -76,6 +80,12 @@ def calibration_answer(
         "This run": [literal(happened)],
     }
     return _artifact(sections, by_recommendation(advised), place, warehouse)
+
+
+def _replies_before(study: str, warehouse: Path) -> str:
+    """Say which command shows what judges said before and after a change."""
+    words = shlex.join(["voirdire", "show", study, "--changed", *option_for(warehouse)])
+    return f"Replies before and after: `{words}`"
 
 
 def _artifact(

@@ -191,7 +191,7 @@ def _row(marks: Sequence[Row], last_wave: str) -> Row:
     row = {**marks[-1], "name": name, "who": name.whole}
     if row["label"] != last_wave:
         return values_of(row, "", "not asked", tone="open")
-    text = measured("", row["estimate"], row["low"], row["high"]).strip() or "none"
+    text = measured("", row["estimate"], row["low"], row["high"]).strip()
     return values_of(row, text, row["state"], *_said(row), tone=TONES.get(row["state"], "open"))
 
 

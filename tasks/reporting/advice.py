@@ -290,7 +290,9 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
         .then(pl.lit("every gate that was measured is decided"))
         .otherwise(pl.format("{} ({})", pl.lit(none), "known"))
     )
-    text = pl.when(pl.col("said") == "").then(settled).otherwise("said")
+    also = pl.format("{}; more questions leave open: {}", "said", "known")
+    undecided = pl.when(pl.col("known") == "").then("said").otherwise(also)
+    text = pl.when(pl.col("said") == "").then(settled).otherwise(undecided)
     return [clean(f"- {who}: {each}") for who, each in lines.select("who", text).iter_rows()]
 
 

@@ -258,6 +258,8 @@ def test_charts_of_what_is_not_there_are_left_out_and_of_waves_are_drawn(parts: 
     assert title in page
     told = parts.Page(page).text
     assert "suspect" in told
+    assert f"voirdire show {parts.FACTS.study} --changed prints the verdicts that changed" in told
+    assert "--changed" not in source
     assert f"inconclusive [{MINUS}.01, .02]" in told  # its gate, of the last wave alone
 
 

@@ -12,7 +12,7 @@ from flows.cli.printing.tables import fits, print_line, print_rows
 from flows.cli.printing.terminal import interval, legend, lost_lines, number, plain, result_table
 from flows.studies import Study
 from schemas.judging import VoteLog
-from schemas.results import Drifts, Gates
+from schemas.results import CHANGED, Drifts, Gates
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.gates.recommendations import of_wave
 from tasks.kit.defaults import DEFAULTS
@@ -69,8 +69,6 @@ MOST_WINS = 20
 """Most rows of win rates in the summary."""
 WINS = (pl.col("statistic") == "win_rate") & ~pl.col("subgroup").str.contains(" vs ", literal=True)
 """Win rates of models against all others."""
-CHANGED = ("suspect", "alert")
-"""States of a comparison of two waves that suspect or confirm a change."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 

@@ -49,7 +49,7 @@ def test_a_row_per_measure_and_the_last_change_beside_it(make_drifts: Make) -> N
     ]
     (panel,) = drift_strip(drifts=make_drifts(rows), gates=Gates.empty())
     shown, last = texts(panel), ".31 [.10,\N{NO-BREAK SPACE}.50]"
-    assert {last, "alert", "none", "not measured", "not asked", "n1", "n3"} <= set(shown)
+    assert {last, "alert", "not measured", "not asked", "n1", "n3"} <= set(shown)
     assert {"shift", "padding", "position gap", "verdicts"} <= set(shown)
     names = [row["row"].strip() for row in panel["data"]["values"]]
     assert names == ["shift padding", "position gap", "verdicts"]

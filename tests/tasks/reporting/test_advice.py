@@ -154,7 +154,7 @@ def test_open_questions_are_those_of_the_recommendations() -> None:
         {"judge": "cy", "standing": "forbids", "verdict": "fail", "words": "prefers one slot"},
         {"judge": "cy", "standing": "stated", "words": "drift is inconclusive"},
         bias | {"finding": "inconclusive", "words": "boast is inconclusive (the sham; so on)"},
-        # What is found is not open, unless more questions decide whether it holds.
+        # What is found stays, unless more questions decide whether it holds.
         bias | {"finding": "mixed", "words": "mixed under boast"},
         bias
         | {"finding": "detects some", "words": "detects some of a, about 9 more questions"}
@@ -171,7 +171,7 @@ def test_open_questions_are_those_of_the_recommendations() -> None:
         f"- bo: {NEAR}",
         (
             f"- cy: {POSITION}; drift is inconclusive; detects some of a, about 9 more questions; "
-            "boast is inconclusive (the sham; so on)"
+            "boast is inconclusive (the sham; so on); more questions leave open: mixed under boast"
         ),
         "- dot: no gate that more questions would decide (detects some of a)",
     ]
