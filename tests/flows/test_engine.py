@@ -306,7 +306,7 @@ def test_killed_run_goes_on_where_it_stopped(
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        ({"key": "sk-right"}, "Incorrect API key"),
+        pytest.param({"key": "sk-right"}, "Incorrect API key", marks=SLOW),
         pytest.param({"models": ["two"]}, "The model one does not exist", marks=SLOW),
         pytest.param({"context": 50}, "maximum context length is 50 tokens", marks=SLOW),
         pytest.param({"forbidden": "Reference"}, "Flagged by the content policy", marks=SLOW),

@@ -107,6 +107,7 @@ def screen_of(sent: str) -> list[str]:
     return [line.rstrip() for line in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.served
 def test_an_audit_is_followed_on_a_terminal_and_leaves_results_alone(
     on_a_terminal: Callable[..., str], server: str
@@ -135,6 +136,7 @@ def test_a_measurement_says_its_steps(on_a_terminal: Callable[..., str]) -> None
     assert not [line for line in screen_of(sent) if "statistics)" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.served
 def test_without_a_terminal_an_audit_writes_lines(voirdire: Callable[..., Any]) -> None:
     done = voirdire(*TINY)

@@ -67,6 +67,7 @@ def _held(path: Path, how: str) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["write", "read"])
 def test_a_busy_file_is_waited_for(stocked: Warehouse, make: Make, how: str) -> None:
     with _held(stocked.path, how) as process:
@@ -164,6 +165,7 @@ def test_threads_take_turns(warehouse: Warehouse, make: Make) -> None:
     assert warehouse.read(Questions).height == 16
 
 
+@pytest.mark.slow
 def test_two_processes_write_to_one_file(warehouse: Warehouse) -> None:
     with _start(WRITE, warehouse.path, 0) as one, _start(WRITE, warehouse.path, 1000) as other:
         said = {int(_line(process)) for process in (one, other)}

@@ -71,6 +71,7 @@ def _status(link: str) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 def test_mute_connections_are_closed_and_the_booth_goes_on(limited: tuple[str, Path]) -> None:
     link, said = limited
     assert _status(link) == 200

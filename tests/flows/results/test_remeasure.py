@@ -161,6 +161,7 @@ def test_one_that_fails_says_so_in_runs(
     assert warehouse.query("select count(*) from estimates").item() == 0
 
 
+@pytest.mark.slow
 def test_runs_whose_process_is_gone_are_marked_as_killed(warehouse: Warehouse) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         gone = f"{HOST}/{process_note(process.pid)}"

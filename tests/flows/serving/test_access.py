@@ -127,6 +127,7 @@ def test_a_server_lets_in_whoever_knows_its_string(somebody: str) -> None:
     require_answer(access._replace(auth=AUTH))
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_reported_in_time_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

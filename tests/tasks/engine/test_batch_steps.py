@@ -250,6 +250,7 @@ def test_an_error_shows_no_key(
     assert _take(steps, "status", provider_batch="b")["failure"] == "RuntimeError: not [key]"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # litellm and what it builds on warn about each other
 def test_an_answer_that_drips_is_broken_off_and_may_be_tried_again() -> None:
     async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

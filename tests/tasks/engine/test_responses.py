@@ -86,6 +86,7 @@ async def _ask(
         server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES)
 def test_an_answer_that_drips_takes_no_longer_than_allowed(route: str) -> None:
     limits = {"attempts": 1, "timeout_seconds": 1, "concurrency": 1}
