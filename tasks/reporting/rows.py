@@ -224,11 +224,12 @@ def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str)
         return []
     formulas = len(rows) - len(averaged)
     real = f", {thousands(formulas)} simulated not among them" if formulas else ""
-    left_out = f", without the {thousands(len(averaged) - len(kept))} left out"
+    fewer = thousands(len(averaged) - len(kept))
+    among, left_out = f", the {fewer} left out among them", f", without the {fewer} left out"
     # The mean of a single judge is its own row.
     return [
         _mean(f"Mean of {count(len(some), 'judge')}{where}{which}{real}", averaged, lookup, part)
-        for some, which, part in ((averaged, "", ""), (kept, left_out, KEPT))
+        for some, which, part in ((averaged, among, ""), (kept, left_out, KEPT))
         if len(some) > 1
     ]
 

@@ -38,7 +38,7 @@ OF_JUDGES = {
 """Name in the table of judges -> statistic and subgroup."""
 
 JUDGES_LEGEND = {
-    "valid": "valid: share of valid votes among n ballots.",
+    "valid": "valid: share of valid votes or ratings among all n.",
     "first slot": "first slot: share of votes for the answer shown first, without ties (.50 "
     "without position bias).",
     "logits": "logits: effect of the first slot in logits; it replaces PC where each pair was "
