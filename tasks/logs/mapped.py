@@ -21,6 +21,7 @@ VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
 TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
 NO_RATING = "no rating"
+NO_NUMBER = "not a number"
 MOST_OBJECTS = 1000
 """Most objects whose fields an error names."""
 COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)
@@ -129,7 +130,9 @@ def _ratings(found: pl.DataFrame, side: str) -> pl.DataFrame:
     cluster = "cluster" if "cluster" in found.columns else "item"
     rows = found.with_columns(_label=text, _value=number, cluster=cluster)
     graded = value in found.columns and label not in found.columns
-    why = why_no_number(value if graded else label, NO_RATING)
+    given = pl.col(value if graded else label).str.strip_chars('" ')
+    said = why_no_number(value if graded else label, NO_NUMBER if graded else NO_RATING)
+    why = pl.when(given.fill_null("") == "").then(pl.lit(NO_RATING)).otherwise(said)
     lost = (
         pl.col("_label").is_null() | are_decimal_commas(pl.col("_label"))
         if label in found.columns

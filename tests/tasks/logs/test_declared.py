@@ -66,6 +66,19 @@ def test_with_a_scale_what_is_no_number_is_an_invalid_grade(tmp_path: Path) -> N
     assert "Spearman 1.00" in said
 
 
+def test_what_is_no_number_is_counted_and_an_empty_cell_is_no_rating(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    rows = [f"{n},{n % 5 + 1},{n % 5 + 1}" for n in range(20)]
+    rows[:4] = ["0,error: timeout,1", "1,,2", "2,3,n/a", "3,4,"]
+    path.write_text("\n".join(["id,judge,human", *rows, ""]), encoding="utf-8")
+    mapped = ("--map", "item=id,value=judge,human_value=human")
+    done = CliRunner().invoke(main, ["doctor", str(path), *mapped])
+    said = " ".join(done.stdout.split())
+    # Nobody rated item 3; the judge was asked about all.
+    assert "20 rows, 39 ratings, judge judge, 19 human ratings by 1 person" in said
+    assert "invalid, which is no verdict: no rating (1), not a number (2)" in said
+
+
 def test_grades_off_the_scale_are_in_no_mean(log: Path) -> None:
     found = numbers(log, "--scale", "1", "5")
     mean = sum(person for _, person in GRADES[:38]) / 38
