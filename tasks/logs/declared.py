@@ -8,6 +8,7 @@ from tasks.agreement.kinds import FAIL, PASS, Reading, read_beside
 from tasks.agreement.paired import are_sets
 from tasks.agreement.sources import require_known
 from tasks.calibration.label_values import as_json
+from tasks.logs.mapped import NO_NUMBER
 from tasks.logs.ratings import whole_number
 from tasks.logs.reading import Log
 
@@ -29,6 +30,7 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
     """
     rows: pl.DataFrame = log.ratings
     if options.scale or options.threshold is not None:
+        rows = _as_grades(rows)
         _require_grades(rows, options, file)
         rows = _with_scale(rows, options.scale)
     if options.threshold is not None:
@@ -50,6 +52,20 @@ def _require_grades(rows: pl.DataFrame, options: Options, file: str) -> None:
         return
     option = "--scale" if options.scale else "--threshold"
     raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
+
+
+def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
+    """Read the labels of a criterion as grades if more than half of them are numbers."""
+    valid = (pl.col("kind") == "label") & pl.col("invalid").is_null()
+    number = pl.col("label").str.strip_chars().cast(pl.Float64, strict=False)
+    counted = (valid & number.is_not_null()).sum().over(ABOUT) * 2 > valid.sum().over(ABOUT)
+    graded = (pl.col("kind") == "label") & counted
+    lost = graded & valid & number.is_null()
+    return rows.with_columns(
+        kind=pl.when(graded).then(pl.lit("number")).otherwise("kind"),
+        value=pl.when(graded).then(pl.when(valid).then(number)).otherwise("value"),
+        invalid=pl.when(lost).then(pl.lit(NO_NUMBER)).otherwise("invalid"),
+    )
 
 
 def _with_scale(rows: pl.DataFrame, scale: tuple[float, float] | None) -> pl.DataFrame:

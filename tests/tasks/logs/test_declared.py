@@ -108,6 +108,15 @@ def test_a_threshold_passes_grades_in_gates_and_agreement(log: Path) -> None:
     assert f"kappa {shown} [" in said
 
 
+@pytest.mark.parametrize("how", [("--scale", "1", "5"), ("--threshold", "3")])
+def test_numbers_that_are_mapped_as_labels_are_grades_too(log: Path, how: tuple[str, ...]) -> None:
+    labels = COLUMNS.replace("value=", "label=")
+    found, again = numbers(log, *how), numbers(log, *how, columns=labels)
+    assert again.keys() == found.keys()
+    for key, row in found.items():
+        assert again[key]["estimate"] == row["estimate"], key
+
+
 def test_a_named_pass_makes_verdicts_of_all_labels(log: Path) -> None:
     found = numbers(log, "--pass", "5")
     assert found["g", "pass_rate"]["estimate"] == pytest.approx(8 / 40)
