@@ -360,7 +360,7 @@ def _show(
 
         shifts = Warehouse(path).query(SHIFTS, {"study": study.name})
         more = "the report, and the table mart.categories of `voirdire sql`"
-        show_categories(CONSOLE, shifts.rename({"category_shift": "estimate"}), more)
+        show_categories(CONSOLE, shifts, more, study.category_column)
     if study.reworded or len(study.prompts) > 1:
         from flows.cli.printing.ranking_table import show_wordings
 

@@ -77,7 +77,8 @@ def test_a_column_of_ones_own_splits_the_results(
     assert unknown.returncode == 2
     assert "can be split by category and level only" in " ".join(unknown.stderr.split())
     assert "category_shift" not in told
-    table = told.partition("Shifts by category, the largest first")[2]
+    table = told.partition("Shifts by level, the largest first")[2]
+    assert table.split("questions")[0].split()[-3:] == ["judge", "perturbation", "level"]
     first, second = warehouse.query(
         "select category from mart.categories order by abs(category_shift) desc, category"
     )["category"]

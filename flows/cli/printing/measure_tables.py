@@ -12,7 +12,7 @@ from flows.cli.printing.tables import fits, print_line, print_rows
 from flows.cli.printing.terminal import interval, legend, lost_lines, number, plain, result_table
 from flows.studies import Study
 from schemas.judging import VoteLog
-from schemas.results import CHANGED, Drifts, Gates
+from schemas.results import CHANGED, MEASURES, Drifts, Gates
 from tasks.conclusions.derived_columns import SCORECARD
 from tasks.gates.recommendations import of_wave
 from tasks.kit.defaults import DEFAULTS
@@ -401,7 +401,8 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
         columns = ["judge", "from", "to", "perturbation", "measure", "change", "state"]
         rows = [
             [
-                *(row[name] or "" for name in ("judge", "base", "wave", "perturbation", "measure")),
+                *(row[name] or "" for name in ("judge", "base", "wave", "perturbation")),
+                MEASURES[row["measure"]],
                 _bounded(row),
                 row["state"],
             ]

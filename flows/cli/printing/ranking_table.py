@@ -19,7 +19,7 @@ from flows.studies import Study
 from schemas.keys import PEOPLE, unit_name
 from tasks.kit.printable import several
 from tasks.reporting.comparison_rows import PRIMARY, RATED
-from tasks.reporting.wording import p_value, rated_unit, tagged, with_who
+from tasks.reporting.wording import clean, clip, p_value, rated_unit, tagged, with_who
 from warehouse.store import Warehouse
 
 CELL = ("dataset", "wave", "perturbation", "quantity")
@@ -294,14 +294,19 @@ def _rating_line(judge: str, row: dict[str, Any]) -> str:
     )
 
 
-SHIFTS = "select * from mart.categories where study = $study"
+SHIFTS = "select * rename (category_shift as estimate) from mart.categories where study = $study"
+MOST_HEADING = 30
+"""Most characters of a heading that the user's data name."""
 MOST_CATEGORIES = 5
 """Most shifts by category that are listed."""
-BY_CATEGORY = ("judge", "perturbation", "category", "questions", "shift", "95 %", "adjusted p")
 
 
-def show_categories(console: Console, shifts: pl.DataFrame, more: str) -> None:
+def show_categories(
+    console: Console, shifts: pl.DataFrame, more: str, column: str = "category"
+) -> None:
     """Print the largest shifts by category; ``more`` is the command that prints all.
+
+    ``column`` is what the user's data call the category.
 
     Nothing is printed if there are fewer than two categories.
     """
@@ -323,6 +328,8 @@ def show_categories(console: Console, shifts: pl.DataFrame, more: str) -> None:
         )
         for row in largest.head(MOST_CATEGORIES).to_dicts()
     ]
-    print_rows(console, BY_CATEGORY, rows, "Shifts by category, the largest first")
+    column = clip(clean(column), MOST_HEADING)
+    columns = ("judge", "perturbation", column, "questions", "shift", "95 %", "adjusted p")
+    print_rows(console, columns, rows, f"Shifts by {column}, the largest first")
     if left := known.height - len(rows):
-        print_line(console, f"{several(left, 'other shift')} by category: {more}.")
+        print_line(console, f"{several(left, 'other shift')} by {column}: {more}.")

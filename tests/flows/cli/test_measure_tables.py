@@ -115,7 +115,7 @@ def test_an_attack_is_followed_by_who_is_left_out_and_by_drift(measure: Any) -> 
     assert "ada / n2 boast 20" in said
     assert "Excluded from mean attack success rates: no judge." in said
     # Every sample moves from the anchor to the target: 1.00, beyond its minimum of .05
-    assert "ada n1 n2 boast mps_drift 1.00" in said
+    assert "ada n1 n2 boast shift 1.00" in said
     assert "suspect" in said
     assert "Did a judge change from wave n1 to wave n2? Perhaps: inconclusive for ada" in said
     assert said.index("Did a judge change") < said.index("ada n1 n2 boast")
