@@ -6,16 +6,20 @@ from schemas.calibration import Ratings
 from tasks.agreement.compare import Options
 from tasks.agreement.kinds import FAIL, PASS, Reading, read_beside
 from tasks.agreement.paired import are_sets
+from tasks.agreement.pass_words import PASS_WORDS, is_failure
 from tasks.agreement.sources import require_known
 from tasks.calibration.label_values import as_json
 from tasks.logs.mapped import NO_NUMBER
 from tasks.logs.ratings import whole_number
 from tasks.logs.reading import Log
+from tasks.logs.unreadable import UNREADABLE
 
 ABOUT = ("dataset", "criterion")
 OFF_SCALE = "a grade off the scale"
-NOT_READ = "neither the label of a pass nor another one"
+NOT_READ = "neither pass nor fail"
 GRADED = pl.col("kind") == "number"
+TOLD = pl.col("invalid").is_null() | (pl.col("invalid") == UNREADABLE)
+"""Marks ratings whose label was read, or is there and could not be without a declaration."""
 
 
 def with_declared(log: Log, options: Options, file: str) -> Log:
@@ -83,7 +87,17 @@ def _with_scale(rows: pl.DataFrame, scale: tuple[float, float] | None) -> pl.Dat
 
 
 def _with_threshold(rows: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Turn grades into pass or fail."""
+    """Turn grades into pass or fail; beside them, words for pass and fail stay verdicts."""
+    word = pl.col("label").str.strip_chars().str.to_lowercase()
+    said = word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
+    beside = (pl.col("kind") == "label") & TOLD & GRADED.any().over(ABOUT)
+    rows = rows.with_columns(
+        value=pl.when(beside).then(said.cast(pl.Float64)).otherwise("value"),
+        invalid=pl.when(~beside)
+        .then("invalid")
+        .when(said.is_null())
+        .then(pl.coalesce("invalid", pl.lit(NOT_READ))),
+    )
     passes = pl.col("value") >= threshold
     nothing = pl.lit(None, pl.Float64)
     return rows.with_columns(
@@ -101,14 +115,16 @@ def _with_threshold(rows: pl.DataFrame, threshold: float) -> pl.DataFrame:
 
 def _with_passes(rows: pl.DataFrame, positive: str, file: str) -> pl.DataFrame:
     """Give the labels of one criterion 1 if they are the label of a pass, and 0 if they are not."""
-    valid = pl.col("invalid").is_null()
+    valid = TOLD
     given = rows.with_columns(label=pl.coalesce("label", whole_number("value")))
     labels = given.filter(valid).select("label", "human").unique().drop_nulls("label")
     labels = labels.with_columns(json=pl.col("label").map_elements(as_json, pl.String))
     if are_sets(labels["json"]):
         return rows
     require_known(labels["json"], positive, file)
-    people = labels.filter("human")["json"]
+    # Without people, what judges say is known, except that a grader failed.
+    failed = pl.col("label").map_elements(is_failure, pl.Boolean)
+    people = labels.filter("human" if labels["human"].any() else ~failed)["json"]
     read = read_beside(labels["json"], people, Reading("pass_fail", positive.strip()))
     passes = labels.join(read, left_on="json", right_on="label").select("label", _passes="value")
     told = given.join(passes.unique(), on="label", how="left", maintain_order="left")
@@ -116,5 +132,8 @@ def _with_passes(rows: pl.DataFrame, positive: str, file: str) -> pl.DataFrame:
     return told.with_columns(
         kind=pl.lit("label"),
         value=pl.when(valid).then("_passes"),
-        invalid=pl.when(lost).then(pl.lit(NOT_READ)).otherwise("invalid"),
+        invalid=pl.when(~valid)
+        .then("invalid")
+        .when(lost)
+        .then(pl.coalesce("invalid", pl.lit(NOT_READ))),
     ).drop("_passes")

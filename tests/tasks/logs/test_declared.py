@@ -117,6 +117,30 @@ def test_numbers_that_are_mapped_as_labels_are_grades_too(log: Path, how: tuple[
         assert again[key]["estimate"] == row["estimate"], key
 
 
+def test_a_judge_of_pass_and_fail_meets_people_of_grades(tmp_path: Path) -> None:
+    """People grade 1 to 5; the judge passes 3 to 5, fails 1 and 2, and says a name once."""
+    path = tmp_path / "mixed.csv"
+    rows = [f"{n},{'PASS' if n % 5 >= 2 else 'fail'},{n % 5 + 1}" for n in range(40)]
+    rows[0] = "0,maybe,1"
+    path.write_text("\n".join(["id,judge,human", *rows, ""]), encoding="utf-8")
+    mapped = ("--map", "item=id,label=judge,human_value=human", "--threshold", "4")
+    said = measured(path, *mapped)
+    assert "judge 40 1 .62 [" in said
+    assert "39 items compared; left out: 1 with an invalid label of the judge" in said
+    found = json.loads(measured(path, *mapped, "--format", "json", "--only", "rating_kappa"))
+    # Passed by both 16, by the judge alone 8, failed by both 15.
+    chance = (24 * 16 + 15 * 23) / 39**2
+    assert [row["estimate"] for row in found] == [pytest.approx((31 / 39 - chance) / (1 - chance))]
+
+
+def test_without_people_other_labels_than_the_pass_fail(tmp_path: Path) -> None:
+    path = tmp_path / "alone.csv"
+    rows = [f"{n},{('Good', 'poor', 'good', 'ERROR: timeout')[n % 4]}" for n in range(40)]
+    path.write_text("\n".join(["id,judge", *rows, ""]), encoding="utf-8")
+    said = measured(path, "--map", "item=id,label=judge", "--pass", "good")
+    assert "judge 40 10 .67 [" in said
+
+
 def test_a_named_pass_makes_verdicts_of_all_labels(log: Path) -> None:
     found = numbers(log, "--pass", "5")
     assert found["g", "pass_rate"]["estimate"] == pytest.approx(8 / 40)
