@@ -80,15 +80,17 @@ baseline, if any; whether there is evidence."""
 # In a random order, the same each time: nobody picked the examples. Of a judge and a person those
 # come first that differ most.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
-# Further repeats and criteria of an answer come after all other answers.
-AGAIN = """
+# Further repeats and criteria, or orders, of an answer come after all other answers.
+TURN = """
     row_number() over (
-        partition by dataset, judge, prompt, wave, perturbation, sample order by repeat
+        partition by dataset, judge, prompt, wave, perturbation, sample order by repeat, {}
     )
 """
+AGAIN, OF_REPLIES = TURN.format("criterion, mode"), TURN.format("shown_first, arm, ballot_id")
 DRAWN = f"{AGAIN}, {PLACE}, judge"
 ORDER = {
-    "changed": f"arm <> 'control', {DRAWN}",
+    "changed": f"arm <> 'control', {OF_REPLIES}, {PLACE}, judge",
+    "invalid": f"{OF_REPLIES}, {PLACE}, judge",
     "disagree": 'judge, prompt, wave, criterion, "rank"',
     "moved": f"{DISTANCE} desc, {DRAWN}",
 }
@@ -183,7 +185,8 @@ def find_evidence(
         given["sample"] = sample
     view, values = VIEWS[what], {**given, "study": study}
     condition = " and ".join([view.of_study, *conditions(given, view.sample)])
-    order = f"{ORDER.get(what, DRAWN)} limit {most:d}"
+    # The key tells apart what else is alike, as under several prompts.
+    order = f"{ORDER.get(what, DRAWN)}, {', '.join(view.key)} limit {most:d}"
     chosen = warehouse.query(
         f"select {', '.join(view.key)}, count(*) over () as total from {view.chosen_from} and "
         f"{condition} order by {order}",

@@ -48,12 +48,13 @@ def reading_of(
     """Return how to read the labels, from those that people gave (as JSON).
 
     They are verdicts if all are usual words for pass and fail, or if ``positive`` names one; grades
-    if all are numbers (with a declared ``scale``: more than half), which become verdicts by a
-    ``threshold``; else names.
+    if all are numbers (with a declared ``scale`` or ``threshold``: more than half), which become
+    verdicts by a ``threshold``; else names.
     """
     given = [json.loads(label) for label in people.drop_nulls().unique()]
-    # With a declared scale, the few labels that are no numbers are invalid grades.
-    graded = _are_mostly_numbers(people) if scale else are_numbers(people)
+    # Where grades are declared, the few labels that are no numbers are invalid ones.
+    declared = scale is not None or threshold is not None
+    graded = _are_mostly_numbers(people) if declared else are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
         return Reading("pass_fail", low=low, high=high, threshold=threshold)
@@ -65,6 +66,15 @@ def reading_of(
     if graded:
         return Reading("grade", None, *(scale or (None, None)))
     return Reading("name")
+
+
+def positive_of(positive: str | None, labels: pl.Series) -> str | None:
+    """Return the label of a pass if it is among the ``labels`` (JSON) of a criterion, else null."""
+    if positive is None:
+        return None
+    words = values_of(labels, Reading("name"))["word"].drop_nulls()
+    known = {str(word).strip().lower() for word in words}
+    return positive if positive.strip().lower() in known else None
 
 
 def are_numbers(labels: pl.Series) -> bool:

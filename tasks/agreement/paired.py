@@ -18,6 +18,7 @@ from tasks.agreement.kinds import (
     few_fractions,
     is_whole,
     odd_labels,
+    positive_of,
     read_beside,
     reading_of,
 )
@@ -94,7 +95,8 @@ def pair_labels(
                 yield found._replace(of_label=True)
         else:
             humans = with_complete_labels(humans, labelled.unlabelled)
-            reading = reading_of(humans["label"], positive, scale, threshold)
+            both = pl.concat([humans["label"], judges["label"]])
+            reading = reading_of(humans["label"], positive_of(positive, both), scale, threshold)
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
             declared = scale is not None or threshold is not None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tasks.agreement.compare import Options
-from tasks.agreement.kinds import Reading, reading_of, values_of
+from tasks.agreement.kinds import Reading, positive_of, reading_of, values_of
 from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
@@ -38,9 +38,9 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
 
 def require_known(labels: pl.Series, positive: str, source: str) -> None:
     """Refuse a label for a pass that is none of the ``labels`` (JSON), with a ValueError."""
-    words = values_of(labels, Reading("name"))["word"].drop_nulls().unique().sort().to_list()
-    if positive.strip().lower() in {word.strip().lower() for word in words}:
+    if positive_of(positive, labels) is not None:
         return
+    words = values_of(labels, Reading("name"))["word"].drop_nulls().unique().sort().to_list()
     shown = ", ".join(clip(word)[1:-1] for word in words[:MOST_SHOWN])
     more = f" and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else ""
     raise ValueError(
@@ -75,9 +75,10 @@ def require_grades(
     grades = []
     for each in labelled:
         for labels in _by_criterion(each.humans):
-            reading = reading_of(labels["label"], threshold=threshold)
+            reading = reading_of(labels["label"], scale=scale, threshold=threshold)
             if reading.threshold is not None:
-                grades += values_of(labels["label"], Reading("grade"))["value"].to_list()
+                found = values_of(labels["label"], Reading("grade"))["value"]
+                grades += found.drop_nulls().to_list()
     if not grades:
         raise ValueError(
             f"--threshold {threshold:g} turns grades into pass and fail, but the labels of people "
@@ -162,9 +163,8 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
         sides = [each.filter(own) for each in both_sides]
         sides[0] = with_complete_labels(sides[0], labelled.unlabelled)
         if not are_sets(sides[0]["label"]):
-            reading = reading_of(
-                sides[0]["label"], options.positive, options.scale, options.threshold
-            )
+            positive = positive_of(options.positive, pl.concat(s["label"] for s in sides))
+            reading = reading_of(sides[0]["label"], positive, options.scale, options.threshold)
             sides = [words_of(each, reading, sides[0]["label"]) for each in sides]
         parts.append(sides)
     humans, judges = (pl.concat(side) for side in zip(*parts, strict=True))

@@ -4,7 +4,7 @@ import polars as pl
 
 from schemas.calibration import Ratings
 from tasks.agreement.compare import Options
-from tasks.agreement.kinds import FAIL, PASS, Reading, read_beside
+from tasks.agreement.kinds import FAIL, PASS, Reading, positive_of, read_beside
 from tasks.agreement.paired import are_sets
 from tasks.agreement.pass_words import PASS_WORDS, is_failure
 from tasks.agreement.sources import require_known
@@ -33,8 +33,11 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
     the label that counts as a pass.
     """
     rows: pl.DataFrame = log.ratings
+    if options.positive is not None:
+        labels = _as_json(rows.filter(pl.col("kind") != "verdict"))
+        require_known(labels["json"], options.positive, file)
     if options.scale or options.threshold is not None:
-        rows = _as_grades(rows)
+        rows = _as_grades(rows, words=options.threshold is not None)
         _require_grades(rows, options, file)
         rows = _with_scale(rows, options.scale)
     if options.threshold is not None:
@@ -42,12 +45,11 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
     if options.positive is not None:
         single = rows.filter(pl.col("kind") != "verdict")
         parts = single.partition_by(ABOUT, maintain_order=True)
-        verdicts = rows.filter(pl.col("kind") == "verdict")
-        rows = pl.concat(
-            [verdicts, *(_with_passes(part, options.positive, file) for part in parts)]
-        )
-    # Grades that passed or failed are no grades any more.
-    left = options if options.threshold is None else options._replace(scale=None, threshold=None)
+        passed = [_with_passes(part, options.positive) for part in parts]
+        rows = pl.concat([rows.filter(pl.col("kind") == "verdict"), *passed])
+    # What passed or failed is no grade or label any more.
+    verdicts = options.threshold is not None or options.positive is not None
+    left = options._replace(positive=None, scale=None, threshold=None) if verdicts else options
     return log._replace(ratings=Ratings.of(rows), declared=left)
 
 
@@ -58,18 +60,33 @@ def _require_grades(rows: pl.DataFrame, options: Options, file: str) -> None:
     raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
 
 
-def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
-    """Read the labels of a criterion as grades if more than half of them are numbers."""
-    valid = (pl.col("kind") == "label") & pl.col("invalid").is_null()
+def _as_grades(rows: pl.DataFrame, *, words: bool) -> pl.DataFrame:
+    """Read labels as grades where most of people's (of all without people) are numbers.
+
+    With ``words`` those for pass and fail stay labels.
+    """
+    valid = (pl.col("kind") == "label") & TOLD
     number = pl.col("label").str.strip_chars().cast(pl.Float64, strict=False)
-    counted = (valid & number.is_not_null()).sum().over(ABOUT) * 2 > valid.sum().over(ABOUT)
-    graded = (pl.col("kind") == "label") & counted
+    number = pl.when(number.is_finite()).then(number)
+    decides = valid & (pl.col("human") | ~pl.col("human").any().over(ABOUT))
+    numbers = (decides & number.is_not_null()).sum().over(ABOUT)
+    counted = numbers * 2 > decides.sum().over(ABOUT)
+    # Where people's grades are numbers already, a judge's labels may be numbers as well.
+    counted |= GRADED.any().over(ABOUT) & number.is_not_null()
+    stays = pl.lit(words) & number.is_null() & _verdict().is_not_null()
+    graded = (pl.col("kind") == "label") & counted & ~stays
     lost = graded & valid & number.is_null()
     return rows.with_columns(
         kind=pl.when(graded).then(pl.lit("number")).otherwise("kind"),
         value=pl.when(graded).then(pl.when(valid).then(number)).otherwise("value"),
-        invalid=pl.when(lost).then(pl.lit(NO_NUMBER)).otherwise("invalid"),
+        invalid=pl.when(lost).then(pl.lit(NO_NUMBER)).when(~(graded & valid)).then("invalid"),
     )
+
+
+def _verdict() -> pl.Expr:
+    """Return whether a label means a pass; null for one that is no word for pass or fail."""
+    word = pl.col("label").str.strip_chars().str.to_lowercase()
+    return word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
 
 
 def _with_scale(rows: pl.DataFrame, scale: tuple[float, float] | None) -> pl.DataFrame:
@@ -88,11 +105,15 @@ def _with_scale(rows: pl.DataFrame, scale: tuple[float, float] | None) -> pl.Dat
 
 def _with_threshold(rows: pl.DataFrame, threshold: float) -> pl.DataFrame:
     """Turn grades into pass or fail; beside them, words for pass and fail stay verdicts."""
-    word = pl.col("label").str.strip_chars().str.to_lowercase()
-    said = word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
+    said = _verdict()
     beside = (pl.col("kind") == "label") & TOLD & GRADED.any().over(ABOUT)
     rows = rows.with_columns(
         value=pl.when(beside).then(said.cast(pl.Float64)).otherwise("value"),
+        label=pl.when(beside & said)
+        .then(pl.lit(PASS))
+        .when(beside & ~said)
+        .then(pl.lit(FAIL))
+        .otherwise("label"),
         invalid=pl.when(~beside)
         .then("invalid")
         .when(said.is_null())
@@ -113,15 +134,20 @@ def _with_threshold(rows: pl.DataFrame, threshold: float) -> pl.DataFrame:
     )
 
 
-def _with_passes(rows: pl.DataFrame, positive: str, file: str) -> pl.DataFrame:
-    """Give the labels of one criterion 1 if they are the label of a pass, and 0 if they are not."""
+def _as_json(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the distinct labels of ratings, also grades, with who gave them and as ``json``."""
+    text = pl.coalesce("label", whole_number("value"))
+    labels = rows.filter(TOLD).select("human", label=text).unique().drop_nulls("label")
+    return labels.with_columns(json=pl.col("label").map_elements(as_json, pl.String))
+
+
+def _with_passes(rows: pl.DataFrame, positive: str) -> pl.DataFrame:
+    """Turn the labels of one criterion into pass and fail, if one is the label of a pass."""
     valid = TOLD
     given = rows.with_columns(label=pl.coalesce("label", whole_number("value")))
-    labels = given.filter(valid).select("label", "human").unique().drop_nulls("label")
-    labels = labels.with_columns(json=pl.col("label").map_elements(as_json, pl.String))
-    if are_sets(labels["json"]):
+    labels = _as_json(rows)
+    if are_sets(labels["json"]) or positive_of(positive, labels["json"]) is None:
         return rows
-    require_known(labels["json"], positive, file)
     # Without people, what judges say is known, except that a grader failed.
     failed = pl.col("label").map_elements(is_failure, pl.Boolean)
     people = labels.filter("human" if labels["human"].any() else ~failed)["json"]
@@ -132,6 +158,11 @@ def _with_passes(rows: pl.DataFrame, positive: str, file: str) -> pl.DataFrame:
     return told.with_columns(
         kind=pl.lit("label"),
         value=pl.when(valid).then("_passes"),
+        label=pl.when(valid & (pl.col("_passes") == 1))
+        .then(pl.lit(PASS))
+        .when(valid & (pl.col("_passes") == 0))
+        .then(pl.lit(FAIL))
+        .otherwise("label"),
         invalid=pl.when(~valid)
         .then("invalid")
         .when(lost)

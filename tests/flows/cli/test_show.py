@@ -66,6 +66,25 @@ def measured(tmp_path: Path, make_vote_log: Make, make_shifts: Make) -> None:
     warehouse.save([Saving(*frame) for frame in frames], run="r1", study="mine")  # type: ignore[arg-type]
 
 
+def test_evidence_under_several_prompts_is_drawn_the_same_each_time(
+    run: Run, tmp_path: Path, make_shifts: Make
+) -> None:
+    """Shifts alike but for their prompts, in another order in the second warehouse."""
+    rows = [
+        {"sample": f"s{n}", "prompt": f"p{at}", "control": "anchor", "experimental": "target"}
+        for n in range(3)
+        for at in range(4)
+    ]
+    found = []
+    for order in (rows, rows[::-1]):
+        shifts = Saving(Shifts, make_shifts(order, perturbation="boast"))
+        Warehouse(tmp_path / "w.duckdb").save([shifts], run="r1", study="several")
+        shown = json.loads(run("several", *JSON).stdout)
+        found.append([(row["prompt"], row["sample"]) for row in shown])
+    assert len(found[0]) == 10
+    assert found[0] == found[1]
+
+
 def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     one, again = run("mine", "--most", "2"), run("mine", "--most", "2")
     assert one.exit_code == 0

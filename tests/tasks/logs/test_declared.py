@@ -128,6 +128,7 @@ def test_a_judge_of_pass_and_fail_meets_people_of_grades(tmp_path: Path) -> None
     assert "judge 40 1 .62 [" in said
     assert "39 items compared; left out: 1 with an invalid label of the judge" in said
     found = json.loads(measured(path, *mapped, "--format", "json", "--only", "rating_kappa"))
+    assert "pass 24, fail 15" in said
     # Passed by both 16, by the judge alone 8, failed by both 15.
     chance = (24 * 16 + 15 * 23) / 39**2
     assert [row["estimate"] for row in found] == [pytest.approx((31 / 39 - chance) / (1 - chance))]
