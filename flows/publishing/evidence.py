@@ -81,16 +81,16 @@ baseline, if any; whether there is evidence."""
 # come first that differ most.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
 # Further repeats and criteria, or orders, of an answer come after all other answers.
-TURN = """
+NTH = """
     row_number() over (
         partition by dataset, judge, prompt, wave, perturbation, sample order by repeat, {}
     )
 """
-AGAIN, OF_REPLIES = TURN.format("criterion, mode"), TURN.format("shown_first, arm, ballot_id")
+AGAIN, REPLY_AGAIN = NTH.format("criterion, mode"), NTH.format("shown_first, arm, ballot_id")
 DRAWN = f"{AGAIN}, {PLACE}, judge"
 ORDER = {
-    "changed": f"arm <> 'control', {OF_REPLIES}, {PLACE}, judge",
-    "invalid": f"{OF_REPLIES}, {PLACE}, judge",
+    "changed": f"arm <> 'control', {REPLY_AGAIN}, {PLACE}, judge",
+    "invalid": f"{REPLY_AGAIN}, {PLACE}, judge",
     "disagree": 'judge, prompt, wave, criterion, "rank"',
     "moved": f"{DISTANCE} desc, {DRAWN}",
 }

@@ -54,7 +54,7 @@ def reading_of(
     given = [json.loads(label) for label in people.drop_nulls().unique()]
     # Where grades are declared, the few labels that are no numbers are invalid ones.
     declared = scale is not None or threshold is not None
-    graded = _are_mostly_numbers(people) if declared else are_numbers(people)
+    graded = are_mostly_numbers(people) if declared else are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
         return Reading("pass_fail", low=low, high=high, threshold=threshold)
@@ -83,7 +83,8 @@ def are_numbers(labels: pl.Series) -> bool:
     return bool(numbers) and None not in numbers
 
 
-def _are_mostly_numbers(labels: pl.Series) -> bool:
+def are_mostly_numbers(labels: pl.Series) -> bool:
+    """Tell whether more than half of the labels (JSON) are numbers."""
     distinct = labels.drop_nulls().unique()
     numbers = read_labels("number", [json.loads(each) for each in distinct])
     graded = distinct.filter([number is not None for number in numbers])

@@ -232,12 +232,13 @@ def tables(
     parse: Callable[[str, dict[str, Any]], Entry],
     own: OwnFolder = _no_folder,
     split: Mapping[str, Split] | None = None,
-    **how: Any,
+    *,
+    why_missing: Callable[[str], str] = lambda _: "",
 ) -> Catalogue[Entry]:
     """Return the catalogue of ``NAME.toml`` files in the folders; names must be unique.
 
     Files of the user's ``own`` folder are read immediately. ``split`` are suffixes of further own
-    files, which hold several entries each; ``how`` are further arguments of the catalogue.
+    files, which hold several entries each; ``why_missing`` says what an unknown name is instead.
     """
     split = split or {}
     files: dict[str, Path] = {}
@@ -268,7 +269,7 @@ def tables(
                     found[name if name not in found else f"{name} of {file.name}"] = file
         return found
 
-    catalogue = Catalogue(what, files, load, find, **how)
+    catalogue = Catalogue(what, files, load, find, why_missing=why_missing)
     catalogue.read_own()
     return catalogue
 

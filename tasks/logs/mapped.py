@@ -5,6 +5,7 @@ import json
 import polars as pl
 
 from tasks.readers.expressions import (
+    NO_NUMBER,
     NO_ORDER,
     are_decimal_commas,
     as_number,
@@ -21,7 +22,6 @@ VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
 TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
 NO_RATING = "no rating"
-NO_NUMBER = "not a number"
 MOST_OBJECTS = 1000
 """Most objects whose fields an error names."""
 COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)

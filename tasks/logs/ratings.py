@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations
+from tasks.agreement.pass_words import PASS_WORDS
 from tasks.calibration.label_values import are_whole, nearest_whole
 from tasks.counting.positions import BY_PLACE
 
@@ -23,6 +24,12 @@ def whole_number(value: str) -> pl.Expr:
     number = pl.col(value)
     whole = pl.when(number == number.round()).then(number.cast(pl.Int64, strict=False))
     return pl.coalesce(whole.cast(pl.String), number.cast(pl.String))
+
+
+def passes() -> pl.Expr:
+    """Tell whether a ``label`` is a word for pass or for fail; null for another one."""
+    word = pl.col("label").str.strip_chars().str.to_lowercase()
+    return word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
 
 
 def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[Annotations]:

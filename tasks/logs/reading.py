@@ -14,11 +14,11 @@ from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from schemas.keys import file_digest
 from tasks.agreement.compare import Options
-from tasks.agreement.pass_words import LARGEST_GRADE, PASS_WORDS
+from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
 from tasks.logs.questions import Questions, texts_of_questions, with_categories
-from tasks.logs.ratings import whole_number
+from tasks.logs.ratings import passes, whole_number
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.bounded import without_gz
 from tasks.readers.fastchat import parts_in
@@ -359,12 +359,12 @@ def _with_passes(rows: pl.DataFrame) -> pl.DataFrame:
     bare = (pl.col("kind") == "label") & pl.col("value").is_null()
     if not rows.select(bare.any()).item():
         return rows
-    word = pl.col("label").str.strip_chars().str.to_lowercase()
-    passes = word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
     unread = pl.col("label").is_null() | pl.col("invalid").is_not_null()
-    known = bare & (passes.is_not_null() | unread)
+    known = bare & (passes().is_not_null() | unread)
     alone = known.all().over("dataset", "criterion")
-    return rows.with_columns(value=pl.when(alone).then(passes.cast(pl.Float64)).otherwise("value"))
+    return rows.with_columns(
+        value=pl.when(alone).then(passes().cast(pl.Float64)).otherwise("value")
+    )
 
 
 def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:

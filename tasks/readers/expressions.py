@@ -7,6 +7,7 @@ import polars as pl
 
 from tasks.kit.printable import several
 
+NO_NUMBER = "not a number"
 NO_ORDER = "order not recorded: no position statistics"
 DECIMAL_COMMA = "[+-]?[0-9]{1,15},[0-9]{1,15}"
 

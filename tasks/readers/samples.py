@@ -105,7 +105,7 @@ def unknown_columns(
     ``meant`` has the column that each probably means, or none; ``alone`` tells whether each
     question has one answer.
     """
-    compared = {name for name in meant if alone and name in COMPARED}
+    compared = [name for name in meant if alone and name in COMPARED]
     for name in compared:
         what = f"column {clip(name)} compares two answers, and each question has one here"
         yield Fault(what, f"Rename it: {OF_ONE}.")

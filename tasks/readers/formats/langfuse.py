@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 
-from tasks.readers.expressions import as_number, why_no_number
+from tasks.readers.expressions import NO_NUMBER, as_number, why_no_number
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, counted, log_format
 
@@ -81,7 +81,7 @@ def langfuse(source: Source) -> Parts:
         label="label",
         value=pl.when(assigned).then("number"),
         invalid=pl.when(is_number & pl.col("number").is_null())
-        .then(why_no_number("raw", "not a number"))
+        .then(why_no_number("raw", NO_NUMBER))
         .when(~is_number & pl.col("label").is_null())
         .then(pl.lit("no label")),
     )

@@ -69,7 +69,7 @@ def measured(tmp_path: Path, make_vote_log: Make, make_shifts: Make) -> None:
 def test_evidence_under_several_prompts_is_drawn_the_same_each_time(
     run: Run, tmp_path: Path, make_shifts: Make
 ) -> None:
-    """Shifts alike but for their prompts, in another order in the second warehouse."""
+    """Shifts alike but for their prompts, saved again in another order."""
     rows = [
         {"sample": f"s{n}", "prompt": f"p{at}", "control": "anchor", "experimental": "target"}
         for n in range(3)
