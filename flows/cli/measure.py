@@ -367,7 +367,7 @@ def _labels_of_both(
     if not _has_both(votes, log) or (_is_long(votes, log) and not slices):
         return None
     labels = labels_of_log(
-        file, votes, log, calibration.metric, slices, field=category, positive=calibration.positive
+        file, votes, log, calibration.metric, slices, field=category, options=calibration.options()
     )
     if not labels[0] or _is_long(votes, log):
         return None

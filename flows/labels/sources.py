@@ -221,18 +221,18 @@ def _of_log(calibration: Calibration) -> tuple[list[Labelled], list[pl.DataFrame
         calibration.slice_columns,
         calibration.people,
     )
-    positive = calibration.positive
+    options = calibration.options()
     if calibration.log:
         humans, judges = (
             Path(file) if file else None for file in (calibration.humans, calibration.judges)
         )
         path = Path(calibration.log)
-        found = labels_in_log_and_file(path, *how, positive=positive, humans=humans, judges=judges)
+        found = labels_in_log_and_file(path, *how, options=options, humans=humans, judges=judges)
         for each in found[0]:
-            require_same_form(each, calibration.options(), path.name)
+            require_same_form(each, options, path.name)
         return found
     if calibration.humans and calibration.humans == calibration.judges:
-        return labels_in_log(Path(calibration.humans), *how, positive=positive)
+        return labels_in_log(Path(calibration.humans), *how, options=options)
     return None
 
 

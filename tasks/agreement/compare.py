@@ -74,6 +74,9 @@ class Options(NamedTuple):
     """Grades from this one on pass; null if grades stay grades."""
 
 
+AS_GIVEN = Options()
+
+
 def scale_of(low: float | None, high: float | None) -> tuple[float, float] | None:
     """Return a scale of grades; None without ends.
 

@@ -60,7 +60,8 @@ def reading_of(
         return Reading("pass_fail", low=low, high=high, threshold=threshold)
     words = [word for word in read_labels("text", given) if isinstance(word, str)]
     if positive is not None:
-        return Reading("pass_fail", positive.strip())
+        low, high = scale if scale and graded else (None, None)
+        return Reading("pass_fail", positive.strip(), low, high)
     if words and not (scale and graded) and all(word.strip().lower() in WORDS for word in words):
         return Reading("pass_fail")
     if graded:
@@ -214,7 +215,7 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
     else:
         words = [as_word(each) for each in read_labels("text", given)]
         if reading.kind == "pass_fail":
-            words = [_verdict(word, reading.positive, known) for word in words]
+            words = [_verdict(word, reading, known) for word in words]
         values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
         if reading.kind == "name":
             values = [None] * len(words)
@@ -266,10 +267,12 @@ def _on_scale(number: object, reading: Reading) -> float | None:
     return number if above and (reading.high is None or number <= reading.high) else None
 
 
-def _verdict(word: str | None, positive: str | None, known: Sequence[str]) -> str | None:
+def _verdict(word: str | None, reading: Reading, known: Sequence[str]) -> str | None:
     if word is None:
         return None
-    plain = word.strip().lower()
+    plain, positive = word.strip().lower(), reading.positive
+    if reading.low is not None and _off_scale(plain, reading):
+        return None
     if positive is None:
         return WORDS.get(plain)
     if plain == positive.lower():
@@ -278,3 +281,8 @@ def _verdict(word: str | None, positive: str | None, known: Sequence[str]) -> st
         return FAIL
     # Where people's pass is a word of their own, a judge may say it with a usual one.
     return WORDS.get(plain) if positive.lower() not in WORDS else None
+
+
+def _off_scale(word: str, reading: Reading) -> bool:
+    (number,) = read_labels("number", [word])
+    return number is not None and _on_scale(number, reading) is None

@@ -23,6 +23,7 @@ from tasks.readers.expressions import NO_NUMBER
 
 OFF_SCALE = "a grade off the scale"
 NOT_READ = "neither pass nor fail"
+RATER = ("dataset", "criterion", "judge", "prompt")
 GRADED = pl.col("kind") == "number"
 TOLD = pl.col("invalid").is_null() | (pl.col("invalid") == UNREADABLE)
 """Marks ratings whose label was read, or is there and could not be without a declaration."""
@@ -45,21 +46,65 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
         require_known(_labels(rows)["json"], positive, file)
     parts = rows.partition_by("dataset", "criterion", maintain_order=True)
     if scale or threshold is not None:
-        parts = [_as_grades(part, words=threshold is not None) for part in parts]
-        if not any(part.select(GRADED.any()).item() for part in parts):
+        graded = (_as_grades(part, words=threshold is not None) for part in parts)
+        if not any(part.select(GRADED.any()).item() for part in graded):
             option = "--scale" if scale else "--threshold"
             raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
-    if scale:
-        parts = [_with_scale(part, *scale) for part in parts]
-    if threshold is not None:
-        parts = [_with_threshold(part, threshold) for part in parts]
-    if positive is not None:
-        parts = [_with_passes(part, positive) for part in parts]
+    parts = [_read(part, options) for part in parts]
     # What passed or failed is no grade or label any more.
     verdicts = threshold is not None or positive is not None
     left = options._replace(positive=None, scale=None, threshold=None) if verdicts else options
     read = pl.concat([log.ratings.filter(~single), *parts])
     return log._replace(ratings=Ratings.of(read), declared=left)
+
+
+def repeats_as_declared(ratings: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Return the ratings of judges that repeat items, each read as ``options`` say.
+
+    Repeats are combined after that: an item passes if most of its repeats do. Where a label is
+    named as the pass, repeats keep labels of the log: that one, and one that is none.
+    Of other raters there is no row.
+    """
+    single = ratings.filter(pl.col("kind") != "verdict")
+    nothing = single.clear()
+    if (options.positive, options.scale, options.threshold) == (None, None, None):
+        return nothing
+    again = ~pl.col("human") & pl.struct(*RATER, "item").is_duplicated()
+    raters = single.filter(again).select(RATER).unique()
+    if raters.is_empty():
+        return nothing
+    read = [
+        _read_repeats(part, options)
+        for part in single.partition_by("dataset", "criterion", maintain_order=True)
+    ]
+    return pl.concat(read).join(
+        raters, on=RATER, how="semi", nulls_equal=True, maintain_order="left"
+    )
+
+
+def _read_repeats(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
+    read = _read(rows.with_columns(_given="label"), options)
+    if options.positive is not None and (read["label"] == PASS).any():
+        value = pl.col("value")
+        word = (
+            pl.when(value == 1)
+            .then(pl.lit(options.positive))
+            .otherwise(pl.col("_given").filter(value == 0).min())
+        )
+        read = read.with_columns(label=pl.when(value.is_not_null()).then(word).otherwise("label"))
+    return read.drop("_given")
+
+
+def _read(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Read the grades and labels of one criterion as declared."""
+    positive, scale, threshold = options.positive, options.scale, options.threshold
+    if scale or threshold is not None:
+        rows = _as_grades(rows, words=threshold is not None)
+    if scale:
+        rows = _with_scale(rows, *scale)
+    if threshold is not None:
+        rows = _with_threshold(rows, threshold)
+    return rows if positive is None else _with_passes(rows, positive)
 
 
 def _labels(rows: pl.DataFrame) -> pl.DataFrame:

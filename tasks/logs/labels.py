@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
+from tasks.agreement.compare import AS_GIVEN, Options
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import (
@@ -18,6 +19,7 @@ from tasks.calibration.label_values import (
     require_two_names,
     why_unreadable,
 )
+from tasks.logs.declared import RATER, repeats_as_declared
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
 from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.reading import Log, read_log
@@ -38,13 +40,13 @@ def labels_in_log(
     slices: Sequence[str] = (),
     people: str | None = None,
     *,
-    positive: str | None = None,
+    options: Options = AS_GIVEN,
 ) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
     """Return the labels of a log and what is known of their items; None if it is no log.
 
     There is an entry per dataset and criterion. A criterion that judges or people did not rate is
     left out, and so are people whose names do not match the pattern ``people``. A format's own
-    labels for pass and fail become the usual words, unless ``positive`` names the label of a pass.
+    labels for pass and fail become the usual words, unless ``options`` name the label of a pass.
 
     Raise ValueError if no criterion has ratings of both, or the log has no such slice.
     """
@@ -52,7 +54,7 @@ def labels_in_log(
     if log is None:
         return None
     field = (mapping or {}).get(CATEGORY)
-    found = labels_of_log(path.name, log.votes, log, metric, slices, field=field, positive=positive)
+    found = labels_of_log(path.name, log.votes, log, metric, slices, field=field, options=options)
     if not found[0]:
         raise ValueError(_why_not(path.name, log))
     return found
@@ -66,18 +68,20 @@ def labels_of_log(
     slices: Sequence[str] = (),
     *,
     field: str | None = None,
-    positive: str | None = None,
+    options: Options = AS_GIVEN,
 ) -> tuple[list[Labelled], list[pl.DataFrame]]:
     """Return the labels of a log that is read, or of ``votes`` alone, and its items.
 
-    ``name`` is that of the file, ``field`` the field of the log that is its category.
+    ``name`` is that of the file, ``field`` the field of the log that is its category. Repeats of a
+    judge are read as ``options`` say before they are combined.
 
     Raise ValueError if the log has no such slice.
     """
     ratings = log.ratings if log else Ratings.empty()
     verdicts = log.verdicts if log else None
     labelled = [
-        _with_verdicts(each, verdicts, positive) for each in labels_of_both(votes, ratings, metric)
+        _with_verdicts(each, verdicts, options.positive)
+        for each in labels_of_both(votes, ratings, metric, options)
     ]
     categories = categories_of(votes, ratings, slices, name, field) if slices else None
     return labelled, items_in_log(labelled, log.texts if log else None, categories, ratings)
@@ -90,7 +94,7 @@ def labels_in_log_and_file(
     slices: Sequence[str] = (),
     people: str | None = None,
     *,
-    positive: str | None = None,
+    options: Options = AS_GIVEN,
     humans: Path | None = None,
     judges: Path | None = None,
 ) -> tuple[list[Labelled], list[pl.DataFrame]]:
@@ -104,7 +108,7 @@ def labels_in_log_and_file(
     log = read_log(path, people, mapping)
     if file is None or log is None:
         raise ValueError(f"{path.name} is no log, or no file is given with it.")
-    rows = _annotated(log.votes, log.ratings)
+    rows = _annotated(log.votes, log.ratings, options)
     theirs = rows.filter("human" if humans else ~pl.col("human"))
     if not theirs.is_empty():
         whose, option = ("people", "--humans") if humans else ("judges", "--judges")
@@ -120,7 +124,7 @@ def labels_in_log_and_file(
             f"{path.name} has labels on several criteria or data sets ({about:.200}), and a file "
             f"of labels is about one. Keep one of them in the log, or {IN_THE_LOG}."
         )
-    labelled = _with_verdicts(found[0], log.verdicts, positive)
+    labelled = _with_verdicts(found[0], log.verdicts, options.positive)
     known = given.join(labelled.clusters, on="item", how="semi", maintain_order="left")  # type: ignore[arg-type]
     if known.is_empty():
         shown = [
@@ -163,10 +167,13 @@ def _with_verdicts(
 
 
 def labels_of_both(
-    votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], metric: str
+    votes: DataFrame[VoteLog],
+    ratings: DataFrame[Ratings],
+    metric: str,
+    options: Options = AS_GIVEN,
 ) -> list[Labelled]:
     """Return the labels of each dataset and criterion that both judges and people rated."""
-    named = _annotated(votes, ratings)
+    named = _annotated(votes, ratings, options)
     shared = named.filter(pl.col("human").n_unique().over("dataset") == 2)
     whole, means = _whole(ratings), means_of(ratings).with_columns(dataset=NAME)
     return [
@@ -178,12 +185,16 @@ def labels_of_both(
     ]
 
 
-def _annotated(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> pl.DataFrame:
+def _annotated(
+    votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], options: Options
+) -> pl.DataFrame:
     """Return all labels as annotations, whose dataset names the criterion too."""
-    read = annotations_of(ratings, exact=True)
+    repeated = repeats_as_declared(ratings, options)
+    others = ratings.join(repeated, on=RATER, how="anti", nulls_equal=True, maintain_order="left")
+    read = pl.concat([annotations_of(part, exact=True) for part in (others, repeated)])
     tallies = count_votes(votes)
     annotated = annotate(tallies)
-    unread = (unread_pairs(tallies, annotated), unread_items(ratings, read))
+    unread = (unread_pairs(tallies, annotated), unread_items(pl.concat([others, repeated]), read))
     rows = pl.concat([annotated, read, *unread], how="diagonal_relaxed")
     return rows.with_columns(
         dataset=pl.concat_str("dataset", "aspect", separator=": ", ignore_nulls=True),

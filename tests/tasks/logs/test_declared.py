@@ -184,3 +184,63 @@ def test_verdicts_on_pairs_alone_have_no_pass(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["measure", str(path), "--scale", "1", "5"])
     assert done.exit_code == 2
     assert "--scale 1 5 says how grades and labels are read, and votes.csv has" in done.stderr
+
+
+REPEATS = ((1, 7, 8), (9, 2, 2), (7, 7, 7), (1, 2, 3))
+"""Grades that a judge repeats; by hand, from 7 on: pass, fail, pass, fail. The means are 5.3, 4.3,
+7 and 2."""
+PEOPLE = (8, 2, 9, 3)
+
+
+def repeated(path: Path, grades: dict[int, object] | None = None) -> Path:
+    named = grades or {}
+    rows = [
+        {"id": n, "by": "g", "grade": named.get(each, each), "person": named.get(each, person)}
+        for n in range(40)
+        for each, person in ((g, PEOPLE[n % 4]) for g in REPEATS[n % 4])
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("command", ["measure", "calibrate"])
+def test_each_repeat_passes_or_fails_before_the_majority_counts(
+    tmp_path: Path, command: str
+) -> None:
+    path = repeated(tmp_path / "log.jsonl")
+    how = [str(path), "--map", COLUMNS, "--threshold", "7"]
+    done = CliRunner().invoke(
+        main, [command, *how, *(["--no-save"] if command == "calibrate" else [])]
+    )
+    said = " ".join(done.stdout.split())
+    assert "agreement 1.00" in said
+    assert "judge minus people: pass rate .50 and .50" in said
+
+
+def test_a_repeat_off_the_scale_is_in_no_mean(tmp_path: Path) -> None:
+    """On a scale to 7 people graded 2 and 3; of 9, 2 and 2 the judge's mean is 2."""
+    said = measured(repeated(tmp_path / "log.jsonl"), "--map", COLUMNS, "--scale", "1", "7")
+    assert "judge minus people: mean grade 2.00 and 2.50" in said
+
+
+@pytest.mark.parametrize("passing", ["good", "fail"])
+def test_repeats_keep_the_named_label_of_a_pass(tmp_path: Path, passing: str) -> None:
+    """Of good, poor and bad most repeats are no pass; the most common label would not exist."""
+    path = tmp_path / "log.jsonl"
+    given = [(passing, passing, "bad"), (passing, "poor", "bad")]
+    rows = [
+        {"id": n, "by": "g", "grade": label, "person": (passing, "bad", passing, "poor")[n % 4]}
+        for n in range(40)
+        for label in given[n % 2]
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    columns = "item=id,judge=by,label=grade,human_label=person"
+    said = measured(path, "--map", columns, "--pass", passing)
+    assert "40 items compared" in said
+    assert "agreement 1.00" in said
+
+
+def test_a_label_off_the_scale_is_neither_the_pass_nor_a_fail(log: Path) -> None:
+    """Of 40 items the person's grade of the last two is 99."""
+    said = measured(log, "--map", COLUMNS, "--pass", "5", "--scale", "1", "5")
+    assert "38 items compared; left out: 2 without a valid label of people" in said
