@@ -35,11 +35,14 @@ def passes() -> pl.Expr:
 def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[Annotations]:
     """Return one label per item, criterion and annotator from all valid repeats.
 
-    Grades are averaged; the mean of whole grades is the nearest whole one, unless ``exact``. Of
-    verdicts the majority counts, a tie if there is none; of other labels, also of numbers that are
-    verdicts (see ``_valid``), the most common one, and none if two are equally common.
+    Grades are averaged; of whole grades the mean is the nearest whole one, and different words for
+    pass and fail become the same, unless ``exact``. Of verdicts the majority counts, a tie if there
+    is none; of other labels, also of numbers that are verdicts (see ``_valid``), the most common
+    one, and none if two are equally common.
     """
     valid = _valid(ratings)
+    if not exact:
+        valid = _with_same_words(valid)
     key = [*RATED, "kind"]
     whole = are_whole(pl.col("value")).over("dataset", "criterion") & pl.lit(value=not exact)
     common = {
@@ -101,6 +104,20 @@ def _valid(ratings: pl.DataFrame) -> pl.DataFrame:
         kind=pl.when(different | verdicts)
         .then(pl.lit("label"))
         .otherwise(pl.col("kind").cast(pl.String))
+    )
+
+
+def _with_same_words(valid: pl.DataFrame) -> pl.DataFrame:
+    """Write labels as pass and fail where all of a criterion are words for them, as 1 and 0 are."""
+    single = pl.col("kind") != "verdict"
+    text = pl.coalesce(pl.col("label").str.strip_chars(), whole_number("value"))
+    rows = valid.with_columns(label=pl.when(single).then(text).otherwise("label"))
+    words = (passes().is_not_null() & single).all().over("dataset", "criterion")
+    word = pl.when(passes()).then(pl.lit("pass")).otherwise(pl.lit("fail"))
+    return rows.with_columns(
+        kind=pl.when(words).then(pl.lit("label")).otherwise("kind"),
+        label=pl.when(words).then(word).otherwise("label"),
+        value=pl.when(words).then(passes().cast(pl.Float64)).otherwise("value"),
     )
 
 
