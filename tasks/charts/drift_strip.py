@@ -98,7 +98,10 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     # Below the names of the first and the last wave.
     padding = 6 if len(waves) == 1 else 6 + LINE_HEIGHT * (2 if _is_stacked(waves) else 1)
     bare: Spec = {"labels": False, "grid": False, "title": title, "titlePadding": padding}
-    x = scaled("x", "at", -0.7, len(waves) - 0.3, {"values": list(range(len(waves))), **bare})
+    last = len(waves) - 1
+    # Few waves lie far apart: the first and the last mark stay above their names at both ends.
+    beyond = min(0.7, 0.07 * last or 0.7)
+    x = scaled("x", "at", -beyond, last + beyond, {"values": list(range(len(waves))), **bare})
     # Values as they are: the scale of colours is that of the texts.
     looks = {name: as_it_is(name) for name in ("color", "fill", "shape", "size")}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}

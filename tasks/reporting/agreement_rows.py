@@ -351,7 +351,10 @@ def _items(whole: dict[str, Row], found: Comparison) -> str:
         for many, what in (
             (row["missing"], missing),
             (row["invalid"] - tied, "with an invalid label of the judge"),
-            (tied, "on which the repeats of the judge tie"),
+            (
+                tied,
+                "on which the repeats of the judge tie (an odd number of repeats ties less often)",
+            ),
             (row["tied"], "on which people are tied"),
             (row["unlabelled"], f"without a {valid}label of people"),
         )
