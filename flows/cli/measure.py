@@ -49,6 +49,7 @@ from tasks.logs.recognised import (
 )
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
+from tasks.readers.labels import described_labels
 from tasks.readers.votes import read_votes
 from tasks.reporting.advice import not_measured, policy
 from tasks.reporting.agreement_rows import label_warnings
@@ -313,7 +314,7 @@ def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
             f"--people {people!r:.80} is for logs of other tools, and {file.name} is a file of "
             f"votes. {KNOWN}"
         )
-    if summary := described(file):
+    if summary := described(file) or described_labels(file):
         raise ValueError(summary)
     return read_votes(file)
 
@@ -330,7 +331,7 @@ def show_recognised(
         say(summary)
         return
     if log is None:
-        if summary := described(path):
+        if summary := described(path) or described_labels(path):
             say(summary)
             return
         votes = read_votes(path)

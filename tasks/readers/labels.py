@@ -5,11 +5,13 @@ time and not .08 s, so the five million of ``benchmarks/alt_test.py`` would take
 whole command may take 10 s.
 """
 
+import codecs
 import csv
 import json
 import math
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -58,6 +60,30 @@ def read_labels(path: Path) -> pl.DataFrame:
     _refuse_second_labels(path, labels)
     refuse_decimal_commas(path.name, labels["label"].str.strip_chars('"'))
     return labels
+
+
+def described_labels(path: Path) -> str:
+    """Say what a table of labels is and which command takes it; empty for other files."""
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        with path.open("rb") as file:
+            line = file.readline(MAX_LINE).removeprefix(codecs.BOM_UTF8)
+        names = line.decode(errors="replace").strip().split(separator_of(line))
+        columns = {name.strip('"') for name in names}
+    elif suffix == ".parquet":
+        columns = {*pl.read_parquet_schema(path)}
+    else:
+        return ""
+    if not columns >= {*COLUMNS}:
+        return ""
+    labels = read_labels(path)
+    people = several(labels["annotator"].n_unique(), "annotator")
+    items = several(labels["item"].n_unique(), "item")
+    return (
+        f"{path.name}: {several(labels['label'].count(), 'label')} of {people} on {items}. Labels "
+        "of people are compared with those of judges in another file: `voirdire calibrate "
+        f"--humans {quote(path.name)} --judges FILE`."
+    )
 
 
 def _refuse_second_labels(path: Path, labels: pl.DataFrame) -> None:

@@ -83,3 +83,14 @@ def test_a_result_of_promptfoo_that_is_no_table_is_counted(tmp_path: Path) -> No
     told = " ".join(run("doctor", path).output.split())
     assert "promptfoo results, 5 rows, 3 ratings" in told
     assert "left out: results that are no objects (2)" in told
+
+
+def test_a_table_of_labels_is_named_with_the_command_that_takes_it(tmp_path: Path) -> None:
+    rows = "anna,1,pass\nben,1,fail\nanna,2,pass\n"
+    (tmp_path / "people.csv").write_text(f"\ufeffannotator;item;label\n{rows}".replace(",", ";"))
+    read = "people.csv: 3 labels of 2 annotators on 2 items"
+    said = run("doctor", tmp_path / "people.csv")
+    assert (said.exit_code, said.stdout.startswith(read)) == (0, True)
+    assert "`voirdire calibrate --humans people.csv --judges FILE`" in said.stdout
+    refused = run("measure", tmp_path / "people.csv")
+    assert (refused.exit_code, read in refused.stderr) == (2, True)
