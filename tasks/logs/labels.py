@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -19,6 +20,7 @@ from tasks.calibration.label_values import (
     require_two_names,
     why_unreadable,
 )
+from tasks.kit.printable import several
 from tasks.logs.declared import RATER, repeats_as_declared
 from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
 from tasks.logs.ratings import annotations_of, means_of
@@ -211,8 +213,19 @@ def _whole(ratings: DataFrame[Ratings]) -> set[str]:
 
 
 def _why_not(name: str, log: Log) -> str:
-    people = any(some["human"].any() for some in (log.votes, log.ratings))
-    judges = any(not some["human"].all() for some in (log.votes, log.ratings))
+    judged, given = log.ratings.filter(~pl.col("human")), log.ratings.filter("human")
+    votes = log.votes["human"]
+    people = votes.any() or not given.is_empty()
+    judges = not votes.all() or not judged.is_empty()
+    for who, rows in (("people", given), ("judges", judged)):
+        if log.votes.is_empty() and people and judges and rows["invalid"].count() == rows.height:
+            why = rows["invalid"].cast(pl.String).value_counts(sort=True)["invalid"][0]
+            return (
+                f"all {several(rows.height, 'rating')} of {who} in {name} are invalid ({why}), so "
+                f"judges and people cannot be compared. `voirdire doctor {quote(name)}` shows what "
+                "was read; if the labels are in another field, name it with --map, as in `--map "
+                "item=ID --map label=L --map human_label=H`."
+            )
     what = (
         "ratings of both, but none on the same criterion"
         if people and judges

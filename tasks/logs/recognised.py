@@ -20,6 +20,7 @@ FEW_PEOPLE = "one person: the alternative annotator test needs two or more"
 NO_PEOPLE = "no ratings of people: agreement with people cannot be computed"
 NO_JUDGES = "no ratings of judges: nothing can be compared with people"
 NO_SHARED = "judges and people share no item and criterion: agreement cannot be computed"
+ALL_INVALID = "no rating is valid: nothing but that can be computed"
 NO_POINTWISE = (
     "grades and labels have counts, means and agreement; bias needs an audit with perturbations"
 )
@@ -60,7 +61,7 @@ def limits_of(log: Log) -> list[str]:
 
 def _possible(log: Log) -> Iterator[str]:
     read = log.ratings.filter(pl.col("invalid").is_null())
-    kinds = dict((log.ratings if read.is_empty() else read).group_by("kind").len().rows())
+    kinds = dict(read.group_by("kind").len().rows())
     votes, verdicts = log.votes.height, kinds.pop("verdict", 0)
     if votes:
         yield f"{several(votes, 'vote')} with the order shown: position, ties, validity, wins"
@@ -71,6 +72,8 @@ def _possible(log: Log) -> Iterator[str]:
             [several(n, NAMES.get(str(kind), str(kind))) for kind, n in sorted(kinds.items())]
         )
         yield f"{told}: {NO_POINTWISE}"
+    if read.is_empty() and not (votes or log.ratings.is_empty()):
+        yield ALL_INVALID
 
 
 def _missing(log: Log) -> Iterator[str]:

@@ -38,7 +38,8 @@ def langfuse(source: Source) -> Parts:
 
     ``name`` is the criterion. The item is the observation, or else the trace, session or dataset
     run; scores of one trace belong together. A score without a name or an item is left out. A
-    numeric score that is no number is invalid. The category is that of ``metadata``.
+    numeric score that is no number is invalid, and so is a boolean one that is neither 1 or true
+    nor 0 or false. The category is that of ``metadata``.
     """
     snake = "traceId" not in source.columns
     paths = {n: re.sub("[A-Z]", lambda c: f"_{c[0].lower()}", n) if snake else n for n in NAMES}
@@ -59,11 +60,18 @@ def langfuse(source: Source) -> Parts:
     # Langfuse writes 0 for categories to which no number is assigned.
     is_category = pl.col("type") == "CATEGORICAL"
     assigned = ~is_category | (is_category & (pl.col("number") != 0)).any().over("name")
-    truth = pl.when(pl.col("number") == 1).then(pl.lit("true")).when(pl.col("number") == 0)
+    plain = pl.col("raw").str.strip_chars('"')
+    said = pl.coalesce("stringValue", plain).str.to_lowercase()
+    truth = (
+        pl.when((pl.col("number") == 1) | (pl.col("number").is_null() & (said == "true")))
+        .then(pl.lit("true"))
+        .when((pl.col("number") == 0) | (pl.col("number").is_null() & (said == "false")))
+        .then(pl.lit("false"))
+    )
     label = (
         pl.when(pl.col("type") == "BOOLEAN")
-        .then(truth.then(pl.lit("false")))
-        .otherwise(pl.coalesce("stringValue", pl.col("raw").str.strip_chars('"')))
+        .then(truth)
+        .otherwise(pl.coalesce("stringValue", plain))
     )
     ratings = rated.with_columns(
         label=pl.when(~is_number).then(label),

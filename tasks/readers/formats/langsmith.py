@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tasks.kit.printable import several
 from tasks.readers.expressions import as_number, as_text
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format
@@ -9,6 +10,10 @@ from tasks.readers.formats import Parts, log_format
 JUDGE, PERSON = "langsmith evaluator", "langsmith user"
 JUDGES, PEOPLE = ("model", "auto_eval"), ("app",)
 OTHER = "feedback of another source than app, model or auto_eval: whose it is, is not recorded"
+CORRECTED = (
+    "{} by people: no labels for an agreement, as people correct what they find wrong (labels of "
+    "theirs are feedback of source app)"
+)
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -21,7 +26,9 @@ def langsmith(source: Source) -> Parts:
     """One rating a row: ``feedback_source.type`` model or auto_eval is a judge, app a person.
 
     ``key`` is the criterion, ``run_id`` the item. A ``score`` that is a number is a grade, true or
-    false a label; without a score a text in ``value`` is the label. Other values are invalid.
+    false a label; without a score a text in ``value`` is the label. Other values are invalid. What
+    people write into the ``correction`` of a judge's score is counted and not read: they do so
+    where the judge is wrong, so agreement with corrections alone would be near 0.
     """
     names = {n: n for n in ("id", "run_id", "session_id", "key")}
     of = {
@@ -29,7 +36,9 @@ def langsmith(source: Source) -> Parts:
         "user": "feedback_source.user_id",
         "evaluator": "feedback_source.metadata.model",
     }
-    found = source.fields({**names, **of}, {"score": "score", "other": "value"})
+    found = source.fields(
+        {**names, **of}, {"score": "score", "other": "value"}, present={"correction": "correction"}
+    )
     known = pl.col("type").is_in([*JUDGES, *PEOPLE]).fill_null(value=False)
     truth, number = pl.col("score").is_in(list(TRUTH)), as_number("score")
     rated = found.filter(known).with_columns(
@@ -54,4 +63,12 @@ def langsmith(source: Source) -> Parts:
         value="number",
         invalid=pl.when(lost).then(pl.lit("neither a score nor a value")),
     )
-    return Parts(ratings=ratings, left_out={OTHER: found.filter(~known).height}, rows=found.height)
+    corrected = rated.filter(~pl.col("human"), pl.col("correction")).height
+    return Parts(
+        ratings=ratings,
+        left_out={OTHER: found.filter(~known).height},
+        notes=(CORRECTED.format(several(corrected, "score corrected", "scores corrected")),)
+        if corrected
+        else (),
+        rows=found.height,
+    )

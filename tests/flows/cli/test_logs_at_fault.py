@@ -94,3 +94,23 @@ def test_a_table_of_labels_is_named_with_the_command_that_takes_it(tmp_path: Pat
     assert "`voirdire calibrate --humans people.csv --judges FILE`" in said.stdout
     refused = run("measure", tmp_path / "people.csv")
     assert (refused.exit_code, read in refused.stderr) == (2, True)
+
+
+def test_ratings_of_people_that_are_all_invalid_are_why_nothing_compares(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"{who}{n}", "run_id": f"r{n}", "session_id": "s", "key": "right"}
+        | {"score": None if who == "app" else 1, "value": None, "comment": ""}
+        | {"feedback_source": {"type": who, "user_id": None, "metadata": {}}}
+        for n in range(12)
+        for who in ("app", "model")
+    ]
+    path = tmp_path / "feedback.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    done = run("calibrate", path, "--no-save")
+    assert done.exit_code == 2
+    assert (
+        "all 12 ratings of people in feedback.json are invalid (neither a score nor a value), so "
+        "judges and people cannot be compared. `voirdire doctor feedback.json` shows what was read"
+    ) in done.stderr
+    path.write_text(json.dumps([row for row in rows if row["score"] is None]), encoding="utf-8")
+    assert "- no rating is valid: nothing but that can be computed" in run("doctor", path).stdout

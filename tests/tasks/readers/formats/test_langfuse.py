@@ -86,3 +86,22 @@ def test_a_score_of_nothing_is_left_out_and_counted(read: Any, rated: Any) -> No
         "scores without a name: of no criterion": 1,
         "scores of no observation, trace, session or dataset run: of no item": 1,
     }
+
+
+def test_a_boolean_may_be_a_number_or_a_word(read: Any, rated: Any) -> None:
+    """The API writes 1 and "True"; tables that people export hold the word alone."""
+    given = [(1, "True"), (True, "True"), ("False", None), (None, "false"), (2, None), (None, None)]
+    log = read(
+        [
+            score(id=f"s{n}", traceId=f"t{n}", dataType="BOOLEAN", value=value, stringValue=text)
+            for n, (value, text) in enumerate(given)
+        ]
+    )
+    assert rated(log, "item", "label", "invalid") == [
+        ("t0", "true", None),
+        ("t1", "true", None),
+        ("t2", "false", None),
+        ("t3", "false", None),
+        ("t4", None, "no label"),
+        ("t5", None, "no label"),
+    ]

@@ -60,3 +60,18 @@ def test_items_with_repeats_are_counted(read: Any) -> None:
     log = read([{**row, "id": f"f{n}", "run_id": run} for n, run in enumerate(runs)])
     (line,) = (line for line in recognised_lines(log) if "repeats" in line)
     assert line.startswith("- 2 items have repeats, which count as one: ")
+
+
+def test_corrections_are_counted_and_are_no_labels(read: Any) -> None:
+    """People correct what they find wrong: corrections alone would show no agreement at all."""
+    row = {"session_id": "s", "key": "correct", "score": 1, "value": None, "comment": ""}
+    row |= {"feedback_source": {"type": "model", "metadata": {}, "user_id": None}}
+    fixed = ({"score": 0}, None, {"score": 0})
+    log = read([row | {"id": n, "run_id": n, "correction": fix} for n, fix in enumerate(fixed)])
+    assert not log.ratings["human"].any()
+    assert [line for line in recognised_lines(log) if "corrected" in line] == [
+        (
+            "- 2 scores corrected by people: no labels for an agreement, as people correct what they "
+            "find wrong (labels of theirs are feedback of source app)"
+        )
+    ]
