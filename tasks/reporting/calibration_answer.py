@@ -6,6 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import AltTests
+from schemas.keys import JUDGE
 from tasks.agreement.compare import Comparison
 from tasks.agreement.measures import COEFFICIENTS, TO_DECIDE
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
@@ -15,7 +16,16 @@ from tasks.kit.defaults import calibration_limits
 from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
 from tasks.reporting.agreement_rows import NAMES
 from tasks.reporting.rows import Row
-from tasks.reporting.wording import clean, clip, count, interval, number, thousands, with_who
+from tasks.reporting.wording import (
+    clean,
+    clip,
+    count,
+    interval,
+    number,
+    thousands,
+    who_of,
+    with_who,
+)
 
 MAY = "may replace people"
 OF_PAIRS = (
@@ -33,27 +43,33 @@ def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -
     each criterion beyond the limit ``least_agreement``: with care unless its bias is irrelevant.
     Judges that may be used come first.
     """
-    tests = {(row["who"], row["dataset"]): row for row in tests_shown(alt_tests).to_dicts()}
     whole = comparison.measures.filter(pl.col("judge") != HUMANS, pl.col("slice_column").is_null())
-    measured: dict[tuple[str, str], list[Row]] = {}
+    asked = tests_shown(alt_tests)
+    both = [frame.select(pl.col(JUDGE).cast(pl.String)) for frame in (asked, whole)]
+    # Names are those of all judges together: the test may not cover each dataset.
+    every = pl.concat(both).unique(maintain_order=True)
+    named = every.with_columns(who_of(every))
+    tests = {_key(row): row for row in asked.to_dicts()}
+    measured: dict[tuple[str, ...], list[Row]] = {}
     for row in with_who(whole).to_dicts():
-        measured.setdefault((row["who"], row["dataset"]), []).append(row)
+        measured.setdefault(_key(row), []).append(row)
     said = comparison.confusion.unpivot(
         ["human_label", "judge_label"], index="dataset", value_name="label"
     )
     by_dataset = said.group_by("dataset").agg(pl.col("label").unique()).iter_rows()
     of_pairs = {dataset for dataset, labels in by_dataset if {*labels} <= {*VERDICTS}}
-    keys = dict.fromkeys([*tests, *measured])
-    several = len({dataset for _, dataset in keys}) > 1
     lines = []
-    for who, dataset in keys:
-        test, rows = tests.get((who, dataset)), measured.get((who, dataset), [])
-        name = clip(clean(f"{who} ({dataset})" if several else who), 60)
-        first = test or rows[0]
-        by_votes = dataset in of_pairs
+    for row in named.to_dicts():
+        test, rows = tests.get(_key(row)), measured.get(_key(row), [])
+        first, by_votes = test or rows[0], row["dataset"] in of_pairs
+        name = clip(clean(row["who"]), 60)
         line = _advice(name, test, rows, simulated=bool(first["simulated"]), by_votes=by_votes)
         lines.append(line)
     return sorted(lines, key=lambda line: ORDER.index(line.level))
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(row[column] for column in JUDGE)
 
 
 def calibration_policy(*, tested: bool) -> str:

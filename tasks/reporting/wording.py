@@ -216,8 +216,15 @@ def differing(frame: pl.DataFrame, columns: Sequence[str] = CONDITIONS) -> list[
 
 
 def who_of(frame: pl.DataFrame) -> pl.Expr:
-    """Name the judge, and its conditions that differ within the frame: ``who``."""
-    return pl.concat_str("judge", *differing(frame), separator=" / ").alias("who")
+    """Name the judge, and its conditions that differ within the frame: ``who``.
+
+    A dataset that is named after the prompt too, as in a calibration, is named once.
+    """
+    prompt = pl.format(": {}", pl.col("prompt").cast(pl.String)).fill_null("")
+    dataset = pl.col("dataset").cast(pl.String).str.strip_suffix(prompt).alias("dataset")
+    plain = frame.with_columns(dataset)
+    named = [dataset if name == "dataset" else pl.col(name) for name in differing(plain)]
+    return pl.concat_str("judge", *named, separator=" / ").alias("who")
 
 
 def with_who(frame: pl.DataFrame) -> pl.DataFrame:

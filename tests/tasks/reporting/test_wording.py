@@ -133,3 +133,12 @@ def test_every_finding_is_explained() -> None:
     own = glossary(Thresholds(fewest_questions=20, overlooks_below=0.3))
     assert "needs 20 independent questions" in own[REFUSED]
     assert "below .30" in own["overlooks"]
+
+
+def test_a_dataset_that_is_named_after_the_prompt_is_named_once() -> None:
+    prompts = ["strict", "mild"]
+    rows = {"judge": "j", "prompt": prompts, "wave": "", "simulated": False}
+    one = pl.DataFrame(rows | {"dataset": [f"own: {prompt}" for prompt in prompts]})
+    assert with_who(one)["who"].to_list() == ["j / strict", "j / mild"]
+    two = one.with_columns(dataset=pl.Series(["own: strict", "other: mild"]))
+    assert with_who(two)["who"].to_list() == ["j / own / strict", "j / other / mild"]
