@@ -238,7 +238,7 @@ class Recommendations(Measured, table="judge_recommendations", key=(*JUDGE, "mod
     more_decide: str = name("gates that so many further questions would decide", nullable=True)
     stays_open: str = name(
         "position or validity, if its interval reaches its limit so that no number up to ten times "
-        "the questions asked would decide it",
+        "the questions asked decides it with such a chance",
         nullable=True,
     )
     too_few: str = name(

@@ -23,6 +23,7 @@ from tasks.conclusions.rules import (
     written_p,
 )
 from tasks.gates.more_questions import is_doubtful
+from tasks.inference.linearised_errors import FEW
 from tasks.kit.defaults import limits
 
 SUBJECTS = {
@@ -147,6 +148,12 @@ def _inconclusive() -> pl.Expr:
     """Word what the data do not decide, with the questions that it lacks or what else it lacks."""
     # More questions do not remove a reason such as a sham that moves the judge.
     why = _why().str.replace_all("; ", ", ", literal=True)
+    # How many there are says how many are lacking.
+    fewest = limits().fewest_questions
+    few = FEW.format(fewest)
+    of_fewest = pl.format("{} of at least {}", "clusters", pl.lit(few.removeprefix("fewer than ")))
+    lacks = ((why == few) & (pl.col("clusters") < fewest)).fill_null(value=False)
+    why = pl.when(lacks).then(of_fewest).otherwise(why)
     # Invalid votes may hide either finding.
     doubtful = (pl.col("gate") == "bias") & is_doubtful()
     unread = pl.format("{} of the votes of an arm are invalid", written("most_lost"))

@@ -70,7 +70,10 @@ SEPARATOR = "; "
 CHANCE = f"with a chance of 60 to {100 * POWER:.0f} %"
 """What a number of further questions promises: less where true shifts are small (section 17)."""
 
-NEAR = ": the interval reaches beyond the limit, and the true value may lie near it"
+NEAR = (
+    "is not known: the true value may lie so near the limit that {} times those asked leave it "
+    "open; if it does not, fewer decide it"
+)
 ALL_REASONS = "mart.recommendations"
 LABELS = (
     "Agreement needs labels of people beside valid replies: one per single answer (in the column "
@@ -222,10 +225,8 @@ def _missing(row: Mapping[str, Any]) -> str:
         questions = count(row["more_questions"], "more question")
         decided = f"about {questions} would decide {decided} {CHANCE}"
     if stays:
-        but = ", but no number" if decided else "no number of questions"
-        likely = "" if decided else "likely "
-        stays = f"{but} up to {MOST_TIMES} times those asked would {likely}decide {stays}{NEAR}"
-    return SEPARATOR.join(filter(None, (few, decided + stays)))
+        stays = f"how many questions would decide {stays} {NEAR.format(MOST_TIMES)}"
+    return SEPARATOR.join(filter(None, (few, decided, stays)))
 
 
 def open_notes(

@@ -422,8 +422,9 @@ def test_questions_that_do_not_decide_the_position_may_decide_the_agreement(meas
     text = " ".join(measure(rows).stdout.split())
     assert (
         "About 39 more questions would decide agreement with the labels with a chance of 60 to 80 "
-        "%, but no number up to 10 times those asked would decide position: the interval reaches "
-        "beyond the limit, and the true value may lie near it. Position is inconclusive"
+        "%; how many questions would decide position is not known: the true value may lie so near "
+        "the limit that 10 times those asked leave it open; if it does not, fewer decide it. "
+        "Position is inconclusive"
     ) in text
 
 

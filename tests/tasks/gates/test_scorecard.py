@@ -589,6 +589,10 @@ def test_nothing_is_told_of_nine_questions(
         assert found["margin"].item() is not None
         text = scorecard_rows(found)[1][0].texts[0]
         assert text.note.endswith(FEW if clusters < 10 else "]")
+        # Words say how many more decide or else how many there are.
+        words = found["words"].item() or ""
+        said = ("(9 of at least 10 independent questions)", "(about 1 more question)")
+        assert words.endswith(said) == (clusters < 10)
 
 
 def drifts(*rows: dict[str, Any]) -> pl.DataFrame:

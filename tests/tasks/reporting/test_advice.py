@@ -75,13 +75,13 @@ def test_what_no_number_of_questions_would_decide_is_said() -> None:
     [line] = advice(advised(unknown | {"stays_open": "position"}))
     assert rf"(.04 \[{MINUS}.02, .11\]" in line.typeset().markdown()
     assert line.why == (
-        "No number of questions up to 10 times those asked would likely decide position: the "
-        "interval reaches beyond the limit, and the true value may lie near it. "
+        "How many questions would decide position is not known: the true value may lie so near the "
+        "limit that 10 times those asked leave it open; if it does not, fewer decide it. "
         "Position is inconclusive (.04 [-.02, .11], limit .05); validity is inconclusive (about 1 "
         "more question)"
     )
     [line] = advice(advised(unknown | {"stays_open": "validity, position"}))
-    assert "times those asked would likely decide position or validity: " in line.why
+    assert line.why.startswith("How many questions would decide position or validity is not known")
 
 
 def test_too_few_questions_are_what_more_questions_decide() -> None:
@@ -91,7 +91,7 @@ def test_too_few_questions_are_what_more_questions_decide() -> None:
     needs = "More questions must have a verdict to decide position"
     assert line.why.startswith(f"{needs}. Position is inconclusive (fewer than 10")
     [line] = advice(advised(row | {"too_few": "position", "stays_open": "validity"}))
-    none = "; no number of questions up to 10 times those asked would likely decide validity: "
+    none = "; how many questions would decide validity is not known: "
     assert line.why.startswith(f"{needs}{none}")
 
 

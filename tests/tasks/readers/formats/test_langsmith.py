@@ -69,9 +69,8 @@ def test_corrections_are_counted_and_are_no_labels(read: Any) -> None:
     fixed = ({"score": 0}, None, {"score": 0})
     log = read([row | {"id": n, "run_id": n, "correction": fix} for n, fix in enumerate(fixed)])
     assert not log.ratings["human"].any()
-    assert [line for line in recognised_lines(log) if "corrected" in line] == [
-        (
-            "- 2 scores corrected by people: no labels for an agreement, as people correct what they "
-            "find wrong (labels of theirs are feedback of source app)"
-        )
-    ]
+    (line,) = (line for line in recognised_lines(log) if "corrected" in line)
+    assert line == (
+        "- 2 scores corrected by people: no labels for an agreement, as people correct what they "
+        "find wrong (labels of theirs are feedback of source app)"
+    )
