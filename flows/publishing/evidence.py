@@ -103,7 +103,7 @@ REPLIES = """
         and arm in ('control', 'experimental', 'sham') and shown_first <> 'anchor alone'
     order by arm, shown_first, repeat
 """
-SAME = ["dataset", "judge", "prompt", "wave", "sample"]
+SAME = ["judge", "prompt", "wave", "sample"]
 EXAMPLES = f"""
     select * exclude (again), {PLACE} as place, count(*) over cell as total
     from (

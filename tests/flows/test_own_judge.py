@@ -49,9 +49,20 @@ def _strangers_are_counted(voirdire: Voirdire, folder: Path, items: list[str]) -
     assert f"{counted} the study, such as 'X-0'." in " ".join(told.split())
 
 
+def _replies_stand_beside_disagreements(warehouse: Warehouse) -> None:
+    texts = "question is not null and target is not null and anchor is null"
+    replied = f"from mart.disagreements where audited = 'helpdesk' and len(replies) > 0 and {texts}"
+    every = warehouse.query("select count(*) from mart.disagreements").item()
+    assert warehouse.query(f"select count(*) {replied}").item() == every > 0
+
+
 @pytest.mark.slow
 def test_from_an_empty_folder_to_bias_and_agreement(
-    voirdire: Voirdire, tmp_path: Path, emulated: Any, environment: dict[str, str]
+    voirdire: Voirdire,
+    tmp_path: Path,
+    emulated: Any,
+    environment: dict[str, str],
+    warehouse: Warehouse,
 ) -> None:
     files = _files()
     assert sum(len(text.splitlines()) for text in files.values()) <= MOST_LINES
@@ -94,6 +105,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     differing = voirdire("show", "helpdesk", "--disagree", "--most", "2").stdout
     assert re.search(r": people: (pass|fail), judge: (pass|fail)$", differing, re.MULTILINE)
     assert re.search(r"control: (pass|fail): ", differing)
+    _replies_stand_beside_disagreements(warehouse)
     disagreeing = voirdire("sql", "--ask", "who_disagrees_with_people")
     assert "all studies" in disagreeing.stderr
     assert "helpdesk-" in disagreeing.stdout

@@ -6,10 +6,13 @@ with asked as (
 )
 select
     study, judge, coalesce(slice_column || ' ' || slice, 'all items') as items, criterion,
-    if(graded, mean_error, null) as mean_error,
+    if(graded, mean_error, null) as mean_error, if(graded, mean_error_low, null) as mean_error_low,
+    if(graded, mean_error_high, null) as mean_error_high,
     if(graded, null, coalesce(agreement, people_agreement)) as agreement,
     if(graded, null, coalesce(agreement_low, people_agreement_low)) as agreement_low,
     if(graded, null, coalesce(agreement_high, people_agreement_high)) as agreement_high,
-    if(graded, null, round(kappa, 12) + 0) as kappa, round(kappa_quadratic, 12) + 0 as kappa_quadratic, round(bias, 12) + 0 as bias, bias_finding, n, simulated, prompt, wave, kind,
+    if(graded, null, round(kappa, 12) + 0) as kappa, if(graded, null, kappa_low) as kappa_low, if(graded, null, kappa_high) as kappa_high,
+    round(kappa_quadratic, 12) + 0 as kappa_quadratic, kappa_quadratic_low, kappa_quadratic_high,
+    round(bias, 12) + 0 as bias, bias_low, bias_high, bias_finding, n, simulated, prompt, wave, kind,
 from asked
 order by study, slice is not null, graded, if(graded, -mean_error, agreement) nulls last, judge, prompt, wave, criterion, slice_column, slice
