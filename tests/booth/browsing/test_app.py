@@ -189,7 +189,7 @@ def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client
     assert both in client.get("/study/quick?disagree=1&pair=").text
     # In the list it is short, and said once.
     rows = client.get("/study/quick?disagree=1").text
-    assert f'title="{both}">people: anchor, judge: tie</span>' in rows
+    assert f'title="{both}">people: anchor, both orders: tie</span>' in rows
     assert "Beside people's label stands that of the judge over both orders." in rows
     listed = client.get("/study/quick-people").text
     assert "Question 3?" in listed
