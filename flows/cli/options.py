@@ -136,8 +136,7 @@ OPTIONS = (
         "--probe",
         is_flag=True,
         default=None,
-        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes. "
-        "Default: off.",
+        help="Ask for one vote per order if a judge repeats itself in 99 of 100 probes.",
     ),
     click.option(
         "--sham",
@@ -155,15 +154,14 @@ OPTIONS = (
         "--replicates",
         is_flag=True,
         default=None,
-        help="Also ask about each control pair a second time, to measure noise. Default: off.",
+        help="Also ask about each control pair a second time, to measure noise.",
     ),
     click.option(
         "--reworded",
         is_flag=True,
         default=None,
         help="Also ask about each control pair in other words of the same meaning (variants of the "
-        "judge prompt), to measure how many verdicts depend on the wording. "
-        "Default: off.",
+        "judge prompt), to measure how many verdicts depend on the wording.",
     ),
     click.option(
         "--wave",

@@ -154,6 +154,10 @@ class Command(_WithExamples):
         # A command also runs without its group, and keeps the options of its help from then on.
         super().__init__(*args, **{"context_settings": CONTEXT, **options})
         self.examples, self.section = examples, section
+        for each in self.params:
+            if isinstance(each, click.Option) and each.is_flag and each.help:
+                stated = each.show_default or each.secondary_opts or "Default" in each.help
+                each.help += "" if stated else " Default: off."
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Parse the arguments; errors are printable and of bounded length."""
