@@ -8,6 +8,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from flows.publishing.pages import without_results
+from flows.running.run_row import is_calibration
 from tasks.kit.printable import printable
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.store import Warehouse
@@ -20,8 +21,9 @@ WHOLE = re.compile(r"[0-9]{1,6}")
 ALL = "all studies"
 """Default of each question's parameter ``study``; no study can have this name."""
 
+OF_PEOPLE = "who_disagrees_with_people"
 WITHOUT_ROWS = {
-    "who_disagrees_with_people": (
+    OF_PEOPLE: (
         """
         select study from vote_log where human or label is not null
         union select study from ratings where human or human_value is not null
@@ -43,6 +45,12 @@ FAILED = """
     where state in ('failed', 'killed') and not exists (from estimates where study = $study)
 """
 """How the last run of a study that has no results ended, if it failed."""
+
+
+OF_CALIBRATION = (
+    "{!r} is a calibration, which compares labels of judges with those of people: `voirdire sql "
+    "--ask {} --set study={}`."
+)
 
 
 class Question(NamedTuple):
@@ -101,6 +109,8 @@ def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:
     if study not in (None, ALL) and (failed := warehouse.query(FAILED, {"study": study}).rows()):
         [(state, error)] = failed
         return [f"Study {study!r} {without_results(study, state, error)}"]
+    if name != OF_PEOPLE and study not in (None, ALL) and is_calibration(str(study), warehouse):
+        return [OF_CALIBRATION.format(study, OF_PEOPLE, printable(quote(str(study))))]
     if name not in WITHOUT_ROWS:
         return []
     studies, step = WITHOUT_ROWS[name]

@@ -1,5 +1,6 @@
 """Commands that are given the name of a calibration where they need a study."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,14 @@ def test_show_knows_a_calibration_in_which_nobody_differs(run: Run, tmp_path: Pa
     shown = run("show", "same")
     assert (shown.exit_code, "'same' is a calibration" in shown.output) == (0, True)
     assert "No label of study same differs" in run("show", "same", "--disagree").output
+
+
+def test_a_question_about_audits_names_the_one_that_a_calibration_answers(run: Run) -> None:
+    done = run("sql", "--ask", "which_judge", "--set", "study=one")
+    named = re.search(r"`voirdire (sql --ask who_\w+ --set study=one)`", done.stderr)
+    assert done.exit_code == 0
+    assert named, done.stderr
+    assert "agreement" in run(*named[1].split()).stdout
 
 
 @pytest.mark.parametrize(("column", "option"), [("judge", "--human"), ("human", "--judge")])
