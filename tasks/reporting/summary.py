@@ -18,6 +18,7 @@ from tasks.reporting.wording import (
     clip,
     count,
     formulas,
+    interval,
     listing,
     number,
     shorten,
@@ -264,7 +265,11 @@ def _position(rows: Sequence[Row], persons: Collection[str]) -> str:
 
 
 def _effect(row: Row) -> str:
-    size = number(abs(row["estimate"]))
+    """Write the size of an effect, whatever its direction, with its interval."""
+    low, high = row["low"], row["high"]
+    if row["estimate"] < 0 and low is not None:
+        low, high = -high, -low
+    size = number(abs(row["estimate"])) + (f" {interval(low, high)}" if low is not None else "")
     return f"position gap {size}" if row["statistic"] == GAP else f"{size} logits"
 
 

@@ -75,7 +75,7 @@ def test_show_knows_a_calibration_in_which_nobody_differs(run: Run, tmp_path: Pa
 
 def test_a_question_about_audits_names_the_one_that_a_calibration_answers(run: Run) -> None:
     done = run("sql", "--ask", "which_judge", "--set", "study=one")
-    named = re.search(r"`voirdire (sql --ask who_\w+ --set study=one)`", done.stderr)
+    named = re.search(r"`voirdire (sql --ask who_\w+ --set study=one)\b", done.stderr)
     assert done.exit_code == 0
     assert named, done.stderr
     assert "agreement" in run(*named[1].split()).stdout

@@ -116,6 +116,15 @@ def test_judges_that_pass_with_every_finding_are_named() -> None:
     assert told[1] == "2 of 4 judges have no relevant bias and detect each flaw: a and b."
 
 
+def test_a_position_gap_has_its_interval_in_the_direction_of_its_size() -> None:
+    position = {"kind": "position", "perturbation": None, "statistic": "position_gap"}
+    ends = {"estimate": -0.3, "low": -0.4, "high": -0.1}
+    told = said({"judge": "a", "finding": "biased"} | position | ends)
+    assert any(line.endswith("a the second (position gap .30 [.10,\xa0.40]).") for line in told), (
+        told
+    )
+
+
 def test_cells_that_neither_pass_nor_fail_are_named_and_counted_as_the_gate_does() -> None:
     detract = {"kind": "detract", "perturbation": "error"}
     assert said(
