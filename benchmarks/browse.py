@@ -50,11 +50,10 @@ while not sys.stdin.closed and sys.stdin.readline() == "on\\n":
     print(number, longest, flush=True)
 """
 FACTS = """
+    update vote_log set
+        ballot_id = md5(concat_ws('/', judge, sample, arm, perturbation, shown_first, repeat));
     create temp table asked as
-        select
-            * exclude (ballot_id), md5(concat_ws('/', sample, arm, perturbation)) as pair_id,
-            md5(concat_ws('/', judge, sample, arm, perturbation, shown_first, repeat)) as ballot_id,
-        from vote_log;
+        select *, md5(concat_ws('/', sample, arm, perturbation)) as pair_id from vote_log;
     insert into questions by name
         select distinct
             cluster as question_id, 'bench' as dataset,
