@@ -142,10 +142,11 @@ def cannot_compute(dataset: str, found: Imported) -> str:
     if not own or found.answers.filter(slot=1).is_empty():
         return ""
     # Imports all statistics.
-    from tasks.statistics import filled_columns, lacking_line
+    from tasks.statistics import OWN_AUTHOR, filled_columns, lacking_line
 
-    known = filled_columns(found.questions, found.known)
-    lines = [lacking_line(known | MADE, "Cannot be computed from these columns")]
+    # Whether a judge is an author too, columns do not tell.
+    known = filled_columns(found.questions, found.known) | MADE | {OWN_AUTHOR}
+    lines = [lacking_line(known, "Cannot be computed from these columns")]
     flaws = [name for name, entry in PERTURBATIONS.items() if entry.kind == "detract"]
     if not found.versions["perturbation"].is_in(flaws).any():
         lines.append(f"Discernment needs the column {' or '.join(sorted(flaws))}.")

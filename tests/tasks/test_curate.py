@@ -212,3 +212,17 @@ def test_every_import_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curate, "DATASETS", {"d": entry})
     with pytest.raises(ValueError, match="dataset 'd' has 1 question without one answer"):
         import_dataset("d")
+
+
+def test_columns_do_not_tell_whether_a_judge_wrote_an_answer(tmp_path: Path) -> None:
+    """Where the authors are known, the end of an audit says whether a judge is one of them."""
+    file = tmp_path / "mine.csv"
+    rows = ["question,anchor,target", "Why?,Because.,So."]
+    file.write_text("\n".join(rows), encoding="utf-8")
+    said = curate.cannot_compute(str(file), import_dataset(str(file)))
+    assert "self_score_error" in said
+    rows = [rows[0] + ",anchor_author,target_author", rows[1] + ",acme/a,acme/b"]
+    file.write_text("\n".join(rows), encoding="utf-8")
+    said = curate.cannot_compute(str(file), import_dataset(str(file)))
+    assert "accuracy" in said
+    assert "self_score_error" not in said
