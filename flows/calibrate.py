@@ -20,7 +20,7 @@ from flows.results.calibration import (
 from flows.serving.allowed_paths import allowed_calibration, allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run
 from flows.studies.calibration import Calibration
-from tasks.reporting.agreement_rows import label_warnings
+from tasks.reporting.calibration_answer import label_warnings
 from warehouse.store import Warehouse
 
 

@@ -23,7 +23,7 @@ from tasks.progress import current_status, step
 from tasks.readers.label_table import is_label_table
 from tasks.readers.labels import read_labels
 from tasks.readers.votes import LOGS, NO_FORMAT
-from tasks.reporting.agreement_rows import label_warnings
+from tasks.reporting.calibration_answer import label_warnings
 from warehouse.store import Warehouse
 
 

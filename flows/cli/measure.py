@@ -52,7 +52,7 @@ from tasks.readers.fastchat import described
 from tasks.readers.labels import described_labels
 from tasks.readers.votes import read_votes
 from tasks.reporting.advice import not_measured, policy
-from tasks.reporting.agreement_rows import label_warnings
+from tasks.reporting.calibration_answer import label_warnings
 from tasks.reporting.summary import marks_of
 from tasks.reporting.wording import listing
 from tasks.results import Conclusions

@@ -9,11 +9,9 @@ import polars as pl
 from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.agreement.kinds import HAS, LACKS
-from tasks.agreement.pass_words import VERDICTS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import calibration_limits
-from tasks.readers.expressions import with_point
 from tasks.reporting.wording import (
     clean,
     clip,
@@ -236,67 +234,6 @@ def adjustment_line(measures: pl.DataFrame) -> str:
     if many < 2:
         return ""
     return f"p-values are adjusted together over {count(many, 'test')} (Benjamini-Hochberg)"
-
-
-def label_warnings(comparison: Comparison) -> list[str]:
-    """Say which labels and grades a user should check, why, and what to do."""
-    return [*_odd_lines(comparison), *_unusual_grade_lines(comparison)]
-
-
-def _odd_lines(comparison: Comparison) -> list[str]:
-    """Say which few labels of people make names of all, what is allowed and what to do."""
-    words = ", ".join(f"{good} and {bad}" for good, bad in VERDICTS)
-    lines = []
-    for criterion, found in dict.fromkeys(comparison.odd):
-        read, what, todo = "grades", "number", "Correct or empty the label."
-        if point := with_point(json.loads(found.label)):
-            todo = f"It has a decimal comma: write {point:.40}."
-        if found.most == "pass_fail":
-            read, what = "pass and fail", "word for pass or fail"
-            todo = (
-                f"Words for pass and fail: {words}. Correct or empty the label or, if it is right, "
-                "name the one that passes with --pass LABEL: the others fail."
-            )
-        lines.append(
-            f"Labels{_of(criterion)} are compared as names, not as {read}, because {found.odd} of "
-            f"{count(found.labels, 'label')} of people {'is' if found.odd == 1 else 'are'} no "
-            f"{what}: {clip(clean(found.label), 60)} (item {clip(clean(found.item), 40)}). {todo}"
-        )
-    return lines
-
-
-def _unusual_grade_lines(comparison: Comparison) -> list[str]:
-    """Say which few grades of people are not whole, and where judges use another scale."""
-    lines = []
-    for criterion, few in dict.fromkeys(comparison.fractions):
-        shown = [f"{grade:g}" for grade in few.grades[:MOST_UNREADABLE]]
-        more = len(few.grades) - len(shown)
-        named = listing([*shown, *([f"{more} more"] if more else [])])
-        lines.append(
-            f"{few.number} of {count(few.given, 'grade')} of people{_of(criterion)} "
-            f"{'is' if few.number == 1 else 'are'} not whole: {named} (item "
-            f"{clip(clean(few.item), 40)}). The grade nearest to a mean grade of people may "
-            f"be such a grade, so {few.changed} of {count(few.items, 'item')} count as another "
-            "grade in agreement, kappa and the confusion matrix than without. Correct the grade if "
-            "it is a mistake."
-        )
-    alike: dict[tuple[Any, ...], list[str]] = {}
-    for criterion, found in comparison.ranges:
-        judges = alike.setdefault((criterion, found.judged, found.people), [])
-        judges += [clip(clean(found.judge), 40)] * (found.judge not in judges)
-    for (criterion, judged, people), judges in alike.items():
-        ours, theirs = (f"{low:g} to {high:g}" for low, high in (judged, people))
-        lines.append(
-            f"Grades{_of(criterion)} of {listing(judges)} are from {ours}, those of people from "
-            f"{theirs}. If these are two scales, bias, mean error, agreement and kappa compare "
-            "numbers of different meaning: write both on one scale. If it is one, declare it with "
-            "--scale LOW HIGH."
-        )
-    return lines
-
-
-def _of(criterion: str | None) -> str:
-    return f" of {clip(clean(criterion), 40)}" if criterion else ""
 
 
 def columns_of(kind: str) -> list[str]:

@@ -1,6 +1,8 @@
-"""The answer of a calibration: which judges may replace people, or agree with them."""
+"""The answer of a calibration: who may replace people, or agrees with them; labels to check."""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -9,18 +11,21 @@ from schemas.calibration import AltTests
 from schemas.keys import JUDGE
 from tasks.agreement.compare import Comparison
 from tasks.agreement.measures import COEFFICIENTS, TO_DECIDE
+from tasks.agreement.pass_words import VERDICTS as PASS_PAIRS
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
 from tasks.kit.defaults import calibration_limits
+from tasks.readers.expressions import with_point
 from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
-from tasks.reporting.agreement_rows import NAMES
+from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES
 from tasks.reporting.rows import Row
 from tasks.reporting.wording import (
     clean,
     clip,
     count,
     interval,
+    listing,
     number,
     thousands,
     who_of,
@@ -32,6 +37,97 @@ OF_PAIRS = (
     "Of a study's votes, a win counts here only if both orders give it; its gate agreement counts "
     "each vote, and decides"
 )
+
+
+def label_warnings(comparison: Comparison) -> list[str]:
+    """Say which labels and grades a user should check, why, and what to do."""
+    return [
+        *_odd_lines(comparison),
+        *_unusual_grade_lines(comparison),
+        *_fraction_lines(comparison.confusion),
+    ]
+
+
+def _odd_lines(comparison: Comparison) -> list[str]:
+    """Say which few labels of people make names of all, what is allowed and what to do."""
+    words = ", ".join(f"{good} and {bad}" for good, bad in PASS_PAIRS)
+    lines = []
+    for criterion, found in dict.fromkeys(comparison.odd):
+        read, what, todo = "grades", "number", "Correct or empty the label."
+        if point := with_point(json.loads(found.label)):
+            todo = f"It has a decimal comma: write {point:.40}."
+        if found.most == "pass_fail":
+            read, what = "pass and fail", "word for pass or fail"
+            todo = (
+                f"Words for pass and fail: {words}. Correct or empty the label or, if it is right, "
+                "name the one that passes with --pass LABEL: the others fail."
+            )
+        lines.append(
+            f"Labels{_of(criterion)} are compared as names, not as {read}, because {found.odd} of "
+            f"{count(found.labels, 'label')} of people {'is' if found.odd == 1 else 'are'} no "
+            f"{what}: {clip(clean(found.label), 60)} (item {clip(clean(found.item), 40)}). {todo}"
+        )
+    return lines
+
+
+def _unusual_grade_lines(comparison: Comparison) -> list[str]:
+    """Say which few grades of people are not whole, and where judges use another scale."""
+    lines = []
+    for criterion, few in dict.fromkeys(comparison.fractions):
+        shown = [f"{grade:g}" for grade in few.grades[:MOST_UNREADABLE]]
+        more = len(few.grades) - len(shown)
+        named = listing([*shown, *([f"{more} more"] if more else [])])
+        lines.append(
+            f"{few.number} of {count(few.given, 'grade')} of people{_of(criterion)} "
+            f"{'is' if few.number == 1 else 'are'} not whole: {named} (item "
+            f"{clip(clean(few.item), 40)}). The grade nearest to a mean grade of people may "
+            f"be such a grade, so {few.changed} of {count(few.items, 'item')} count as another "
+            "grade in agreement, kappa and the confusion matrix than without. Correct the grade if "
+            "it is a mistake."
+        )
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for criterion, found in comparison.ranges:
+        judges = alike.setdefault((criterion, found.judged, found.people), [])
+        judges += [clip(clean(found.judge), 40)] * (found.judge not in judges)
+    for (criterion, judged, people), judges in alike.items():
+        ours, theirs = (f"{low:g} to {high:g}" for low, high in (judged, people))
+        lines.append(
+            f"Grades{_of(criterion)} of {listing(judges)} are from {ours}, those of people from "
+            f"{theirs}. If these are two scales, bias, mean error, agreement and kappa compare "
+            "numbers of different meaning: write both on one scale. If it is one, declare it with "
+            "--scale LOW HIGH."
+        )
+    return lines
+
+
+def _fraction_lines(confusion: pl.DataFrame) -> list[str]:
+    """Say of which judges most grades are fractions where those of people are whole."""
+    number = {
+        side: pl.col(f"{side}_label").cast(pl.String).cast(pl.Float64, strict=False)
+        for side in ("human", "judge")
+    }
+    whole = {side: (each == each.floor()).fill_null(value=False) for side, each in number.items()}
+    cells = confusion.group_by("criterion", "judge", "prompt", maintain_order=True).agg(
+        fractions=pl.col("items").filter(number["judge"].is_not_null() & ~whole["judge"]).sum(),
+        items=pl.col("items").sum(),
+        plain=whole["human"].all(),
+    )
+    found = cells.filter("plain", 2 * pl.col("fractions") >= pl.col("items"))
+    lines = []
+    for criterion in found["criterion"].unique(maintain_order=True):
+        rows = found.filter(pl.col("criterion").eq_missing(pl.lit(criterion, pl.String)))
+        names = rows["judge"].cast(pl.String).unique(maintain_order=True)
+        lines.append(
+            f"Most grades{_of(criterion)} of {listing([clip(clean(name), 40) for name in names])} "
+            "are fractions, and those of people are whole numbers: agreement, linear kappa and the "
+            "confusion matrix compare whether two grades are equal. Quadratic kappa, correlations, "
+            "bias and mean error compare the numbers."
+        )
+    return lines
+
+
+def _of(criterion: str | None) -> str:
+    return f" of {clip(clean(criterion), 40)}" if criterion else ""
 
 
 def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[Advice]:

@@ -129,3 +129,21 @@ def test_judges_and_criteria_on_other_scales_have_a_line_each(call: Callable[...
     said = " ".join(done.stderr.split())
     assert "Grades of tone of one and two are from 2 to 10, those of people from 1 to 5." in said
     assert said.count("those of people from") == 1
+
+
+def test_a_judge_of_fractions_beside_whole_grades_is_named(call: Callable[..., Result]) -> None:
+    topic = ["tone"] * 40 + ["facts"] * 40
+    people = [1, 2, 3, 4, 5] * 16
+    odd = [grade + 0.2 for grade in people[:40]] + people[40:]
+    done = call("--judge", "odd", "--criterion", "topic", odd=odd, human=people, topic=topic)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    named = "Most grades of tone of odd are fractions, and those of people are whole numbers: "
+    assert f"{named}agreement, linear kappa and the confusion matrix compare whether" in said
+    assert said.count("are fractions") == 1
+    # Fewer than half of the grades; and people who give fractions too.
+    few = [grade + 0.2 * (at % 5 < 2) for at, grade in enumerate(people)]
+    halves = [grade + 0.5 * (at % 2) for at, grade in enumerate(people)]
+    for each in (call(judge=few, human=people), call(judge=odd, human=halves)):
+        assert each.exit_code == 0, each.output
+        assert "are fractions" not in each.stderr
