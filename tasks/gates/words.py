@@ -212,8 +212,8 @@ def _missing() -> pl.Expr:
     about = pl.format("about {} more question{}", written_count(more), plural)
     total = pl.col("questions") + more
     too_small = pl.format(
-        "the baseline has only {} questions: a new one of about {}, in another dataset or "
-        "warehouse, would decide",
+        "the baseline has only {} questions: a new one of about {}, of a larger dataset or in "
+        "another warehouse, would decide",
         written_count(base),
         written_count(total),
     )

@@ -313,7 +313,7 @@ def policy(
     return (
         f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
         f"{'position or ' if compared else ''}validity is inconclusive, or none of bias, "
-        "discernment and agreement has an interval. Use with care: another "
+        "discernment and agreement has an interval. Use with care: any other "
         f"gate {other}is inconclusive, except drift, or what the judge says hardly repeats. "
         f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
     )

@@ -4,6 +4,7 @@ with why as (
     select *, string_split(case
         when recommendation = 'not enough data' then concat_ws('; ', undecided, reasons, drift)
         when recommendation = 'do not use' then reasons
+        when recommendation = 'use' then concat_ws('; ', format('passes {} of {} gates', passed, passed + inconclusive), undecided, drift)
         else concat_ws('; ', reasons, undecided, drift)
     end, '; ') as every,
     from mart.recommendations where $study in (study, 'all studies')

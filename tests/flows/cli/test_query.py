@@ -325,6 +325,14 @@ def test_reasons_are_cut_to_fit_beside_the_judges(
     assert "without" not in answer.stderr
     said = CliRunner().invoke(main, [*asked, "--format", "csv"]).stdout
     assert said.count(reasons.strip()) == 4
+    # Why a judge may be used is that it passes.
+    row |= {"recommendation": "use", "passed": 7, "failed": 0, "inconclusive": 1, "reasons": None}
+    fine = Recommendations.draft(pl.DataFrame([row | {"judge": "j", "drift": "drift is open"}]))
+    run = first_row("audit", "r2", make_study("quick", {"name": "fine"}), datetime.now(UTC))
+    warehouse.start_run({**run, "state": "completed"})
+    warehouse.save([Saving(Recommendations, fine)], run="r2", study="fine")
+    said = CliRunner().invoke(main, [*asked, "--set", "study=fine", "--format", "json"]).stdout
+    assert json.loads(said)[0]["reasons"] == "passes 7 of 8 gates; drift is open"
 
 
 @pytest.mark.parametrize(
