@@ -5,8 +5,6 @@ import polars as pl
 from schemas.calibration import Ratings
 from tasks.agreement.compare import Options
 from tasks.agreement.kinds import (
-    FAIL,
-    PASS,
     Reading,
     are_mostly_numbers,
     positive_of,
@@ -16,7 +14,7 @@ from tasks.agreement.paired import are_sets
 from tasks.agreement.pass_words import is_failure
 from tasks.agreement.sources import require_known
 from tasks.calibration.label_values import as_json
-from tasks.logs.ratings import passes, whole_number
+from tasks.logs.ratings import passes, verdict_of, whole_number
 from tasks.logs.reading import Log
 from tasks.logs.unreadable import UNREADABLE
 from tasks.readers.expressions import NO_NUMBER
@@ -45,11 +43,10 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
     if positive is not None:
         require_known(_labels(rows)["json"], positive, file)
     parts = rows.partition_by("dataset", "criterion", maintain_order=True)
-    if scale or threshold is not None:
-        graded = (_as_grades(part, words=threshold is not None) for part in parts)
-        if not any(part.select(GRADED.any()).item() for part in graded):
-            option = "--scale" if scale else "--threshold"
-            raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
+    graded = any(_are_grades(part, words=threshold is not None) for part in parts)
+    if (scale or threshold is not None) and not graded:
+        option = "--scale" if scale else "--threshold"
+        raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
     parts = [_read(part, options) for part in parts]
     # What passed or failed is no grade or label any more.
     verdicts = threshold is not None or positive is not None
@@ -84,15 +81,18 @@ def repeats_as_declared(ratings: pl.DataFrame, options: Options) -> pl.DataFrame
 
 def _read_repeats(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
     read = _read(rows.with_columns(_given="label"), options)
-    if options.positive is not None and (read["label"] == PASS).any():
+    named = positive_of(options.positive, _labels(rows)["json"])
+    # A threshold makes words for pass and fail of grades, whatever label is named.
+    if named is not None and (options.threshold is None or not _are_grades(rows)):
         value = pl.col("value")
-        word = (
-            pl.when(value == 1)
-            .then(pl.lit(options.positive))
-            .otherwise(pl.col("_given").filter(value == 0).min())
-        )
+        fails = pl.col("_given").filter(value == 0).min()
+        word = pl.when(value == 1).then(pl.lit(named)).otherwise(fails)
         read = read.with_columns(label=pl.when(value.is_not_null()).then(word).otherwise("label"))
     return read.drop("_given")
+
+
+def _are_grades(rows: pl.DataFrame, *, words: bool = True) -> bool:
+    return bool(_as_grades(rows, words=words).select(GRADED.any()).item())
 
 
 def _read(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
@@ -178,10 +178,9 @@ def _with_passes(rows: pl.DataFrame, positive: str) -> pl.DataFrame:
 def _as_verdicts(rows: pl.DataFrame, passed: pl.Expr, told: pl.Expr) -> pl.DataFrame:
     """Make pass or fail of ratings; of those that are ``told``, what is neither is invalid."""
     passed = pl.when(TOLD).then(passed)
-    word = pl.when(passed).then(pl.lit(PASS)).when(~passed).then(pl.lit(FAIL))
     return rows.with_columns(
         kind=pl.lit("label"),
-        label=pl.coalesce(word, "label"),
+        label=pl.coalesce(verdict_of(passed), "label"),
         value=passed.cast(pl.Float64),
         invalid=pl.when(~told)
         .then("invalid")

@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests, Tallies
 from schemas.results import Annotations
+from tasks.agreement.kinds import FAIL, PASS
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.calibration.label_values import are_whole, nearest_whole
 from tasks.counting.positions import BY_PLACE
@@ -30,6 +31,11 @@ def passes() -> pl.Expr:
     """Tell whether a ``label`` is a word for pass or for fail; null for another one."""
     word = pl.col("label").str.strip_chars().str.to_lowercase()
     return word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
+
+
+def verdict_of(passed: pl.Expr) -> pl.Expr:
+    """Return the word for a pass or a fail; null for neither."""
+    return pl.when(passed).then(pl.lit(PASS)).when(~passed).then(pl.lit(FAIL))
 
 
 def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[Annotations]:
@@ -113,10 +119,9 @@ def _with_same_words(valid: pl.DataFrame) -> pl.DataFrame:
     text = pl.coalesce(pl.col("label").str.strip_chars(), whole_number("value"))
     rows = valid.with_columns(label=pl.when(single).then(text).otherwise("label"))
     words = (passes().is_not_null() & single).all().over("dataset", "criterion")
-    word = pl.when(passes()).then(pl.lit("pass")).otherwise(pl.lit("fail"))
     return rows.with_columns(
         kind=pl.when(words).then(pl.lit("label")).otherwise("kind"),
-        label=pl.when(words).then(word).otherwise("label"),
+        label=pl.when(words).then(verdict_of(passes())).otherwise("label"),
         value=pl.when(words).then(passes().cast(pl.Float64)).otherwise("value"),
     )
 

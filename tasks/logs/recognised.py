@@ -20,7 +20,7 @@ FEW_PEOPLE = "one person: the alternative annotator test needs two or more"
 NO_PEOPLE = "no ratings of people: agreement with people cannot be computed"
 NO_JUDGES = "no ratings of judges: nothing can be compared with people"
 NO_SHARED = "judges and people share no item and criterion: agreement cannot be computed"
-ALL_INVALID = "no rating is valid: nothing but that can be computed"
+ALL_INVALID = "no rating is valid: only how many are invalid can be computed"
 NO_POINTWISE = (
     "grades and labels have counts, means and agreement; bias needs an audit with perturbations"
 )

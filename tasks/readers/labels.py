@@ -5,7 +5,6 @@ time and not .08 s, so the five million of ``benchmarks/alt_test.py`` would take
 whole command may take 10 s.
 """
 
-import codecs
 import csv
 import json
 import math
@@ -27,6 +26,7 @@ from tasks.readers.bounded import (
     separator_of,
 )
 from tasks.readers.expressions import refuse_decimal_commas
+from tasks.readers.fields import opened
 from tasks.readers.parquet import require_parquet
 
 COLUMNS = ("annotator", "item", "label")
@@ -64,16 +64,10 @@ def read_labels(path: Path) -> pl.DataFrame:
 
 def described_labels(path: Path) -> str:
     """Say what a table of labels is and which command takes it; empty for other files."""
-    suffix = path.suffix.lower()
-    if suffix == ".csv":
-        with path.open("rb") as file:
-            line = file.readline(MAX_LINE).removeprefix(codecs.BOM_UTF8)
-        names = line.decode(errors="replace").strip().split(separator_of(line))
-        columns = {name.strip('"') for name in names}
-    elif suffix == ".parquet":
-        columns = {*pl.read_parquet_schema(path)}
-    else:
+    if path.suffix.lower() not in {".csv", ".parquet"}:
         return ""
+    with opened(path) as source:
+        columns = source.columns if source else frozenset()
     if not columns >= {*COLUMNS}:
         return ""
     labels = read_labels(path)

@@ -11,8 +11,9 @@ JUDGE, PERSON = "langsmith evaluator", "langsmith user"
 JUDGES, PEOPLE = ("model", "auto_eval"), ("app",)
 OTHER = "feedback of another source than app, model or auto_eval: whose it is, is not recorded"
 CORRECTED = (
-    "{} by people: no labels for an agreement, as people correct what they find wrong (labels of "
-    "theirs are feedback of source app)"
+    "{} by people: not used as labels, because people correct the scores that they find wrong, so "
+    "agreement with corrections alone would be near 0 (a label of a person is feedback of source "
+    "app)"
 )
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -26,9 +27,8 @@ def langsmith(source: Source) -> Parts:
     """One rating a row: ``feedback_source.type`` model or auto_eval is a judge, app a person.
 
     ``key`` is the criterion, ``run_id`` the item. A ``score`` that is a number is a grade, true or
-    false a label; without a score a text in ``value`` is the label. Other values are invalid. What
-    people write into the ``correction`` of a judge's score is counted and not read: they do so
-    where the judge is wrong, so agreement with corrections alone would be near 0.
+    false a label; without a score a text in ``value`` is the label. Other values are invalid. The
+    ``correction`` of a judge's score is counted, and is no label (see ``CORRECTED``).
     """
     names = {n: n for n in ("id", "run_id", "session_id", "key")}
     of = {

@@ -113,4 +113,5 @@ def test_ratings_of_people_that_are_all_invalid_are_why_nothing_compares(tmp_pat
         "judges and people cannot be compared. `voirdire doctor feedback.json` shows what was read"
     ) in done.stderr
     path.write_text(json.dumps([row for row in rows if row["score"] is None]), encoding="utf-8")
-    assert "- no rating is valid: nothing but that can be computed" in run("doctor", path).stdout
+    said = run("doctor", path).stdout
+    assert "- no rating is valid: only how many are invalid can be computed" in said

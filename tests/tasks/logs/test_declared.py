@@ -244,3 +244,20 @@ def test_a_label_off_the_scale_is_neither_the_pass_nor_a_fail(log: Path) -> None
     """Of 40 items the person's grade of the last two is 99."""
     said = measured(log, "--map", COLUMNS, "--pass", "5", "--scale", "1", "5")
     assert "38 items compared; left out: 2 without a valid label of people" in said
+
+
+def test_repeats_on_a_criterion_without_the_named_pass_keep_its_words(tmp_path: Path) -> None:
+    """One criterion has good and poor, the other pass and fail, of which good is neither."""
+    words = {"tone": ("good", "poor"), "facts": ("pass", "fail")}
+    rows = [
+        {"id": n, "by": "g", "on": on, "label": given[n % 2], "person": given[n % 2]}
+        for on, given in words.items()
+        for n in range(40)
+        for _ in range(3)
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    columns = "item=id,judge=by,criterion=on,label=label,human_label=person"
+    said = measured(path, "--map", columns, "--pass", "good")
+    assert said.count("40 items compared") == 2
+    assert said.count("agreement 1.00") == 2

@@ -71,6 +71,7 @@ def test_corrections_are_counted_and_are_no_labels(read: Any) -> None:
     assert not log.ratings["human"].any()
     (line,) = (line for line in recognised_lines(log) if "corrected" in line)
     assert line == (
-        "- 2 scores corrected by people: no labels for an agreement, as people correct what they "
-        "find wrong (labels of theirs are feedback of source app)"
+        "- 2 scores corrected by people: not used as labels, because people correct the scores "
+        "that they find wrong, so agreement with corrections alone would be near 0 (a label of a "
+        "person is feedback of source app)"
     )
