@@ -86,11 +86,11 @@ def passes(arm: str, base: str) -> Callable[[Judge], list[Outcome]]:
         passing = GRADES >= PASSES_AT
         one, other = (times(chances(judge, shifts[of]) @ passing) for of in (arm, base))
         joint = (one[:, None] * other[None]) @ WEIGHTS
-        found = [Outcome(joint[-1, -1], _passed(arm, base, REPEATS, REPEATS), (0, 0))]
+        found = [Outcome(joint[-1, -1], _passed(arm, base, REPEATS, REPEATS), (0, 0, 0))]
         for apart in range(-REPEATS, REPEATS + 1):
             chance = np.trace(joint, -apart) - (joint[-1, -1] if apart == 0 else 0.0)
             example = _passed(arm, base, max(apart, 0), max(-apart, 0))
-            found.append(Outcome(float(chance), example, (apart, apart**2)))
+            found.append(Outcome(float(chance), example, (apart, apart**2, max(apart, 0))))
         return found
 
     return outcomes

@@ -1,13 +1,19 @@
 """Ratings of the arms of each sample side by side: what rating shifts are computed from."""
 
+import numpy as np
 import polars as pl
 
 from schemas.keys import JUDGE
+from tasks.inference.cluster_sums import PART, join_cells
+from tasks.inference.intervals import LEVEL, tango
+from tasks.inference.quantiles import normal_quantile, t_quantile
 from tasks.pointwise.rated import on_scale, quantities, rated, things
 
 PLANTED = (*JUDGE, "subgroup", "sample", "perturbation")
 NATURAL = (*JUDGE, "subgroup", "sample")
 ARMS = ("experimental", "sham", "control")
+MOST = 1 + 1e-9
+"""The shares that rise and fall are together at most 1, but for rounding."""
 NUMBERS = ("score", "passed", "square", "votes", "readable")
 
 
@@ -61,3 +67,44 @@ def passes(shifts: pl.DataFrame) -> pl.DataFrame:
     """Return the samples of judges that pass or fail, with shares of passes as their scores."""
     some = shifts.filter(pl.col("experimental_passed").is_not_null().any().over("judge", "prompt"))
     return some.with_columns(pl.col(f"{arm}_passed").alias(f"{arm}_score") for arm in ARMS)
+
+
+def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """Replace t intervals of mean differences by Tango's at the effective sample size.
+
+    The size is ``(up + down - R^2) / SE^2`` with the shares that rose and fell, their difference R
+    and its cluster-linearised error, times ``(z / t)^2``, as for cluster-adjusted Wilson. The
+    standard error becomes the longer side of the interval over t, for what is computed from it
+    alone (equivalence, planning). Rows without a t interval stay, and those where more rise than
+    could fall, which are shares of no whole.
+
+    Parameters
+    ----------
+    rows
+        Ratios ``sum num / sum den`` of the ``items``, with num from ``-den`` to ``den``.
+    items
+        With the cell's columns, ``num`` and ``den``; where ``num`` is null, an item is left out.
+    """
+    flips = (
+        items.drop_nulls("num")
+        .group_by(PART)
+        .agg(
+            up=pl.col("num").clip(lower_bound=0.0).sum() / pl.col("den").sum(),
+            down=(-pl.col("num")).clip(lower_bound=0.0).sum() / pl.col("den").sum(),
+        )
+    )
+    beside = join_cells(rows, flips)
+    up, down, error = (beside[name].to_numpy() for name in ("up", "down", "standard_error"))
+    t = t_quantile(rows["df"].fill_null(1.0).to_numpy(), (1 + LEVEL) / 2)
+    adjusted = error * t / normal_quantile((1 + LEVEL) / 2)
+    low, high = tango(up, down, (up + down - (up - down) ** 2) / adjusted**2)
+    longer = np.maximum(up - down - low, high - (up - down))
+    known = pl.all_horizontal(pl.col("standard_error", "df").is_not_null(), pl.Series(up + down <= MOST))
+    changed = {"low": low, "high": high, "standard_error": longer / t}
+    return rows.with_columns(
+        *(
+            pl.when(known).then(pl.Series(values)).otherwise(name).alias(name)
+            for name, values in changed.items()
+        ),
+        method=pl.when(known).then(pl.lit("cluster-adjusted Tango")).otherwise("method"),
+    )

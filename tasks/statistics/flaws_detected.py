@@ -8,8 +8,7 @@ from schemas.results import Estimates
 from tasks.counting.cells import ratios
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
-from tasks.inference.intervals import with_interval_at
-from tasks.pointwise.shifts import passes, rating_shifts
+from tasks.pointwise.shifts import passes, rating_shifts, with_score_interval
 from tasks.statistics import Rows, statistic
 
 
@@ -37,8 +36,7 @@ def flaws_detected(ratings: DataFrame[Ratings]) -> Rows:
     -------
     Estimates
         At most 1 (every flaw lowers the rating), 0 for a judge that sees none, below 0 for one that
-        rewards them. By cluster linearisation, with two more flaws detected and two not in the
-        interval.
+        rewards them. By cluster linearisation, with Tango's interval at the effective sample size.
 
     Notes
     -----
@@ -47,7 +45,7 @@ def flaws_detected(ratings: DataFrame[Ratings]) -> Rows:
 
     References
     ----------
-    methods.md, sections 2, 6 and 16. Agresti and Coull (1998), Am. Stat. 52, 119-126.
+    methods.md, sections 2, 6 and 16. Tango (1998), Stat. Med. 17, 891-908.
 
     Examples
     --------
@@ -74,19 +72,4 @@ def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # n
     else:
         could, num = base, fall
     items = shifts.with_columns(counted=known, dropped=~known, num=num, den=could)
-    rows = ratios("flaws_detected", items, groups)
-    return Estimates.draft(_away_from_one(rows, pl.Series(groups.by_cell(items["den"]))))
-
-
-def _away_from_one(rows: pl.DataFrame, could: pl.Series) -> pl.DataFrame:
-    """Widen intervals as if two more flaws were detected and two not (Agresti and Coull).
-
-    Near 1 flaws that are not detected are too rare to tell the variance: without them the interval
-    held the truth in .915 of simulated studies. Only shares above one half are drawn downwards.
-    """
-    share, more = pl.col("estimate"), could + 4
-    inside = share.clip(0.0, 1.0)
-    squares = (pl.col("standard_error") * could) ** 2 + 2 * (inside**2 + (1 - inside) ** 2)
-    error = squares.sqrt() / more
-    middle = pl.min_horizontal(share, (share * could + 2) / more)
-    return with_interval_at(rows, middle, error, "Agresti-Coull")
+    return Estimates.draft(with_score_interval(ratios("flaws_detected", items, groups), items))

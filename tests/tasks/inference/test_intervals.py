@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm  # type: ignore[import-untyped]
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
+from scipy.special import xlogy  # type: ignore[import-untyped]
 from statsmodels.stats.proportion import (  # type: ignore[import-untyped]
     confint_proportions_2indep,
     proportion_confint,
@@ -19,6 +21,7 @@ from tasks.inference.intervals import (
     proportions,
     ratios,
     table_moments,
+    tango,
     wilson,
 )
 
@@ -62,6 +65,51 @@ def test_wilson_against_statsmodels(hits: int, n: int, level: float) -> None:
 def test_wilson_refuses_what_is_no_proportion(hits: float, n: float, level: float) -> None:
     with pytest.raises(ValueError, match=r"hits \(.*\) must lie in 0\.\.n"):
         wilson(hits, n, level)
+
+
+def paired(up: int, down: int, n: float) -> tuple[float, float]:
+    low, high = tango(sums(up / n), sums(down / n), sums(n))
+    return low.item(), high.item()
+
+
+def test_tango_by_published_numbers_and_at_the_ends() -> None:
+    # Fagerland, Lydersen and Laake (2014), Stat. Med. 33, 2850-2875: 1 of 21 rose and 7 fell.
+    assert paired(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=5e-4)
+    # None moved: Wilson's interval of none. All rose: the likelihood of the shift d is largest
+    # where (1 - d) / 2 fall, so n (1 - d)^2 = z^2 (1 - d^2).
+    assert paired(0, 0, 24) == pytest.approx((-Z2 / (24 + Z2), Z2 / (24 + Z2)), abs=1e-12)
+    assert paired(24, 0, 24) == pytest.approx(((24 - Z2) / (24 + Z2), 1), abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 30))
+def test_tango_holds_the_shifts_that_a_score_test_does_not_reject(
+    up: int, down: int, same: int
+) -> None:
+    n = up + down + same
+    if n == 0:
+        return
+    low, high = paired(up, down, n)
+    assert -1 <= low <= (up - down) / n <= high <= 1
+    assert paired(down, up, n) == pytest.approx((-high, -low), abs=1e-9)
+    for end in (low, high):
+        if abs(end) < 1 - 1e-9:
+            score = (up - down - n * end) / np.sqrt(n * variance_under(end, up, down, same))
+            assert abs(score) == pytest.approx(Z2**0.5, rel=1e-3)
+
+
+def variance_under(shift: float, up: int, down: int, same: int) -> float:
+    """Return a pair's variance if this is the shift: the likelihood is maximised numerically."""
+
+    def less_likely(fall: float) -> Any:
+        logs = xlogy(up, fall + shift) + xlogy(down, fall) + xlogy(same, 1 - 2 * fall - shift)
+        return -logs
+
+    between = (max(0.0, -shift), (1 - shift) / 2)
+    found = minimize_scalar(
+        less_likely, bounds=between, method="bounded", options={"xatol": 1e-12}
+    ).x
+    return float(2 * found + shift * (1 - shift))
 
 
 def test_cluster_wilson_by_hand() -> None:

@@ -1,8 +1,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from tasks.inference.intervals import tango
 from tasks.statistics.flaws_detected import flaws_detected
 
 Make = Callable[..., Any]
@@ -39,6 +42,26 @@ def test_falls_beyond_rises(
     row = flaws_detected(ratings=ratings(make_ratings, base, flawed, **more)).to_dicts()[0]
     assert (row["estimate"], row["n"]) == (pytest.approx(expected), 4)
     assert row["kind"] == "detract"
+
+
+def test_the_interval_is_the_score_interval_of_falls_and_rises(make_ratings: Make) -> None:
+    # Of 31 grades 27 fall and 3 rise.
+    flawed = [4.0] * 27 + [6.0] * 3 + [5.0]
+    row = flaws_detected(ratings=ratings(make_ratings, [5.0] * 31, flawed)).to_dicts()[0]
+    quantile = stats.t(30).ppf(0.975) / stats.norm.ppf(0.975)
+    # Effective size: the variance of single answers over that of t is 30; times (z / t)^2.
+    ends = tango(*(np.array([value]) for value in (27 / 31, 3 / 31, 30 / quantile**2)))
+    assert row["estimate"] == pytest.approx(24 / 31)
+    assert (row["low"], row["high"]) == pytest.approx([end.item() for end in ends])
+
+
+def test_more_rises_from_the_lowest_grade_than_grades_that_could_fall(make_ratings: Make) -> None:
+    # One of two falls, and five of six that could not fall rise: shares of no whole, so t.
+    base, flawed = [1.0] * 2 + [0.0] * 6, [0.0, 1.0] + [1.0] * 5 + [0.0]
+    row = flaws_detected(ratings=ratings(make_ratings, base, flawed, kind="label")).to_dicts()[0]
+    assert row["estimate"] == pytest.approx(-2)
+    assert row["method"] == "cluster linearisation, t"
+    assert row["low"] <= row["high"]
 
 
 def test_promote_kinds_have_no_flaws(make_ratings: Make) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tasks.inference.intervals import tango
 from tasks.statistics.rating_shift import CONSTANT, rating_shift
 
 Make = Callable[..., Any]
@@ -108,19 +109,35 @@ def test_passes_and_flips(make_ratings: Make) -> None:
     assert found["pass_flips"]["floor"] is None
 
 
-def test_the_interval_of_a_pass_rate_counts_two_more_flips(make_ratings: Make) -> None:
-    # Of 40 paired passes 5 rise and 2 fall: Bonett and Price's 6/42 and 3/42, with t for z.
+def test_a_pass_rate_has_the_score_interval_at_its_effective_size(make_ratings: Make) -> None:
+    # Of 40 paired passes 5 rise and 2 fall.
     before = [0.0] * 5 + [1.0] * 2 + [1.0] * 33
     after = [1.0] * 5 + [0.0] * 2 + [1.0] * 33
     row = rows(make_ratings(samples(before, after), kind="label"))["pass_rate_shift"]
-    assert row["estimate"] == pytest.approx(3 / 40)
-    middle = 3 / 42
-    # The squares around the mean, with G / (G - 1), and the two more.
-    squares = (7 - 9 / 40) * 40 / 39 + 2
-    half = stats.t(39).ppf(0.975) * np.sqrt(squares) / 42
-    assert (row["low"], row["high"]) == pytest.approx((middle - half, middle + half))
+    assert (row["estimate"], row["method"]) == (pytest.approx(3 / 40), "cluster-adjusted Tango")
+    t, z = stats.t(39).ppf(0.975), stats.norm.ppf(0.975)
+    # The variance of single votes over that of t is 39, as G / (G - 1) counts; times (z / t)^2.
+    ends = tango(*(np.array([value]) for value in (5 / 40, 2 / 40, 39 * (z / t) ** 2)))
+    assert (row["low"], row["high"]) == pytest.approx([end.item() for end in ends])
+    longer = max(row["estimate"] - row["low"], row["high"] - row["estimate"])
+    assert row["standard_error"] == pytest.approx(longer / t)
     difference = np.array(after) - np.array(before)
     assert row["p_value"] == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)
+
+
+def test_answers_of_one_question_that_flip_together_count_once(make_ratings: Make) -> None:
+    before = [0.0] * 6 + [1.0] * 34
+    after = [1.0] * 6 + [1.0] * 32 + [0.0] * 2
+    for of_question, clusters in ((1, 40), (2, 20)):
+        made = [
+            {**row, "cluster": f"c{int(row['sample'][1:]) // of_question}"}
+            for row in samples(before, after)
+        ]
+        row = rows(make_ratings(made, kind="label"))["pass_rate_shift"]
+        quantile = stats.t(clusters - 1).ppf(0.975) / stats.norm.ppf(0.975)
+        size = (clusters - 1) / quantile**2
+        ends = tango(*(np.array([value]) for value in (6 / 40, 2 / 40, size)))
+        assert (row["low"], row["high"]) == pytest.approx([end.item() for end in ends])
 
 
 def test_each_criterion_is_a_subgroup_and_the_whole_is_weighted(make_ratings: Make) -> None:
