@@ -99,7 +99,9 @@ def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame
     adjusted = error * t / normal_quantile((1 + LEVEL) / 2)
     low, high = tango(up, down, (up + down - (up - down) ** 2) / adjusted**2)
     longer = np.maximum(up - down - low, high - (up - down))
-    known = pl.all_horizontal(pl.col("standard_error", "df").is_not_null(), pl.Series(up + down <= MOST))
+    known = pl.all_horizontal(
+        pl.col("standard_error", "df").is_not_null(), pl.Series(up + down <= MOST)
+    )
     changed = {"low": low, "high": high, "standard_error": longer / t}
     return rows.with_columns(
         *(
