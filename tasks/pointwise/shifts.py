@@ -6,7 +6,8 @@ import polars as pl
 from schemas.keys import JUDGE
 from tasks.inference.cluster_sums import PART, join_cells
 from tasks.inference.intervals import LEVEL, tango
-from tasks.inference.quantiles import normal_quantile, t_quantile
+from tasks.inference.linearised_errors import over
+from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
 from tasks.pointwise.rated import on_scale, quantities, rated, things
 
 PLANTED = (*JUDGE, "subgroup", "sample", "perturbation")
@@ -74,9 +75,10 @@ def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame
 
     The size is ``(up + down - R^2) / SE^2`` with the shares that rose and fell, their difference R
     and its cluster-linearised error, times ``(z / t)^2``, as for cluster-adjusted Wilson. The
-    standard error becomes the longer side of the interval over t, for what is computed from it
-    alone (equivalence, planning). Rows without a t interval stay, and those where more rise than
-    could fall, which are shares of no whole.
+    p-value is that of the same test, ``t = R / SE sqrt(1 - R^2 / (up + down))``, so it is below .05
+    where the interval excludes 0. The standard error becomes the longer side of the interval over
+    the quantile of t, for what is computed from it alone (equivalence, planning). Rows without a t
+    interval stay, and those where more rise than could fall, which are shares of no whole.
 
     Parameters
     ----------
@@ -95,14 +97,20 @@ def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame
     )
     beside = join_cells(rows, flips)
     up, down, error = (beside[name].to_numpy() for name in ("up", "down", "standard_error"))
-    t = t_quantile(rows["df"].fill_null(1.0).to_numpy(), (1 + LEVEL) / 2)
+    df = rows["df"].fill_null(1.0).to_numpy()
+    t, shift = t_quantile(df, (1 + LEVEL) / 2), up - down
+    variance = np.maximum(up + down - shift**2, 0.0)
     adjusted = error * t / normal_quantile((1 + LEVEL) / 2)
-    low, high = tango(up, down, (up + down - (up - down) ** 2) / adjusted**2)
-    longer = np.maximum(up - down - low, high - (up - down))
+    low, high = tango(up, down, variance / adjusted**2)
+    changed = {
+        "low": low,
+        "high": high,
+        "standard_error": np.maximum(shift - low, high - shift) / t,
+        "p_value": t_tail(df, shift / error * np.sqrt(over(variance, up + down))),
+    }
     known = pl.all_horizontal(
         pl.col("standard_error", "df").is_not_null(), pl.Series(up + down <= MOST)
     )
-    changed = {"low": low, "high": high, "standard_error": longer / t}
     return rows.with_columns(
         *(
             pl.when(known).then(pl.Series(values)).otherwise(name).alias(name)

@@ -78,10 +78,10 @@ def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
     A sample without a valid rating in either arm is dropped. If every question shifts by the
     same amount the interval is Newcombe's, on the scale; in standard deviations it is that one
     divided by the standard deviation, which is null if all control ratings are equal. Pass-rate
-    shifts have Tango's interval at the effective sample size: where passes or fails are rare, the
-    t interval is too narrow. Their p-values are those of the t test. A judge that passes every
-    answer of both arms, or fails every one, has neither: nothing could move it. With one vote,
-    ``pass_flips`` of a noisy judge is above 0 without any bias: compare it with the sham's.
+    shifts have Tango's interval at the effective sample size, and the p-value of its test: where
+    passes or fails are rare, the t interval is too narrow. A judge that passes every answer of both
+    arms, or fails every one, has neither: nothing could move it. With one vote, ``pass_flips`` of a
+    noisy judge is above 0 without any bias: compare it with the sham's.
 
     References
     ----------

@@ -122,7 +122,20 @@ def test_a_pass_rate_has_the_score_interval_at_its_effective_size(make_ratings: 
     longer = max(row["estimate"] - row["low"], row["high"] - row["estimate"])
     assert row["standard_error"] == pytest.approx(longer / t)
     difference = np.array(after) - np.array(before)
-    assert row["p_value"] == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)
+    # The variance if nothing shifts is 7/40, not 7/40 - (3/40)^2.
+    score = stats.ttest_1samp(difference, 0).statistic * (1 - (3 / 40) ** 2 / (7 / 40)) ** 0.5
+    assert row["p_value"] == pytest.approx(2 * stats.t(39).sf(score))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 12), st.integers(0, 4), st.integers(1, 30))
+def test_a_pass_rate_shift_is_significant_where_its_interval_excludes_0(
+    make_ratings: Make, up: int, down: int, same: int
+) -> None:
+    before, after = [0.0] * up + [1.0] * (down + same), [1.0] * up + [0.0] * down + [1.0] * same
+    row = rows(make_ratings(samples(before, after), kind="label"))["pass_rate_shift"]
+    if row["method"] == "cluster-adjusted Tango" and abs(row["p_value"] - 0.05) > 1e-9:
+        assert (row["p_value"] < 0.05) == (row["low"] > 0 or row["high"] < 0)
 
 
 def test_answers_of_one_question_that_flip_together_count_once(make_ratings: Make) -> None:
