@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -34,6 +35,7 @@ PERSON = "unnamed reviewer"
 EXPORT = "Export it with `inspect log convert --to eval`."
 COLUMNS = {
     "item": pl.String,
+    "cluster": pl.String,
     "category": pl.String,
     "criterion": pl.String,
     "judge": pl.String,
@@ -51,10 +53,13 @@ COLUMNS = {
     source="https://inspect.aisi.org.uk/eval-logs.html",
 )
 def inspect_ai(source: Source) -> Parts:
-    """One rating per sample, epoch and scorer; epochs are repeats of a sample.
+    """One rating per sample, epoch and scorer; the cluster is the sample.
+
+    Epochs with the same output are repeats of an item. Where outputs differ, each is an item of its
+    own, named with its first epoch (``ID/EPOCH``), as a person rates one output.
 
     In a folder with logs of several tasks that number their samples alike, the name of the task is
-    part of the item.
+    part of the item and of the cluster.
 
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
@@ -75,14 +80,19 @@ def inspect_ai(source: Source) -> Parts:
     judges = _judges(header)
     samples, copies = distinct_objects(source, samples, ("id", "epoch"), "uuid")
     samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
-    rows = [row for sample in samples for row in _ratings(sample, judges)]
+    items = _items(samples)
+    rows = [
+        row
+        for sample, item in zip(samples, items, strict=True)
+        for row in _ratings(sample, item, judges)
+    ]
     failed = sum(not object_in(sample.get("scores")) for sample in samples)
-    ratings = pl.DataFrame(rows, schema=COLUMNS).with_columns(cluster="item")
+    ratings = pl.DataFrame(rows, schema=COLUMNS)
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
         (item, {"input": sample.get("input"), "output": _output(sample)})
-        for sample in samples
-        if (item := _item(sample)) in rated
+        for sample, item in zip(samples, items, strict=True)
+        if item in rated
     )
     notes = (STOPPED,) if header.get("status") in UNFINISHED else ()
     return Parts(
@@ -129,7 +139,20 @@ def _judges(header: Mapping[str, Any]) -> dict[str, str]:
     return judges
 
 
-def _item(sample: Mapping[str, Any]) -> str | None:
+def _items(samples: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """Return the item of each sample: its id, with the first epoch of an output if they differ."""
+    outputs: dict[str, dict[str, str]] = defaultdict(dict)
+    keys = [(_id(sample), json.dumps(_output(sample))) for sample in samples]
+    for (name, output), sample in zip(keys, samples, strict=True):
+        if name is not None and object_in(sample.get("scores")):
+            outputs[name].setdefault(output, f"{name}/{sample.get('epoch')}")
+    return [
+        name if name is None or len(outputs[name]) < 2 else outputs[name].get(output, name)
+        for name, output in keys
+    ]
+
+
+def _id(sample: Mapping[str, Any]) -> str | None:
     given = sample.get("id")
     return None if given is None else str(given)
 
@@ -138,9 +161,10 @@ def _output(sample: Mapping[str, Any]) -> Any:
     return object_in(sample.get("output")).get("completion")
 
 
-def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _ratings(
+    sample: Mapping[str, Any], item: str | None, judges: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     """Yield the ratings of a sample, of scorers and of people."""
-    item = _item(sample)
     category = text_of(object_in(sample.get("metadata")).get("category"))
     lost = bool(sample.get("error")) or sample.get("status") == "error"
     for scorer, score in object_in(sample.get("scores")).items():
@@ -164,6 +188,7 @@ def _ratings(sample: Mapping[str, Any], judges: Mapping[str, str]) -> Iterator[d
             for key, part in parts:
                 yield {
                     "item": item,
+                    "cluster": _id(sample),
                     "category": category,
                     "criterion": f"{scorer}/{key}" if key else scorer,
                     "judge": who,

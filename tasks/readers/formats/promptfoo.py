@@ -1,7 +1,8 @@
 """Results of promptfoo: verdicts of model-graded assertions, and ratings of people."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -74,8 +75,9 @@ def promptfoo(source: Source) -> Parts:
     """Pass or fail of each model-graded assertion; assertions of type ``human`` are of people.
 
     An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
-    the output of a test case, prompt and provider, the cluster is the test case; in a folder with
-    results of several configurations, the ``description`` of each is part of both. The category is
+    the output of a test case, prompt and provider, the cluster is the test case (equal ``vars``,
+    as promptfoo numbers each repeat anew); in a folder with results of several configurations, the
+    ``description`` of each is part of both. The category is
     that of the test's metadata, else its variable ``category``. With several
     criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
     together.
@@ -98,7 +100,11 @@ def promptfoo(source: Source) -> Parts:
     results, copies = distinct_objects(source, objects, ("id",), "id")
     counted.update(copies)
     counted[NO_OBJECT] += len(summary["results"]) - len(objects)
-    rows = [row for result in results for row in _ratings(result, default, counted)]
+    rows = [
+        row
+        for result, cluster in zip(results, _clusters(results), strict=True)
+        for row in _ratings(result, cluster, default, counted)
+    ]
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
         (item, {**object_in(result.get("vars")), "output": _output(result)})
@@ -117,7 +123,7 @@ def promptfoo(source: Source) -> Parts:
 
 
 def _ratings(
-    result: Mapping[str, Any], default: str | None, counted: Counter[str]
+    result: Mapping[str, Any], cluster: str | None, default: str | None, counted: Counter[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the ratings of one output; count what is left out."""
     grading = object_in(result.get("gradingResult"))
@@ -129,8 +135,6 @@ def _ratings(
         failed = result.get("failureReason") == ERROR or result.get("error")
         counted[FAILED if failed else UNGRADED] += 1
         return
-    test = result.get("testIdx")
-    cluster = None if test is None else str(test)
     item = _item(result)
     category = _category(result)
     seen: Counter[str] = Counter()
@@ -174,6 +178,22 @@ def _item(result: Mapping[str, Any]) -> str | None:
     if (test := result.get("testIdx")) is None:
         return None
     return f"{test}/{result.get('promptIdx')}/{object_in(result.get('provider')).get('id')}"
+
+
+def _clusters(results: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """Name the test case of each result: the number of the first one with the same variables.
+
+    Each repeat of a test case has a number of its own.
+    """
+    first: dict[str, str] = {}
+    found = []
+    for result in results:
+        number = None if (test := result.get("testIdx")) is None else str(test)
+        given = object_in(result.get("vars"))
+        if given and number is not None:
+            number = first.setdefault(json.dumps(given, sort_keys=True), number)
+        found.append(number)
+    return found
 
 
 def _output(result: Mapping[str, Any]) -> Any:

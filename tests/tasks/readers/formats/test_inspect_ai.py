@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -344,3 +345,30 @@ def test_scores_of_samples_that_ended_with_an_error_are_invalid(
         ("d", False, None, "sample ended with an error"),
         ("d", True, "C", None),
     ]
+
+
+def test_a_person_rates_the_output_of_one_epoch(tmp_path: Path) -> None:
+    # Ann confirms what the judge says of the first epoch; later epochs have other outputs.
+    samples = []
+    for at in range(12):
+        for epoch in (1, 2, 3):
+            value = "C" if (at + (epoch > 1)) % 2 else "I"
+            score: dict[str, Any] = {"value": value}
+            if epoch == 1:
+                score["history"] = [edited(value, None), edited(value, "ann")]
+            output = {"output": {"completion": f"{at} of epoch {min(epoch, 2)}"}}
+            samples.append(sample(f"s{at}", epoch, score) | output)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({**HEADER, "results": {}, "stats": {}, "samples": samples}))
+    log = read_log(path)
+    assert log is not None
+    mine = log.ratings.filter(pl.col("cluster") == "s1", ~pl.col("human"))
+    # Epochs 2 and 3 have the same output, so they are repeats.
+    assert mine.sort("item", "repeat").select("item", "repeat", "label").rows() == [
+        ("s1/1", 0, "C"),
+        ("s1/2", 0, "I"),
+        ("s1/2", 1, "I"),
+    ]
+    said = " ".join(CliRunner().invoke(main, ["calibrate", str(path), "--no-save"]).output.split())
+    assert "12 items compared" in said
+    assert "agreement 1.00" in said

@@ -108,3 +108,17 @@ def test_each_result_is_counted_and_has_a_category(read: Any, rated: Any) -> Non
         "results without an output, because the provider failed": 1,
         "results without a graded assertion": 1,
     }
+
+
+def test_repeats_of_a_test_case_are_a_cluster(read: Any) -> None:
+    # `promptfoo eval --repeat 2` numbers the repeats of a test case like other test cases.
+    log = log_of(*([component("llm-rubric")] for _ in range(4)))
+    for at, result in enumerate(log["results"]["results"]):
+        result["vars"] = {"question": f"{at % 2}"}
+    found = read(log).ratings.sort("item")
+    assert found["item"].to_list() == [f"{at}/0/openai:gpt-5" for at in range(4)]
+    assert found["cluster"].to_list() == ["0", "1", "0", "1"]
+    # Without variables nothing says which test cases are alike.
+    for result in log["results"]["results"]:
+        result["vars"] = {}
+    assert read(log).ratings.sort("item")["cluster"].to_list() == ["0", "1", "2", "3"]
