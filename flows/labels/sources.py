@@ -32,7 +32,6 @@ from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import read_labels
-from tasks.reporting.wording import listing
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.peek import require_file
 from warehouse.store import Warehouse
@@ -143,12 +142,15 @@ def _known(calibration: Calibration, warehouse: Warehouse, sources: Sources) -> 
         return Known(items, clusters)
     if calibration.study is None:
         return None
-    by = warehouse.query(SPLIT_BY, [calibration.study]).to_series().to_list()
-    if strange := [name for name in slices if name not in (CATEGORY, *by)]:
+    by = warehouse.query(SPLIT_BY, [calibration.study]).to_series().to_list() or [CATEGORY]
+    if strange := [name for name in slices if name not in by]:
+        if strange[0] == CATEGORY:
+            todo = "To split by its categories, audit without --by"
+        else:
+            todo = f"To split by another column of your data, audit with --by {strange[0]:.60}"
         raise ValueError(
             f"--slice {strange[0]!r:.60}: the items of study {calibration.study!r} can be split by "
-            f"{listing([CATEGORY, *by])} only. To split by another column of your data, audit with "
-            f"--by {strange[0]:.60} first (no vote is asked twice)."
+            f"{by[0]:.60} only. {todo} first (no vote is asked twice)."
         )
     rows = warehouse.query(KNOWN, {"study": calibration.study})
     known = []

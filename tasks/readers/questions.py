@@ -332,7 +332,8 @@ def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form
     new = [field for field in row.fields if not form.has(field) and field not in {GROUP, *reported}]
     meant = {field: nearest(field[:MAX_LABEL], free) for field in new}
     reported.update(new)
-    for fault in unknown_columns(meant, allowed, alone=form.alone):
+    split = form.called[GROUP] != GROUP
+    for fault in unknown_columns(meant, allowed, alone=form.alone, split=split):
         problems.add(row.where, *fault)
     named = {near for near in meant.values() if near}
     return named | ({"target"} if ANSWER in named else set())

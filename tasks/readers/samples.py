@@ -98,12 +98,12 @@ def two_answers(columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def unknown_columns(
-    meant: Mapping[str, str | None], allowed: Sequence[str], *, alone: bool
+    meant: Mapping[str, str | None], allowed: Sequence[str], *, alone: bool, split: bool
 ) -> Iterator[Fault]:
     """Yield what is wrong with columns that voirdire does not know, and what to do.
 
     ``meant`` has the column that each probably means, or none; ``alone`` tells whether each
-    question has one answer.
+    question has one answer, ``split`` whether results are split by a column already.
     """
     compared = [name for name in meant if alone and name in COMPARED]
     for name in compared:
@@ -117,12 +117,15 @@ def unknown_columns(
     strange = [clip(name) for name in meant if name not in {*compared, *alike}]
     known = f"allowed: {', '.join(allowed)}."
     if len(strange) == 1:
-        yield Fault(f"unknown column {strange[0]}; {known}", f"Rename it, remove it, or {MAP_IT}.")
+        by = "" if split else ", split the results by it (--by, or `category_column` of the study)"
+        todo = f"Rename it, remove it{by}, or {MAP_IT}."
+        yield Fault(f"unknown column {strange[0]}; {known}", todo)
     elif strange:
         yield Fault(
             f"unknown columns {', '.join(strange[:MOST_OWN])}; {known}",
             "Rename them, remove them, or map those that are needed, as in --map question=COLUMN "
-            "(`columns` of the study): then other columns are left out.",
+            "(`columns` of the study): then other columns are left out."
+            + ("" if split else " One of them may split the results: --by COLUMN."),
         )
 
 

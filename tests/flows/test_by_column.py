@@ -73,9 +73,16 @@ def test_a_column_of_ones_own_splits_the_results(
     compared = re.search(r": (\d+) items compared", split.stdout)
     assert compared is not None
     assert sum(int(n) for _, n in rows) == int(compared[1])
-    unknown = voirdire(*words, "region")
-    assert unknown.returncode == 2
-    assert "can be split by category and level only" in " ".join(unknown.stderr.split())
+    for other, todo in (
+        ("region", "To split by another column of your data, audit with --by region first"),
+        # The values of level are no categories.
+        ("category", "To split by its categories, audit without --by first"),
+    ):
+        refused = voirdire(*words, other)
+        assert refused.returncode == 2
+        error = " ".join(refused.stderr.split())
+        assert f"--slice '{other}': the items of study 'quick' can be split by level only." in error
+        assert todo in error
     assert "category_shift" not in told
     table = told.partition("Shifts by level, the largest first")[2]
     assert table.split("questions")[0].split()[-3:] == ["judge", "perturbation", "level"]
