@@ -231,12 +231,22 @@ def _advice(
 
 
 def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | None:
-    """Return how many more labelled items would decide all ``undecided`` agreements.
+    """Return how many more labelled items would decide the ``undecided`` agreements.
 
-    Null if no number that can be named would.
+    One agreement below the limit suffices to say that a judge does not agree; else all of them are
+    to lie above it. Null if no number that can be named would decide.
     """
-    numbers = [row["estimate"] for row in rows if row["statistic"] == TO_DECIDE]
-    return int(max(numbers)) if numbers and len(numbers) == len(undecided) else None
+    needed = {_part(row): row["estimate"] for row in rows if row["statistic"] == TO_DECIDE}
+    least = calibration_limits().least_agreement
+    below = [needed.get(_part(row)) for row in undecided if row["estimate"] < least]
+    if known := [each for each in below if each is not None]:
+        return int(min(known))
+    every = [needed.get(_part(row)) for row in undecided]
+    return None if None in every or not every else int(max(filter(None, every)))
+
+
+def _part(row: Row) -> tuple[str | None, ...]:
+    return row["criterion"], row["wave"], row["prompt"]
 
 
 def _test_in_words(test: Row) -> list[str]:

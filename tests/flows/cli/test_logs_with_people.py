@@ -260,6 +260,9 @@ def test_measure_runs_the_alternative_annotator_test(export: Path) -> None:
     rows = [line for line in compared.splitlines() if line.startswith("langfuse evaluator")]
     assert rows
     assert {*rows} <= {*done.stdout.splitlines()}
+    # No gate but agreement can be measured here, so nothing else says which judge to use.
+    assert "Which judge to use" not in done.stdout
+    assert done.stdout.index("Which judges may replace") < done.stdout.index("Also measured")
 
 
 def test_measure_says_that_no_label_can_be_compared(tmp_path: Path) -> None:

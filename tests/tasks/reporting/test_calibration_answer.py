@@ -137,6 +137,33 @@ def test_labels_that_would_decide(said: Any) -> None:
     assert "more labelled items" not in line.why
 
 
+@pytest.mark.parametrize(
+    ("estimates", "numbers", "expected"),
+    [
+        # All above the limit of .20: the last one decides.
+        ((0.3, 0.4), (1985, 113), "1 985"),
+        # One below it is enough to say that the judge does not agree.
+        ((0.14, -0.07), (1985, 113), "113"),
+        ((0.4, 0.1), (50, 700), "700"),
+        ((None, 0.1), (None, 700), "700"),
+    ],
+)
+def test_one_criterion_below_the_limit_decides(
+    said: Any, estimates: tuple[Any, Any], numbers: tuple[Any, Any], expected: str
+) -> None:
+    more = KAPPA | {"statistic": "labels_to_decide", "low": None, "high": None, "finding": None}
+    rows = []
+    for criterion, estimate, number in zip(("tone", "facts"), estimates, numbers, strict=True):
+        rows.append(
+            {**OPEN, "criterion": criterion, "estimate": 0.3 if estimate is None else estimate}
+        )
+        if number is not None:
+            rows.append({**more, "criterion": criterion, "estimate": float(number)})
+    [line] = said(None, *rows)
+    plain = line.why.replace("\u202f", " ")
+    assert f"About {expected} more labelled items like these would decide" in plain
+
+
 def test_usable_judges_come_first(said: Any) -> None:
     rows = [{**row, "judge": name} for name, row in (("a", APART), ("b", OPEN), ("c", KAPPA))]
     assert [line.judge for line in said(None, *rows)] == ["c", "b", "a"]
