@@ -39,12 +39,17 @@ OF_PAIRS = (
 )
 
 
+RARE = 0.1
+"""Share of items up to which a label that no person gave is named."""
+
+
 def label_warnings(comparison: Comparison) -> list[str]:
     """Say which labels and grades a user should check, why, and what to do."""
     return [
         *_odd_lines(comparison),
         *_unusual_grade_lines(comparison),
         *_fraction_lines(comparison.confusion),
+        *_rare_label_lines(comparison),
     ]
 
 
@@ -124,6 +129,36 @@ def _fraction_lines(confusion: pl.DataFrame) -> list[str]:
             "bias and mean error compare the numbers."
         )
     return lines
+
+
+def _rare_label_lines(comparison: Comparison) -> list[str]:
+    """Say which rare labels of a judge nobody gave: they may stand for a reply without a verdict.
+
+    Only of names: a judge of pairs may say *tie* where people never do.
+    """
+    named = comparison.measures.filter(kind="name").select("criterion").unique()
+    about = ["criterion", "judge", "prompt"]
+    found = (
+        comparison.confusion.join(named, on="criterion", nulls_equal=True)
+        .with_columns(pl.col("human_label", "judge_label").cast(pl.String))
+        .with_columns(
+            alone=~pl.col("judge_label").is_in(pl.col("human_label").implode()).over("criterion"),
+            whole=pl.col("items").sum().over(about),
+        )
+        .filter(pl.col("alone") & ~pl.col("judge_label").is_in(VERDICTS))
+        .group_by(*about, "judge_label", maintain_order=True)
+        .agg(pl.col("items").sum(), pl.col("whole").first())
+        .filter(pl.col("items") <= RARE * pl.col("whole"))
+        .sort("items", descending=True, maintain_order=True)
+    )
+    return [
+        f"{clip(clean(row['judge_label']), 60)} is a label{_of(row['criterion'])} that "
+        f"{clip(clean(row['judge']), 40)} gave to {row['items']} of {count(row['whole'], 'item')} "
+        "and no person gave to any: it counts as a disagreement. If it stands for a reply without "
+        "a verdict, empty it, or name the label that passes with --pass LABEL: others than the two "
+        "labels of people are then invalid."
+        for row in found.head(MOST_UNREADABLE).to_dicts()
+    ]
 
 
 def _of(criterion: str | None) -> str:

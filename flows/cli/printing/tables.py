@@ -38,7 +38,7 @@ FEWER = 2
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
     """Lay out rows as a table, without interpreting markup in them."""
     table = Table(
-        title=escape(title) or None,
+        title=escape(printable(title)) or None,
         title_justify="left",
         header_style="bold",
         box=None,
@@ -47,7 +47,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(
-            escape(column),
+            escape(clipped(column)),
             justify="right" if (numeric and rows) or column in FIGURES else "left",
             overflow="fold",
             no_wrap=column in WHOLE,

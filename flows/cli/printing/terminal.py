@@ -89,7 +89,11 @@ def compares(rows: Sequence[dict[str, Any]]) -> bool:
 
 def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> Table:
     table = Table(
-        title=escape(title), title_justify="left", header_style="bold", box=None, pad_edge=False
+        title=escape(printable(title)),
+        title_justify="left",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
     )
     rates, units = _rates(rows), _units(rows)
     for column in ("perturbation", "n", *rates, "finding"):
