@@ -221,8 +221,8 @@ def _show_all(
     shown = concluded._replace(estimates=listed)
     # Single answers have no mode.
     title = f"{file}, mode {mode}" if not log.is_empty() else file
-    # Of single answers no gate but agreement can be measured: the comparison begins with it.
-    single = agreement is not None and not _has_verdicts(log, other)
+    # Of single answers with one label each, the gate agreement is what the comparison begins with.
+    single = agreement is not None and agreement.tests.is_empty() and not _has_verdicts(log, other)
     if agreement and single:
         show_table(calibration, agreement, more=more)
         print_line(console, "")

@@ -335,10 +335,10 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
     """
     among_people = _agreement_lost(estimates, limits().most_agreement_lost)
     alone = _beyond_chance(estimates, limits().least_agreement)
-    # Where nobody labelled an item twice, one label per item is what there is.
-    nothing = pl.col("value").is_null()
-    alone = alone.join(among_people.filter(~nothing), on=JUDGE, how="anti", nulls_equal=True)
-    empty = among_people.filter(nothing).join(alone, on=JUDGE, how="anti", nulls_equal=True)
+    # Of a criterion of which nobody labelled an item twice, one label per item is what there is.
+    nothing, part = pl.col("value").is_null(), (*JUDGE, "criterion")
+    alone = alone.join(among_people.filter(~nothing), on=part, how="anti", nulls_equal=True)
+    empty = among_people.filter(nothing).join(alone, on=part, how="anti", nulls_equal=True)
     among_people = pl.concat([among_people.filter(~nothing), empty])
     rows = pl.concat([among_people, alone], how="diagonal_relaxed")
     criteria = pl.len().over(CELL)

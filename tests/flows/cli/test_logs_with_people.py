@@ -260,9 +260,34 @@ def test_measure_runs_the_alternative_annotator_test(export: Path) -> None:
     rows = [line for line in compared.splitlines() if line.startswith("langfuse evaluator")]
     assert rows
     assert {*rows} <= {*done.stdout.splitlines()}
-    # No gate but agreement can be measured here, so nothing else says which judge to use.
-    assert "Which judge to use" not in done.stdout
-    assert done.stdout.index("Which judges may replace") < done.stdout.index("Also measured")
+    # Its gate agreement is measured, and says which judge to use.
+    assert "Which judge to use" in done.stdout
+
+
+def test_a_criterion_with_one_person_counts_in_the_gate_beside_one_with_two(export: Path) -> None:
+    rows = [json.loads(line) for line in export.read_text(encoding="utf-8").splitlines()]
+    kept = [row for row in rows if row["authorUserId"] in {None, "ann", "bob"}]
+    # Ann alone grades the tone, and the judge mostly gives 5 where she gives 1.
+    kept += [
+        {
+            "id": f"tone-{at}-{who}",
+            "name": "tone",
+            "dataType": "NUMERIC",
+            "value": 1 + (at % 5 if who or at % 7 == 0 else 4 - at % 5),
+            "traceId": f"t{at}",
+            "authorUserId": who,
+            "source": "ANNOTATION" if who else "EVAL",
+        }
+        for at in range(40)
+        for who in (None, "ann")
+    ]
+    export.write_text("\n".join(map(json.dumps, kept)), encoding="utf-8")
+    done = run("measure", export)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert "langfuse evaluator: do not use" in said
+    assert "on tone" in said[said.index("do not use") :][:120]
+    assert "None of the gates" not in said
 
 
 def test_measure_says_that_no_label_can_be_compared(tmp_path: Path) -> None:
