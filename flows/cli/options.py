@@ -68,6 +68,17 @@ def _mapping(
     return found
 
 
+def _only_one(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
+    """Refuse a second value, which would replace the first one without a word."""
+    if len({*given}) > 1:
+        raise click.BadParameter(
+            f"{given[0]!r:.60} and {given[1]!r:.60}: results are split by one column. Give one of "
+            "them, or join both in a column of your file.",
+            param=parameter,
+        )
+    return given[0] if given else None
+
+
 OPTIONS = (
     name_option(
         "--dataset",
@@ -80,6 +91,8 @@ OPTIONS = (
     click.option(
         "--by",
         "category_column",
+        multiple=True,
+        callback=_only_one,
         metavar="COLUMN",
         help="Split results by the values of this column of your own data file. Default: category.",
     ),

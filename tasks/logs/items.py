@@ -34,6 +34,11 @@ def categories_of(
             f"--slice {strange[0]!r:.60}: votes and logs have the column {CATEGORY} only. In a "
             f"table of your own, --map {CATEGORY}={strange[0]:.60} takes it from that field."
         )
+    if len({*slices}) > 1:
+        raise ValueError(
+            f"--slice {CATEGORY} and --slice {field!r:.60} are one column here, as --map "
+            f"{CATEGORY}={field:.60} says. Give one of them."
+        )
     rows = pl.concat(
         [
             ratings.select(pl.col("item", CATEGORY).cast(pl.String), dataset=NAME),

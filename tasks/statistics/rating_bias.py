@@ -7,6 +7,7 @@ from schemas.calibration import Ratings
 from tasks.counting.cells import differences
 from tasks.inference.delta_method import linearised, summed
 from tasks.pointwise.rated import control_things, differences_in_unit, is_on_scale, on_scale
+from tasks.pointwise.shifts import with_score_interval
 from tasks.statistics import Rows, statistic
 from tasks.statistics.rating_shift import SUMS, in_deviations
 
@@ -33,8 +34,9 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     Returns
     -------
     Estimates
-        In points (for pass and fail a share) by cluster linearisation, with a p-value against 0;
-        Newcombe's interval if judge and people differ equally everywhere. In standard deviations by
+        In points by cluster linearisation, with a p-value against 0; for pass and fail a share with
+        Tango's interval and p-value; Newcombe's interval if judge and people differ equally
+        everywhere. In standard deviations by
         the delta method, null if all grades are equal.
 
     Notes
@@ -67,7 +69,11 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     if found.is_empty():
         return []
     theirs = pl.when(inside).then(on_scale("human_value"))
-    rows = differences("rating_bias", found, on_scale("score"), theirs)
+    passes = found.filter(~pl.col("graded")).with_columns(
+        num=on_scale("score") - theirs, den=pl.lit(1.0)
+    )
+    shifted = differences("rating_bias", found, on_scale("score"), theirs)
+    rows = with_score_interval(shifted, passes)
     apart = pl.col("score") - pl.when(inside).then(people)
     known = apart.is_not_null()
     terms = {"d": apart, "y": pl.col("score"), "q": pl.col("square")}

@@ -9,7 +9,7 @@ from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.cluster_sums import grouped
 from tasks.pointwise.rated import differences_in_unit
-from tasks.pointwise.shifts import rating_shifts
+from tasks.pointwise.shifts import rating_shifts, with_score_interval
 from tasks.statistics import Rows, statistic
 
 
@@ -34,7 +34,7 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
     -------
     Estimates
         One row per cell and category (``subgroup``), in points, or in shares for pass and fail, by
-        cluster linearisation on the scale from 0 to 1.
+        cluster linearisation on the scale from 0 to 1; shares with Tango's interval and p-value.
 
     Notes
     -----
@@ -61,4 +61,6 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
         .with_columns(subgroup=pl.col("category").cast(pl.String))
     )
     rows = mean_shift("rating_category_shift", parts, "base_score")
-    return differences_in_unit(rows, parts)
+    moved = pl.col("experimental_score") - pl.col("base_score")
+    passes = parts.filter(~pl.col("graded")).with_columns(num=moved, den=pl.lit(1.0))
+    return differences_in_unit(with_score_interval(rows, passes), parts)

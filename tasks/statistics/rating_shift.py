@@ -122,7 +122,8 @@ def _passes(name: str, passed: pl.DataFrame, arm: str, base: str) -> pl.DataFram
     items = passed.with_columns(num=pl.col(scores[0]) - pl.col(scores[1]), den=pl.lit(1.0))
     rows = with_score_interval(mean_shift(name, passed, scores[1], arm=scores[0]), items)
     constant = pl.max_horizontal(scores).max() == pl.min_horizontal(scores).min()
-    return without_unmoved(rows, passed.group_by(PART).agg(unmoved=constant))
+    compared = items.drop_nulls("num")
+    return without_unmoved(rows, compared.group_by(PART).agg(unmoved=constant))
 
 
 def without_unmoved(rows: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
@@ -131,7 +132,8 @@ def without_unmoved(rows: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     return (
         join_cells(rows, cells)
         .with_columns(
-            pl.when(some).then(pl.col(*ENDS, "standard_error")),
+            pl.when(some).then(pl.col(*ENDS, "standard_error", "df", "boot_low", "boot_high")),
+            method=pl.when(some).then("method").otherwise(pl.lit("none")),
             reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
         )
         .select(rows.columns)

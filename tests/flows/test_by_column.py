@@ -112,3 +112,11 @@ def test_a_misspelt_column_is_named_beside_those_that_there_are(
     named = "which --by (`category_column` of the study) names"
     assert f"has no column 'levl', {named}; it has 'level', 'question'," in told
     assert "unknown column" not in told
+
+
+def test_results_are_split_by_one_column(voirdire: Voirdire) -> None:
+    # The second one had replaced the first without a word.
+    done = voirdire("audit", "quick", "--by", "region", "--by", "lang")
+    assert done.returncode == 2
+    told = " ".join(done.stderr.split())
+    assert "'--by': 'region' and 'lang': results are split by one column. Give one of them" in told

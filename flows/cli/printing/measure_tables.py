@@ -65,10 +65,15 @@ Cells = tuple[list[str], list[list[Any]]]
 """Names of columns, and rows."""
 MOST_COUNTS = 30
 """Maximum number of judges and people in the table of ratings."""
-MOST_WINS = 20
-"""Most rows of win rates in the summary."""
-WINS = (pl.col("statistic") == "win_rate") & ~pl.col("subgroup").str.contains(" vs ", literal=True)
-"""Win rates of models against all others."""
+MOST_MODELS = 20
+"""Most rows of models in the summary."""
+WINS = "win_rate"
+OF_MODELS = {
+    WINS: ("win rate", "share of verdicts for the model, a tie as half a verdict for it"),
+    "model_rating": ("mean rating", "of the model's answers, repeats of an answer as one"),
+    "model_pass_rate": ("pass rate", "share of the model's answers that pass"),
+}
+"""Statistic of models -> its name in the summary, and what it is."""
 TWO_JUDGES = ("contrast", "los_contrast", "ranking")
 ARMS = "the file has no votes of an experimental arm; see the column `arm`"
 
@@ -135,10 +140,13 @@ def show_summary(
             line = f"Too little data to decide whether to exclude: {left_out.undecided}."
             print_line(console, line)
     show_drift(console, concluded.drifts, concluded.gates)
-    wins = estimates.filter(WINS)
-    if not attacked and not wins.is_empty():
-        _show_wins(console, wins)
-        shown.add("win_rate")
+    for statistic in () if attacked else OF_MODELS:
+        rows = estimates.filter(
+            pl.col("statistic") == statistic, ~pl.col("subgroup").str.contains(" vs ", literal=True)
+        )
+        if not rows.is_empty():
+            _show_models(console, rows)
+            shown.add(statistic)
     if rest := _rest(estimates, shown):
         print_line(console, f"Also measured (number of rows): {rest}.")
         print_line(
@@ -148,26 +156,28 @@ def show_summary(
         )
 
 
-def _show_wins(console: Console, wins: pl.DataFrame) -> None:
-    """Print the win rates of models: a row per model, the best first by the first judge."""
-    asked = ["judge", *differing(wins)]
-    rows = wins.sort(
+def _show_models(console: Console, found: pl.DataFrame) -> None:
+    """Print win rates or ratings of models: a row per model, the best first by the first judge."""
+    statistic = found["statistic"].cast(pl.String)[0]
+    title, legend = OF_MODELS[statistic]
+    asked = ["judge", *differing(found)]
+    rows = found.sort(
         *asked, pl.col("estimate").fill_null(-1), descending=[False] * len(asked) + [True]
     )
-    many = rows.height > MOST_WINS
+    many = rows.height > MOST_MODELS
     table = [
         {
             **{name: _who(row) if name == "judge" else row[name] for name in asked},
             "model": row["subgroup"],
-            "win rate": _bounded(row),
+            title: _bounded(row),
             "n": row["n"],
         }
-        for row in rows.head(MOST_WINS).to_dicts()
+        for row in rows.head(MOST_MODELS).to_dicts()
     ]
-    print_rows(console, *_filled_columns(table), "Win rates")
-    line = "win rate: share of verdicts for the model, a tie as half a verdict for it."
-    line += f" The first {MOST_WINS} of {rows.height} rows." if many else ""
-    print_line(console, f"{line} `--only win_rate` also has pairs of models.", style="dim")
+    print_rows(console, *_filled_columns(table), f"{title[:1].upper()}{title[1:]}s of models")
+    line = f" The first {MOST_MODELS} of {rows.height} rows." if many else ""
+    more = f" `--only {statistic}` also has pairs of models." if statistic == WINS else ""
+    print_line(console, f"{title}: {legend}.{line}{more}", style="dim")
 
 
 def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, str]) -> None:

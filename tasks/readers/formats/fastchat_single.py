@@ -49,6 +49,7 @@ def fastchat_single(source: Source) -> Parts:
         kind=pl.lit("number"),
         item=pl.concat_str("question_id", "model", separator="/"),
         cluster="question_id",
+        target_author="model",
         part=pl.concat_str(pl.lit("turn"), "turn"),
         value=pl.when(~unread & ~outside).then("value"),
         invalid=pl.when(unread)

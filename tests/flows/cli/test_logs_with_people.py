@@ -84,6 +84,10 @@ def test_a_mapped_column_is_a_slice(tmp_path: Path, name: str) -> None:
     done = run("calibrate", path, *given, "--slice", name, "--no-save", "--format", "json")
     assert agreements(done) == {None: (15, 20), "bills": (10, 10), "fares": (5, 10)}
     assert "bills" in run("measure", path, *given, "--slice", name).stdout
+    # Both names mean one column, which would count twice.
+    both = run("measure", path, *given, "--slice", "category", "--slice", "topic")
+    assert both.exit_code == 2
+    assert "--slice category and --slice 'topic' are one column here" in both.output
 
 
 @pytest.mark.parametrize("command", ["calibrate", "measure"])

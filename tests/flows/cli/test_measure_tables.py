@@ -85,7 +85,7 @@ def test_votes_on_answers_of_named_authors_give_their_win_rates(measure: Any) ->
     rows = ballots("ada", FAIR, **authors) + ballots("bob", FIRST, **authors)
     said = " ".join(measure(rows).stdout.split())
     # All verdicts of ada are for the anchor, and none of bob's is for either.
-    assert "Win rates judge model win rate n ada alpaca 1.00 [" in said
+    assert "Win rates of models judge model win rate n ada alpaca 1.00 [" in said
     assert "ada vicuna .00 [" in said
     assert "bob alpaca .50 [" in said
     assert "alpaca vs vicuna" not in said

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.inference.intervals import tango
-from tasks.statistics.rating_shift import CONSTANT, rating_shift
+from tasks.statistics.rating_shift import CONSTANT, UNMOVED, rating_shift
 
 Make = Callable[..., Any]
 Row = dict[str, Any]
@@ -199,3 +199,14 @@ def test_the_shift_over_the_sham_is_the_difference(make_ratings: Make) -> None:
         over["rating_shift_sham"] + over["rating_sham_shift"]
     )
     assert pl.DataFrame([found["rating_shift"]])["clusters"].item() == 4
+
+
+def test_what_was_not_compared_moves_no_judge(make_ratings: Make) -> None:
+    # Of 20 answers all pass in both arms; one more fails in control, and its other rating is lost.
+    before = [1.0] * 20 + [0.0]
+    made = make_ratings(samples(before, [*([1.0] * 20), None]), kind="label")
+    row = rows(made)["pass_rate_shift"]
+    assert (row["n"], row["dropped"], row["reason"]) == (20, 1, UNMOVED)
+    empty = ("low", "high", "standard_error", "p_value", "df", "boot_low", "boot_high")
+    assert [row[name] for name in empty] == [None] * len(empty)
+    assert row["method"] == "none"

@@ -76,3 +76,24 @@ def test_copies_of_rows_are_counted_and_repeats_kept(tmp_path: Path, read: Any) 
     rows = [{name: each[name] for name in each if name != "tstamp"} for each in (row, row, other)]
     log = read([*rows, {**rows[0], "judgment": "I rate it [[7]]"}])
     assert dict(log.left_out) == {"copies of earlier rows": 1}
+
+
+def test_each_model_has_a_mean_grade_of_each_turn(tmp_path: Path, read: Any) -> None:
+    grades = {("alpaca", 1): (4, 6), ("alpaca", 2): (1, 3), ("vicuna", 1): (9, 7)}
+    rows = [
+        {"model": model, "turn": turn, "question_id": at, "judge": ["gpt-4", "single-v1"]}
+        | {"judgment": "?", "score": grade}
+        for (model, turn), pair in grades.items()
+        for at, grade in enumerate(pair)
+    ]
+    read(rows)
+    done = CliRunner().invoke(main, ["measure", str(tmp_path / "log.jsonl")])
+    assert done.exit_code == 0, done.output
+    table = done.output.partition("Mean ratings of models")[2]
+    found = [line.split() for line in table.splitlines() if line.startswith("gpt-4")]
+    # The best model of each turn first; 8, 5 and 2 by hand.
+    words = [
+        [word for word in row if word in {"alpaca", "vicuna", "8.00", "5.00", "2.00"}]
+        for row in found
+    ]
+    assert words == [["vicuna", "8.00"], ["alpaca", "5.00"], ["alpaca", "2.00"]]

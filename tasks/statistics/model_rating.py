@@ -1,0 +1,68 @@
+"""Mean rating and pass rate of each model's answers: what single grading says about models."""
+
+import polars as pl
+from pandera.typing.polars import DataFrame
+
+from schemas.calibration import Ratings
+from tasks.counting.cells import means
+from tasks.pointwise.rated import control_things, in_points, on_scale
+from tasks.statistics import Rows, statistic
+
+
+@statistic(
+    source="methods.md, sections 3 and 12; Zheng et al. 2023, section 3.1 (single answer grading)",
+    gives=("model_rating", "model_pass_rate"),
+    family="pointwise",
+    unit="points",
+    rows={"model_pass_rate": {"unit": "share"}},
+    needs=("target_author",),
+)
+def model_rating(ratings: DataFrame[Ratings]) -> Rows:
+    """Measure the mean rating and the pass rate of each model's unperturbed answers.
+
+    ``mean_rating`` and ``pass_rate`` over the answers of one author: the score of MT-Bench, by
+    turn, if a judge graded the answers of several models to the same questions.
+
+    Parameters
+    ----------
+    ratings
+        One row per rating, with ``target_author`` or, of anchors, ``anchor_author``.
+
+    Returns
+    -------
+    Estimates
+        One row per cell and model (``subgroup``), with the cluster-adjusted Wilson interval. Of a
+        rubric the whole counts.
+
+    Notes
+    -----
+    The interval is about the judge's opinion; it ignores how far the judge differs from people. Of
+    models that answered the same questions, intervals may overlap although one is better on nearly
+    all of them. A judge may prefer answers of its own family, and longer ones.
+
+    References
+    ----------
+    methods.md, sections 3 and 12. Zheng et al. (2023), section 3.1.
+
+    Examples
+    --------
+    Grades 4 and 6 of model ``a`` and 9 and 5 of model ``b`` on two questions: 5 and 7.
+    """
+    author = pl.when(side="anchor").then("anchor_author").otherwise("target_author")
+    of_model = ratings.with_columns(model=author.cast(pl.String))
+    written = of_model.drop_nulls("model").select("dataset", "item", "model").unique()
+    if written.is_empty():
+        return []
+    found = control_things(ratings)
+    if found.is_empty():
+        return []
+    whole = found.filter(pl.col("subgroup") == "").drop("subgroup")
+    parts = whole.join(written, on=["dataset", "item"], maintain_order="left").rename(
+        {"model": "subgroup"}
+    )
+    graded = parts.filter("graded")
+    passed = parts.filter(pl.col("passed").is_not_null().any().over("judge", "prompt"))
+    return [
+        in_points(means("model_rating", graded, on_scale("score")), graded, shift=False),
+        means("model_pass_rate", passed, pl.col("passed")),
+    ]
