@@ -43,6 +43,7 @@ from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
 from tasks.logs.recognised import (
     counts_of,
     limits_of,
+    missing_of,
     recognised_line,
     recognised_lines,
     with_intervals,
@@ -189,7 +190,7 @@ def show_measures(
     for name in only:
         if present.isdisjoint(_rows_of([name])):
             statistic = name if name in STATISTICS else makers[name]
-            why = "; ".join(limits_of(other)) if other else missing(log, statistic)
+            why = missing_of(other, statistic) if other else missing(log, statistic)
             say(f"{name}: no rows, because {why}.", err=True)
 
 
@@ -400,12 +401,13 @@ def _has_verdicts(votes: pl.DataFrame, log: Log | None) -> bool:
 
 
 def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
-    """Say which columns the statistics of pairs lack; empty for grades and labels."""
-    if not _has_verdicts(votes, log):
-        return ""
-    verdicts = log.ratings.filter(kind="verdict") if log else Ratings.empty()
-    ratings = verdicts.rename({"label": "rated", "correct": "label"})
-    return lacking_line(filled_columns(votes, ratings))
+    """Say which columns the statistics of pairs lack, and those of single answers."""
+    ratings, verdict = log.ratings if log else Ratings.empty(), pl.col("kind") == "verdict"
+    verdicts = ratings.filter(verdict).rename({"label": "rated", "correct": "label"})
+    single = ratings.filter(~verdict)
+    of_pairs = lacking_line(filled_columns(votes, verdicts)) if _has_verdicts(votes, log) else ""
+    alone = lacking_line(filled_columns(single), single=True) if single.height else ""
+    return " ".join(filter(None, (of_pairs, alone)))
 
 
 def _require_votes(path: Path, log: Log | None) -> None:

@@ -8,6 +8,7 @@ from tasks.kit.printable import several
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
+from tasks.statistics import ABOUT, STATISTICS, filled_columns, lacking
 
 SHOWN = 3
 """Maximum number of names in a list."""
@@ -57,6 +58,19 @@ def recognised_lines(log: Log) -> list[str]:
 def limits_of(log: Log) -> list[str]:
     """Return what cannot be computed from a log and why, and what was left out."""
     return [*_possible(log), *log.notes, *_missing(log), *_lost(log)]
+
+
+def missing_of(log: Log, statistic: str) -> str:
+    """Say why a log gives no row of a statistic, as far as its columns show."""
+    single = log.ratings.filter(pl.col("kind") != "verdict")
+    if STATISTICS[statistic].of_ratings and not single.is_empty():
+        if columns := lacking(filled_columns(single), single=True).get(statistic):
+            named = listing([ABOUT.get(column, column) for column in columns])
+            return f"the file has no values in the column {named}"
+        return f"the ratings do not suffice; `voirdire list {statistic}` says what it needs"
+    if log.votes.is_empty() and single.height == log.ratings.height:
+        return "it needs verdicts on pairs of answers, and the file has ratings of single answers"
+    return "; ".join(limits_of(log))
 
 
 def _possible(log: Log) -> Iterator[str]:

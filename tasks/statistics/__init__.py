@@ -86,12 +86,17 @@ class Statistic:
     measure: Callable[..., Rows]
     summary: str
     needs: tuple[str, ...] = ()
-    """Columns of the vote log without which it gives no rows."""
+    """Columns of the vote log, or of the ratings, without which it gives no rows."""
 
     @property
     def gives(self) -> tuple[str, ...]:
         """Names of the rows that it returns."""
         return tuple(self.rows)
+
+    @property
+    def of_ratings(self) -> bool:
+        """Tell whether it is about ratings of single answers alone."""
+        return self.reads == ("ratings",)
 
     def __call__(self, **frames: pl.DataFrame) -> DataFrame[Estimates]:
         """Compute the estimates from the frames that the function names."""
@@ -250,14 +255,16 @@ def _has_own_author(frame: pl.DataFrame) -> bool:
     return not judges.isdisjoint(set().union(*authors))
 
 
-def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
+def lacking(filled: Collection[str], *, single: bool = False) -> dict[str, tuple[str, ...]]:
     """Return the statistics that have no data, each with the columns that it needs.
 
-    ``filled`` are the columns of the vote log that have values (:func:`filled_columns`).
+    ``filled`` are the columns of the vote log, or of ratings of ``single`` answers, that have
+    values (:func:`filled_columns`).
     """
     missing = {
         name: tuple(column for column in entry.needs if column not in filled)
         for name, entry in STATISTICS.items()
+        if entry.of_ratings == single
     }
     return {
         # Without authors, none can be a judge's.
@@ -267,14 +274,21 @@ def lacking(filled: Collection[str]) -> dict[str, tuple[str, ...]]:
     }
 
 
-ABOUT = {"human": "human (votes of people)"}
+ABOUT = {
+    "human": "human (votes of people)",
+    "passes_at": "passes_at (the grade from which an answer passes)",
+    "perturbation": "perturbation (which answers of an audit have)",
+    "side": "side (which of two answers)",
+}
 """Column whose name alone does not say what it needs -> how to name it."""
 
 
-def lacking_line(filled: Collection[str], begin: str = "Not computed") -> str:
+def lacking_line(
+    filled: Collection[str], begin: str = "Not computed", *, single: bool = False
+) -> str:
     """Say in one line which columns the statistics without data need; empty if there are none."""
     names: dict[tuple[str, ...], list[str]] = {}
-    for name, columns in lacking(filled).items():
+    for name, columns in lacking(filled, single=single).items():
         names.setdefault(columns, []).append(name)
     needs = [
         f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} {_named(columns)}"

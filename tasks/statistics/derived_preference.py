@@ -19,6 +19,7 @@ ROUNDING = 1e-9
     gives=("derived_preference", "derived_ties"),
     family="pointwise",
     rows={"derived_preference": {"null": 0.5}},
+    needs=("side",),
 )
 def derived_preference(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how often a judge rates the target above the anchor, as if it had compared them.

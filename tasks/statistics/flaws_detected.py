@@ -17,6 +17,7 @@ from tasks.statistics import Rows, statistic
     family="pointwise",
     null=0.0,
     floor="sham if asked",
+    needs=("perturbation",),
 )
 def flaws_detected(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of flaws for which a judge lowers its rating, beyond noise.

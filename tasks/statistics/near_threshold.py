@@ -11,7 +11,9 @@ from tasks.statistics import Rows, statistic
 TENTH = 0.1
 
 
-@statistic(source="methods.md, section 6 (pointwise judges)", family="pointwise")
+@statistic(
+    source="methods.md, section 6 (pointwise judges)", family="pointwise", needs=("passes_at",)
+)
 def near_threshold(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of grades that a small change would move across the threshold.
 

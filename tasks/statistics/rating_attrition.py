@@ -15,6 +15,7 @@ from tasks.statistics import Rows, statistic
     gives=("rating_lost_over_control", "rating_lost_over_sham", "rating_lost_rate"),
     family="validity",
     rows={"rating_lost_over_control": {"null": 0.0}, "rating_lost_over_sham": {"null": 0.0}},
+    needs=("perturbation",),
 )
 def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
     """Compare the share of invalid ratings between the arms.

@@ -18,6 +18,7 @@ from tasks.statistics import Rows, statistic
     family="pointwise",
     unit="points",
     null=0.0,
+    needs=("category", "perturbation"),
 )
 def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a perturbation moves ratings, or passes, by category of questions.

@@ -48,6 +48,7 @@ ENDS = ("low", "high", "p_value", "level")
         "pass_flips": {"unit": "share", "null": None, "floor": "sham if asked"},
         "pass_flips_sham": {"unit": "share", "null": None},
     },
+    needs=("perturbation",),
 )
 def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a perturbation moves the ratings of an answer, and its passes.

@@ -27,6 +27,7 @@ HALF = ["dataset", "judge", "prompt", "wave", "mode", "subgroup", "perturbation"
     family="pointwise",
     unit="sd",
     null=0.0,
+    needs=("perturbation",),
 )
 def rating_spread(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much true rating shifts differ between answers, and between criteria.

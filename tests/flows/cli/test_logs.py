@@ -138,7 +138,20 @@ def test_measure_compares_judges_with_people_as_calibrate_does(
     shown = calibrated[calibrated.index(first) :].split("worst first")[0]
     assert "people \\ judge" in shown
     assert shown in measured
-    assert "Not computed" not in measured  # nothing of grades and labels needs another column
+    # One line names the columns that statistics of single answers lack, and none of pairs.
+    told = " ".join(measured.split()).partition("Not computed: ")[2].partition(". ")[0]
+    assert "model_rating needs the column target_author;" in told
+    assert (
+        "near_threshold needs the column passes_at (the grade from which an answer passes)" in told
+    )
+    assert "accuracy" not in told
+    for name, why in (
+        ("model_rating", "the file has no values in the column target_author"),
+        ("accuracy", "it needs verdicts on pairs of answers"),
+        ("rating_retest", "the ratings do not suffice; `voirdire list rating_retest` says"),
+    ):
+        done = run("measure", scores, "--only", name)
+        assert f"{name}: no rows, because {why}" in " ".join(done.output.split())
 
 
 def test_measure_takes_grades_of_people_on_two_criteria(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
+from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from schemas.results import FLOORS
 from tasks.counting import question_order
@@ -34,10 +35,15 @@ def test_every_row_has_a_family_and_a_unit() -> None:
     assert {row["floor"] for row in rows} >= {None, *FLOORS}
 
 
-def test_what_a_statistic_needs_is_an_optional_column_of_the_vote_log() -> None:
-    optional = {name for name, c in VoteLog.to_schema().columns.items() if c.nullable}
-    needed = {name: {*entry.needs} for name, entry in STATISTICS.items() if entry.needs}
-    assert set().union(*needed.values()) <= optional | {OWN_AUTHOR}
+def test_what_a_statistic_needs_is_an_optional_column() -> None:
+    optional, of_ratings = (
+        {name for name, column in model.to_schema().columns.items() if column.nullable}
+        for model in (VoteLog, Ratings)
+    )
+    for entry in STATISTICS.values():
+        assert {*entry.needs} <= (of_ratings if entry.of_ratings else optional | {OWN_AUTHOR})
+    assert lacking(of_ratings, single=True) == {}
+    assert lacking(of_ratings - {"passes_at"}, single=True) == {"near_threshold": ("passes_at",)}
     assert lacking(optional | {OWN_AUTHOR}) == {}
     assert lacking(optional) == {"self_score_error": (OWN_AUTHOR,)}
     assert lacking(optional - {"anchor_author"})["self_score_error"] == ("anchor_author",)
