@@ -422,22 +422,21 @@ class Grading(BaseModel):
         return plain if self.kind == "rubric" else {JSON_NAMES[self.kind]: plain[WHOLE]}
 
 
-def parse_two(reply: str, scale: Scale) -> Choice:
-    """Return the better of two answers by their grades, ``[[rating_a,rating_b]]``."""
+def parse_two(reply: str, scale: Scale) -> tuple[Choice, dict[str, Value]]:
+    """Return the better of two answers and the grades of both, ``[[rating_a,rating_b]]``."""
     parts = [tag[1].split(",") for tag in ANY_TAG.finditer(reply)]
     found = {
         tuple(_grade(grade, scale) for grade in two)
         for two in parts
         if len(two) == 2 and any(LIKE_NUMBER.match(grade.strip()) for grade in two)
     }
-    if not found:
-        return "abstain" if refuses(reply) else "invalid"
-    if len(found) > 1:
-        return "ambiguous"
+    if len(found) != 1:
+        return "ambiguous" if found else "abstain" if refuses(reply) else "invalid", {}
     first, second = found.pop()
     if first is None or second is None:
-        return "invalid"
-    return "tie" if first == second else "first" if first > second else "second"
+        return "invalid", {}
+    better: Choice = "tie" if first == second else "first" if first > second else "second"
+    return better, {"first": first, "second": second}
 
 
 def _grade(text: str, scale: Scale) -> float | None:

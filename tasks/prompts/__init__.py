@@ -242,14 +242,18 @@ class Prompt(BaseModel):
         if self.verdict == "json":
             return parse_json(reply, reason=self.reason)
         if self.verdict == "ratings" and self.scale:
-            return parse_two(reply, self.scale)
+            return parse_two(reply, self.scale)[0]
         if isinstance(self.verdict, Pattern | Pointer):
             return self.verdict.read(reply)
         return parse(reply)
 
     def rate(self, reply: str) -> Rated:
-        """Return the choice and the rating that a reply states; a choice has no rating."""
-        return self.grading.read(reply) if self.pointwise else Rated(self.read(reply), {})
+        """Return the choice and the rating that a reply states, of a pair maybe two grades."""
+        if self.pointwise:
+            return self.grading.read(reply)
+        if self.verdict == "ratings" and self.scale:
+            return Rated(*parse_two(reply, self.scale))
+        return Rated(self.read(reply), {})
 
     def messages(
         self,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +149,27 @@ def test_a_prompt_without_variants_is_named(voirdire: Voirdire, warehouse: Wareh
     assert done.stderr.count("--reworded: pair_v1 not asked in other words (no variants).") == 1
     arms = "select distinct prompt from vote_log where arm = 'reworded'"
     assert warehouse.query(arms).rows() == [("pair_v2",)]
+
+
+def test_both_grades_of_a_pair_are_kept(
+    voirdire: Voirdire, warehouse: Warehouse, environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "home" / "prompts"
+    folder.mkdir(parents=True)
+    environment["VOIRDIRE_HOME"] = str(tmp_path / "home")
+    prompt = {"kind": "pair", "verdict": "ratings", "source": "mine"}
+    lines = [f'{name} = "{value}"' for name, value in prompt.items()]
+    lines += ["scale = { low = 1, high = 10 }", 'user = "{question}: {answer_a} or {answer_b}?"']
+    (folder / "both.toml").write_text("\n".join(lines), encoding="utf-8")
+    done = voirdire("audit", *SMALL, "--prompt", "both")
+    assert done.returncode == 0, done.stderr
+    votes = warehouse.query(
+        "select choice, (rating ->> 'first')::double as one, (rating ->> 'second')::double as two, "
+        "raw from votes where choice in ('first', 'second', 'tie')"
+    )
+    assert votes.height > 100
+    for choice, one, two, raw in votes.rows():
+        assert f"[[{one:g},{two:g}]]" in raw
+        assert choice == ("tie" if one == two else "first" if one > two else "second")
+    # Two grades are one verdict, so there are no ratings of single answers.
+    assert warehouse.query("select * from ratings").is_empty()

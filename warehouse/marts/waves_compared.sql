@@ -5,7 +5,7 @@ with bases as (select distinct study, dataset, judge, prompt, wave, base from dr
 select
     t.study, t.dataset, t.judge, t.prompt, t.wave, d.base, t.sample, t.arm, t.perturbation, t.shown_first, t.repeat,
     t.question, t.anchor, t.target, v.choice as choice_before, v.rating as rating_before, v.raw as reply_before,
-    t.choice, t.rating, t.reply, (v.choice, v.rating) is distinct from (t.choice, t.rating) as changed,
+    t.choice, t.rating, t.reply, v.choice <> t.choice or t.choice = 'rated' and v.rating is distinct from t.rating as changed,
     v.cast_at as cast_before, t.cast_at, t.simulated, t.pair_id, t.ballot_id,
 from mart.transcript as t
 join bases as d using (study, dataset, judge, prompt, wave)

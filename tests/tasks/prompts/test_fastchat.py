@@ -146,22 +146,25 @@ def test_the_second_turn_is_judged_and_the_first_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "choice"),
+    ("reply", "choice", "grades"),
     [
-        ("[[7,5]]", "first"),
-        ("[[5, 7.5]] and again [[5,7.5]]", "second"),
-        ("[[3,3.0]]", "tie"),
-        ("[[7,5]] or [[5,7]]", "ambiguous"),
-        ("[[7,11]]", "invalid"),
-        ("[[nan,5]]", "invalid"),
-        ("[[rating_a,rating_b]]", "invalid"),
-        ("7,5", "invalid"),
+        ("[[7,5]]", "first", (7, 5)),
+        ("[[5, 7.5]] and again [[5,7.5]]", "second", (5, 7.5)),
+        ("[[3,3.0]]", "tie", (3, 3)),
+        ("[[7,5]] or [[5,7]]", "ambiguous", ()),
+        ("[[7,11]]", "invalid", ()),
+        ("[[nan,5]]", "invalid", ()),
+        ("[[rating_a,rating_b]]", "invalid", ()),
+        ("7,5", "invalid", ()),
     ],
 )
 @pytest.mark.usefixtures("file")
-def test_two_grades_make_a_verdict(reply: str, choice: str) -> None:
+def test_two_grades_make_a_verdict_and_are_kept(
+    reply: str, choice: str, grades: tuple[float, ...]
+) -> None:
     assert PROMPTS["scores"].read(reply) == choice
-    assert PROMPTS["scores"].rate(reply) == (choice, {})
+    kept = dict(zip(("first", "second"), grades, strict=False))
+    assert PROMPTS["scores"].rate(reply) == (choice, kept)
 
 
 def test_a_line_that_cannot_be_used_says_why(file: Path) -> None:

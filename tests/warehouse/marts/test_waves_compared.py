@@ -34,6 +34,9 @@ def test_both_replies_to_what_two_waves_asked(
         {"ballot_id": ids[key], "choice": choice, "raw": f"{choice} in {key[0]}"}
         for key, choice in REPLIES.items()
     ]
+    # Other grades with the same winner are no other verdict.
+    for vote, grade in ((votes[1], 1), (votes[4], 2)):
+        vote["rating"] = f'{{"first": {grade}, "second": 9}}'
     facts = [make(Questions), make(Judges), make(Prompts), make(Pairs)]
     warehouse.save([*facts, make(Ballots, *ballots), make(Votes, *votes)], run="r1")
     asked = {"dataset": "d", "judge": "offline/honest", "prompt": "pair_v1", "sample": "d/1/a2"}
