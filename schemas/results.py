@@ -65,7 +65,9 @@ class Estimates(
     level: float = optional("level of the intervals", gt=0, lt=1)
     boot_low: float = optional("lower bound by cluster bootstrap, as a cross-check")
     boot_high: float = optional("upper bound by cluster bootstrap, as a cross-check")
-    standard_error: float = optional("cluster-robust", ge=0)
+    standard_error: float = optional(
+        "cluster-robust; with Tango's interval its longer side over the quantile of t", ge=0
+    )
     df: float = optional(
         "Satterthwaite degrees of freedom; clusters - 1 if all have the same size", ge=0
     )
