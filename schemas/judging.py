@@ -170,8 +170,8 @@ class Votes(Fact, table="votes", key=("ballot_id",), references={"ballot_id": "b
     cast_at: Annotated[pl.Datetime, "us", "UTC"] = pa.Field(description="time of the reply")
     rating: str = optional(
         "rating that was read, also one off the scale, as JSON: criterion, empty for the whole "
-        "answer -> grade, true or false, or list of labels; of a pair first and second -> grade, "
-        "if the prompt asks for both"
+        "answer -> grade, true or false, or list of labels; for a pair whose prompt asks for two "
+        "grades: first and second -> grade"
     )
 
 

@@ -362,8 +362,8 @@ label_table_options = _all(
         multiple=True,
         metavar="COLUMN",
         help="Also show results for each value of this column of FILE or of --items (repeatable). "
-        "A log has the column category, a STUDY too or that of its --by. Default: only results of "
-        "all items.",
+        "A log has the column category; a STUDY has the column of its --by, else category. "
+        "Default: only results of all items.",
     ),
     click.option(
         "--criterion",

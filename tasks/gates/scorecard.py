@@ -335,7 +335,7 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
     """
     among_people = _agreement_lost(estimates, limits().most_agreement_lost)
     alone = _beyond_chance(estimates, limits().least_agreement)
-    # Of a criterion of which nobody labelled an item twice, one label per item is what there is.
+    # Where no item of a criterion has labels of two people, agreement with single labels counts.
     nothing, part = pl.col("value").is_null(), (*JUDGE, "criterion")
     alone = alone.join(among_people.filter(~nothing), on=part, how="anti", nulls_equal=True)
     empty = among_people.filter(nothing).join(alone, on=part, how="anti", nulls_equal=True)

@@ -25,7 +25,7 @@ SINGLE = "a single cluster: no interval"
 ROUNDING = 1e-12
 """Standard errors below this are rounding error."""
 HALVINGS = 50
-"""Of the distance to the end of an interval: less than rounding error is left."""
+"""Bisection steps; the remaining width is below rounding error."""
 
 ALIKE = "no variation between clusters: no interval"
 Sums = NDArray[np.float64]
@@ -191,8 +191,8 @@ def t_interval(
 def tango(up: Sums, down: Sums, n: Sums, level: float = LEVEL) -> tuple[Sums, Sums]:
     """Return Tango's score interval of ``up - down``, the shares that rose and fell of n pairs.
 
-    Where a wider shift is tested, the variance is what that shift implies, so a few pairs that
-    moved neither hide that more may move nor make the interval too wide.
+    The variance is the maximum-likelihood one under the tested shift, so the interval keeps its
+    coverage where few pairs move.
 
     Parameters
     ----------

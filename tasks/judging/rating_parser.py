@@ -432,17 +432,18 @@ def parse_two(reply: str, scale: Scale) -> tuple[Choice, dict[str, Value]]:
     }
     if len(found) != 1:
         return "ambiguous" if found else "abstain" if refuses(reply) else "invalid", {}
-    first, second = found.pop()
+    (first, valid), (second, also) = found.pop()
     if first is None or second is None:
         return "invalid", {}
     better: Choice = "tie" if first == second else "first" if first > second else "second"
-    return better, {"first": first, "second": second}
+    return better if valid and also else "invalid", {"first": first, "second": second}
 
 
-def _grade(text: str, scale: Scale) -> float | None:
+def _grade(text: str, scale: Scale) -> tuple[float | None, bool]:
+    """Return a grade, also one off the scale, and whether it is valid."""
     rated = Grading(kind="single", scale=scale).read(f"[[{text}]]")
-    grade = rated.values.get(WHOLE) if rated.choice == "rated" else None
-    return grade if isinstance(grade, float) else None
+    grade = rated.values.get(WHOLE)
+    return (grade if isinstance(grade, float) else None), rated.choice == "rated"
 
 
 def _number_type(scale: Scale | None) -> dict[str, str]:

@@ -68,7 +68,8 @@ def missing_of(log: Log, statistic: str) -> str:
             named = listing([ABOUT.get(column, column) for column in columns])
             return f"the file has no values in the column {named}"
         return f"the ratings do not suffice; `voirdire list {statistic}` says what it needs"
-    if log.votes.is_empty() and single.height == log.ratings.height:
+    about_pairs = not {"ratings", "annotations"} & {*STATISTICS[statistic].reads}
+    if about_pairs and log.votes.is_empty() and single.height == log.ratings.height:
         return "it needs verdicts on pairs of answers, and the file has ratings of single answers"
     return "; ".join(limits_of(log))
 

@@ -14,7 +14,7 @@ PLANTED = (*JUDGE, "subgroup", "sample", "perturbation")
 NATURAL = (*JUDGE, "subgroup", "sample")
 ARMS = ("experimental", "sham", "control")
 MOST = 1 + 1e-9
-"""The shares that rise and fall are together at most 1, but for rounding."""
+"""Largest sum of the shares that rise and fall, allowing for rounding."""
 NUMBERS = ("score", "passed", "square", "votes", "readable")
 
 
@@ -76,9 +76,9 @@ def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame
     The size is ``(up + down - R^2) / SE^2`` with the shares that rose and fell, their difference R
     and its cluster-linearised error, times ``(z / t)^2``, as for cluster-adjusted Wilson. The
     p-value is that of the same test, ``t = R / SE sqrt(1 - R^2 / (up + down))``, so it is below .05
-    where the interval excludes 0. The standard error becomes the longer side of the interval over
-    the quantile of t, for what is computed from it alone (equivalence, planning). Rows without a t
-    interval stay, and those where more rise than could fall, which are shares of no whole.
+    where the interval excludes 0. The standard error becomes the longer half of the interval
+    divided by the t quantile, because equivalence tests and planning use it alone. Rows without a t
+    interval, and rows with ``up + down > 1`` (more rise than could fall), stay as they are.
 
     Parameters
     ----------

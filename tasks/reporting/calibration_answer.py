@@ -39,6 +39,10 @@ OF_PAIRS = (
 )
 
 
+OR_NAME_IT = (
+    ", or name the label that passes with --pass LABEL: labels that are none of people's are then "
+    "invalid"
+)
 RARE = 0.1
 """Share of items up to which a label that no person gave is named."""
 
@@ -144,19 +148,19 @@ def _rare_label_lines(comparison: Comparison) -> list[str]:
         .with_columns(
             alone=~pl.col("judge_label").is_in(pl.col("human_label").implode()).over("criterion"),
             whole=pl.col("items").sum().over(about),
+            two=pl.col("human_label").n_unique().over("criterion") == 2,
         )
         .filter(pl.col("alone") & ~pl.col("judge_label").is_in(VERDICTS))
         .group_by(*about, "judge_label", maintain_order=True)
-        .agg(pl.col("items").sum(), pl.col("whole").first())
+        .agg(pl.col("items").sum(), pl.col("whole", "two").first())
         .filter(pl.col("items") <= RARE * pl.col("whole"))
         .sort("items", descending=True, maintain_order=True)
     )
     return [
         f"{clip(clean(row['judge_label']), 60)} is a label{_of(row['criterion'])} that "
         f"{clip(clean(row['judge']), 40)} gave to {row['items']} of {count(row['whole'], 'item')} "
-        "and no person gave to any: it counts as a disagreement. If it stands for a reply without "
-        "a verdict, empty it, or name the label that passes with --pass LABEL: others than the two "
-        "labels of people are then invalid."
+        "and that is people's label of none: it counts as a disagreement. If it stands for a reply "
+        f"without a verdict, empty it{OR_NAME_IT if row['two'] else ''}."
         for row in found.head(MOST_UNREADABLE).to_dicts()
     ]
 
@@ -274,10 +278,11 @@ def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | 
     needed = {_part(row): row["estimate"] for row in rows if row["statistic"] == TO_DECIDE}
     least = calibration_limits().least_agreement
     below = [needed.get(_part(row)) for row in undecided if row["estimate"] < least]
-    if known := [each for each in below if each is not None]:
-        return int(min(known))
+    if decisive := [each for each in below if each is not None]:
+        return int(min(decisive))
     every = [needed.get(_part(row)) for row in undecided]
-    return None if None in every or not every else int(max(filter(None, every)))
+    known = [each for each in every if each is not None]
+    return int(max(known)) if known and len(known) == len(every) else None
 
 
 def _part(row: Row) -> tuple[str | None, ...]:

@@ -276,9 +276,10 @@ def lacking(filled: Collection[str], *, single: bool = False) -> dict[str, tuple
 
 ABOUT = {
     "human": "human (votes of people)",
+    "human_value": "human_value (people's grade in the same row)",
     "passes_at": "passes_at (the grade from which an answer passes)",
-    "perturbation": "perturbation (which answers of an audit have)",
-    "side": "side (which of two answers)",
+    "perturbation": "perturbation (only audits fill it)",
+    "side": "side (anchor or target)",
 }
 """Column whose name alone does not say what it needs -> how to name it."""
 

@@ -31,8 +31,8 @@ def model_rating(ratings: DataFrame[Ratings]) -> Rows:
     Returns
     -------
     Estimates
-        One row per cell and model (``subgroup``), with the cluster-adjusted Wilson interval. Of a
-        rubric the whole counts.
+        One row per cell and model (``subgroup``), with the cluster-adjusted Wilson interval. For a
+        rubric, of the weighted mean of its criteria.
 
     Notes
     -----
@@ -49,17 +49,21 @@ def model_rating(ratings: DataFrame[Ratings]) -> Rows:
     Grades 4 and 6 of model ``a`` and 9 and 5 of model ``b`` on two questions: 5 and 7.
     """
     author = pl.when(side="anchor").then("anchor_author").otherwise("target_author")
-    of_model = ratings.with_columns(model=author.cast(pl.String))
-    written = of_model.drop_nulls("model").select("dataset", "item", "model").unique()
-    if written.is_empty():
-        return []
-    found = control_things(ratings)
+    whose = ["dataset", "item"]
+    # Rows of people may not name the author; an item may stand for answers of several.
+    only = pl.col("model").drop_nulls().unique().over(whose, mapping_strategy="join").list
+    of_model = ratings.with_columns(model=author.cast(pl.String)).with_columns(
+        model=pl.coalesce("model", pl.when(only.len() == 1).then(only.first()))
+    )
+    written = of_model.drop_nulls("model").with_columns(
+        item=pl.concat_str(pl.col("item").cast(pl.String), "model", separator="\n")
+    )
+    found = control_things(written)
     if found.is_empty():
         return []
+    authors = written.select(*whose, subgroup="model").unique()
     whole = found.filter(pl.col("subgroup") == "").drop("subgroup")
-    parts = whole.join(written, on=["dataset", "item"], maintain_order="left").rename(
-        {"model": "subgroup"}
-    )
+    parts = whole.join(authors, on=whose, maintain_order="left")
     graded = parts.filter("graded")
     passed = parts.filter(pl.col("passed").is_not_null().any().over("judge", "prompt"))
     return [

@@ -18,6 +18,7 @@ from tasks.statistics.rating_shift import SUMS, in_deviations
     unit="points",
     null=0.0,
     rows={"rating_bias_sd": {"unit": "sd"}},
+    needs=("human_value",),
 )
 def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much higher a judge rates unperturbed answers than people do.
@@ -36,8 +37,7 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     Estimates
         In points by cluster linearisation, with a p-value against 0; for pass and fail a share with
         Tango's interval and p-value; Newcombe's interval if judge and people differ equally
-        everywhere. In standard deviations by
-        the delta method, null if all grades are equal.
+        everywhere. In standard deviations by the delta method, null if all grades are equal.
 
     Notes
     -----

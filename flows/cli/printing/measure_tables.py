@@ -141,9 +141,9 @@ def show_summary(
             print_line(console, line)
     show_drift(console, concluded.drifts, concluded.gates)
     for statistic in () if attacked else OF_MODELS:
-        rows = estimates.filter(
-            pl.col("statistic") == statistic, ~pl.col("subgroup").str.contains(" vs ", literal=True)
-        )
+        rows = estimates.filter(pl.col("statistic") == statistic)
+        if statistic == WINS:
+            rows = rows.filter(~pl.col("subgroup").str.contains(" vs ", literal=True))
         if not rows.is_empty():
             _show_models(console, rows)
             shown.add(statistic)

@@ -55,8 +55,8 @@ COLUMNS = {
 def inspect_ai(source: Source) -> Parts:
     """One rating per sample, epoch and scorer; the cluster is the sample.
 
-    Epochs with the same output are repeats of an item. Where outputs differ, each is an item of its
-    own, named with its first epoch (``ID/EPOCH``), as a person rates one output.
+    If some sample has different outputs in its epochs, each epoch is an item of its own
+    (``ID/EPOCH``), as a person rates one output. Else epochs are repeats of an item.
 
     In a folder with logs of several tasks that number their samples alike, the name of the task is
     part of the item and of the cluster.
@@ -140,16 +140,17 @@ def _judges(header: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _items(samples: Sequence[Mapping[str, Any]]) -> list[str | None]:
-    """Return the item of each sample: its id, with the first epoch of an output if they differ."""
-    outputs: dict[str, dict[str, str]] = defaultdict(dict)
-    keys = [(_id(sample), json.dumps(_output(sample))) for sample in samples]
-    for (name, output), sample in zip(keys, samples, strict=True):
-        if name is not None and object_in(sample.get("scores")):
-            outputs[name].setdefault(output, f"{name}/{sample.get('epoch')}")
-    return [
-        name if name is None or len(outputs[name]) < 2 else outputs[name].get(output, name)
-        for name, output in keys
-    ]
+    """Return the item of each sample: its id, with the epoch if epochs have different outputs.
+
+    It is the same for all samples of a log, so that a mean gives each epoch the same weight.
+    """
+    outputs: dict[str, set[str]] = defaultdict(set)
+    for sample in samples:
+        if (name := _id(sample)) is not None and object_in(sample.get("scores")):
+            outputs[name].add(json.dumps(_output(sample)))
+    differ = any(len(found) > 1 for found in outputs.values())
+    names = [(_id(sample), sample.get("epoch")) for sample in samples]
+    return [f"{name}/{epoch}" if differ and name is not None else name for name, epoch in names]
 
 
 def _id(sample: Mapping[str, Any]) -> str | None:

@@ -152,7 +152,7 @@ def test_the_second_turn_is_judged_and_the_first_is_shown() -> None:
         ("[[5, 7.5]] and again [[5,7.5]]", "second", (5, 7.5)),
         ("[[3,3.0]]", "tie", (3, 3)),
         ("[[7,5]] or [[5,7]]", "ambiguous", ()),
-        ("[[7,11]]", "invalid", ()),
+        ("[[7,11]]", "invalid", (7, 11)),
         ("[[nan,5]]", "invalid", ()),
         ("[[rating_a,rating_b]]", "invalid", ()),
         ("7,5", "invalid", ()),

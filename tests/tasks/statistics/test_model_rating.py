@@ -48,6 +48,34 @@ def test_pass_rates_of_a_log_without_sides(make_ratings: Make) -> None:
     assert [rows["a"]["low"], rows["a"]["high"]] == pytest.approx(expected)
 
 
+def test_an_item_may_stand_for_the_answers_of_two_models(make_ratings: Make) -> None:
+    # A table whose items are questions, graded once more as a replicate.
+    given = [
+        {"sample": f"q{at}", "value": value, "target_author": model, "repeat": repeat}
+        | {"side": None, "arm": arm}
+        for at in range(10)
+        for repeat, (model, arm, value) in enumerate(
+            (("good", "control", 8.5), ("bad", "control", 2.5), ("bad", "replicate", 10.0))
+        )
+    ]
+    found = model_rating(ratings=make_ratings(given))
+    rows = dict(found.select("subgroup", "estimate").rows())
+    assert rows == pytest.approx({"good": 8.5, "bad": 2.5})
+    assert found["n"].to_list() == [10, 10]
+
+
+def test_the_whole_of_a_rubric_counts_and_people_need_no_author(make_ratings: Make) -> None:
+    given = [
+        {"sample": "q1", "criterion": name, "weight": weight, "value": value}
+        | {"target_author": "a" if who == "ada" else None, "judge": who, "human": who != "ada"}
+        for who, grades in (("ada", (4.0, 8.0)), ("Ann", (2.0, 6.0)))
+        for name, weight, value in zip(("tone", "facts"), (1.0, 3.0), grades, strict=True)
+    ]
+    found = model_rating(ratings=make_ratings(given))
+    # (4 + 3 x 8) / 4 and (2 + 3 x 6) / 4.
+    assert dict(found.select("judge", "estimate").rows()) == pytest.approx({"ada": 7.0, "Ann": 5.0})
+
+
 def test_without_authors_there_are_no_rows(make_ratings: Make) -> None:
     assert model_rating(ratings=make_ratings([{"sample": "q1", "value": 4.0}])).is_empty()
     assert model_rating(ratings=make_ratings([])).is_empty()

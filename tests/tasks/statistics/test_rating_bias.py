@@ -32,6 +32,8 @@ def test_passes_are_compared_as_rates(make_ratings: Make) -> None:
     ]
     (row,) = rating_bias(ratings=make_ratings(given, kind="label")).to_dicts()
     assert row["estimate"] == pytest.approx(0.5)
+    # As of any pass rates that are compared; the tests of rating_shift have its numbers.
+    assert row["method"] == "cluster-adjusted Tango"
 
 
 def test_grades_of_people_are_no_verdicts(make_ratings: Make) -> None:

@@ -50,3 +50,12 @@ def test_a_list_has_no_line_for_an_empty_cell_but_one_for_null() -> None:
     print_rows(Printer(file=page, width=40, highlight=False), columns, [values])
     lines = [line.split()[0] for line in page.getvalue().splitlines() if line.strip()]
     assert lines == [name for name in columns if name != "column_1"]
+
+
+@pytest.mark.parametrize("width", [80, 8])
+def test_no_text_from_outside_controls_the_terminal(width: int) -> None:
+    file = StringIO()
+    hostile = "a\x1b[2Jb"
+    print_rows(Printer(file=file, width=width), [hostile, "n"], [[hostile, 1]], hostile)
+    assert "\x1b" not in file.getvalue()
+    assert "a" in file.getvalue()

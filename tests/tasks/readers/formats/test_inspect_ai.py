@@ -363,12 +363,15 @@ def test_a_person_rates_the_output_of_one_epoch(tmp_path: Path) -> None:
     log = read_log(path)
     assert log is not None
     mine = log.ratings.filter(pl.col("cluster") == "s1", ~pl.col("human"))
-    # Epochs 2 and 3 have the same output, so they are repeats.
+    # Each epoch counts, also those with equal outputs: else a mean would weigh outputs.
     assert mine.sort("item", "repeat").select("item", "repeat", "label").rows() == [
         ("s1/1", 0, "C"),
         ("s1/2", 0, "I"),
-        ("s1/2", 1, "I"),
+        ("s1/3", 0, "I"),
     ]
+    # 12 samples: by hand 6 of the first epochs are C, and 6 of each of the others.
+    measured = CliRunner().invoke(main, ["measure", str(path)]).output
+    assert "36        0  .50" in measured
     said = " ".join(CliRunner().invoke(main, ["calibrate", str(path), "--no-save"]).output.split())
     assert "12 items compared" in said
     assert "agreement 1.00" in said
