@@ -249,30 +249,35 @@ def _without_copies(found: Sequence[_Read]) -> list[_Read]:
 
 
 def _by_task(found: Sequence[_Read]) -> list[_Read]:
-    """Put the task before the items of each file where files of several tasks share an item's id.
+    """Put the task, and then the model, before the items of each file where files share an id.
 
-    Files of one task hold repeats of its items.
+    Files of one task and model hold repeats of its items. A cluster is a task's, whatever the model
+    whose outputs are rated.
     """
-    ids = [
-        parts.ratings.select(pl.col("item").cast(pl.String), task=pl.lit(parts.task)).unique()
-        for _, parts in found
-        if parts.task is not None and parts.ratings is not None
-    ]
-    if not ids or not pl.concat(ids).unique().drop_nulls()["item"].is_duplicated().any():
-        return [*found]
-    return [_Read(title, _with_task(parts)) for title, parts in found]
+    for name, columns in (("task", ("item", "cluster")), ("model", ("item",))):
+        ids = [
+            parts.ratings.select(pl.col("item").cast(pl.String), of=pl.lit(of)).unique()
+            for _, parts in found
+            if (of := getattr(parts, name)) is not None and parts.ratings is not None
+        ]
+        if ids and pl.concat(ids).unique().drop_nulls()["item"].is_duplicated().any():
+            found = [
+                _Read(title, _named_after(parts, getattr(parts, name), columns))
+                for title, parts in found
+            ]
+    return [*found]
 
 
-def _with_task(parts: Parts) -> Parts:
-    if parts.task is None:
+def _named_after(parts: Parts, name: str | None, columns: Sequence[str]) -> Parts:
+    if name is None:
         return parts
     ratings, texts = (
         rows
         if rows is None
         else rows.with_columns(
-            pl.format("{}/{}", pl.lit(parts.task), name).alias(name)
-            for name in ("item", "cluster")
-            if name in rows.columns
+            pl.format("{}/{}", pl.lit(name), column).alias(column)
+            for column in columns
+            if column in rows.columns
         )
         for rows in (parts.ratings, parts.texts)
     )

@@ -50,6 +50,8 @@ class Parts(NamedTuple):
     """Labels of the format for a pass and for a fail, if it has labels of its own."""
     task: str | None = None
     """Name of the task within which the file numbers its items, if it has one."""
+    model: str | None = None
+    """Model whose outputs the file's ratings are about, if it is one."""
 
 
 def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFrame:

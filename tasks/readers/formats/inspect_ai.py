@@ -59,7 +59,7 @@ def inspect_ai(source: Source) -> Parts:
     (``ID/EPOCH``), as a person rates one output. Else epochs are repeats of an item.
 
     In a folder with logs of several tasks that number their samples alike, the name of the task is
-    part of the item and of the cluster.
+    part of the item and of the cluster; with logs of several models, the model is part of the item.
 
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
@@ -77,7 +77,7 @@ def inspect_ai(source: Source) -> Parts:
     if header.get("version") != VERSION:
         what = f"is a log of version {header.get('version')!r:.20}; version {VERSION} is readable"
         source.problems.refuse("", what, EXPORT)
-    judges = _judges(header)
+    judges, run = _judges(header), object_in(header.get("eval"))
     samples, copies = distinct_objects(source, samples, ("id", "epoch"), "uuid")
     samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
     items = _items(samples)
@@ -102,7 +102,8 @@ def inspect_ai(source: Source) -> Parts:
         notes=notes,
         rows=len(samples) + copies[COPIES],
         verdicts=("C", "I"),
-        task=task if isinstance(task := object_in(header.get("eval")).get("task"), str) else None,
+        task=text_of(run.get("task")),
+        model=text_of(run.get("model")),
     )
 
 

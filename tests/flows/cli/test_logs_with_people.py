@@ -5,10 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
 from flows.cli.main import main
+from tasks.logs.reading import read_log
 
 SETS = ("koala", "self", "vicuna")
 
@@ -211,6 +213,29 @@ def test_tasks_of_inspect_that_number_samples_alike_have_items_of_their_own(tmp_
     # Two logs of one task are repeats of its samples.
     again = run("calibrate", _tasks(tmp_path / "again", "helpdesk", "helpdesk"), *words)
     assert agreements(again) == {None: (2, 4)}
+
+
+def test_outputs_of_two_models_are_two_items_of_a_cluster(tmp_path: Path) -> None:
+    folder = _tasks(tmp_path / "two", "helpdesk", "helpdesk")
+    for at, model in enumerate(("a", "b")):
+        path = folder / f"{at}.json"
+        log = json.loads(path.read_text(encoding="utf-8"))
+        log["eval"]["model"] = f"lab/{model}"
+        for sample in log["samples"]:
+            # Ann rated the outputs of model a alone; the judge says the contrary of those of b.
+            [first, edit] = sample["scores"]["graded"]["history"]
+            if model == "b":
+                said = "I" if edit["value"] == "C" else "C"
+                sample["scores"]["graded"] = {"value": said}
+            else:
+                first["value"] = edit["value"]
+        path.write_text(json.dumps(log), encoding="utf-8")
+    assert agreements(run("calibrate", folder, "--no-save", "--format", "json")) == {None: (4, 4)}
+    log = read_log(folder)
+    assert log is not None
+    rows = log.ratings.filter(~pl.col("human")).select("item", "cluster").sort("item").rows()
+    assert rows[0] == ("lab/a/1", "1")
+    assert rows[4] == ("lab/b/1", "1")
 
 
 def test_results_of_two_configurations_of_promptfoo_have_items_of_their_own(tmp_path: Path) -> None:
