@@ -24,7 +24,7 @@ EMPTY = "nothing qualifies: the denominator is empty"
 SINGLE = "a single cluster: no interval"
 ROUNDING = 1e-12
 """Standard errors below this are rounding error."""
-HALVINGS = 50
+BISECTIONS = 50
 """Bisection steps; the remaining width is below rounding error."""
 
 ALIKE = "no variation between clusters: no interval"
@@ -214,7 +214,7 @@ def tango(up: Sums, down: Sums, n: Sums, level: float = LEVEL) -> tuple[Sums, Su
     z2 = normal_quantile((1 + level) / 2) ** 2
 
     def is_inside(shift: Sums) -> NDArray[np.bool_]:
-        # The share that falls if the shift is this, by maximum likelihood: a root of a square.
+        # Maximum-likelihood share that falls, given the shift: the root of a quadratic equation.
         linear = (2 - up + down) * shift - up - down
         fall = (np.sqrt(np.maximum(linear**2 + 8 * down * shift * (1 - shift), 0)) - linear) / 4
         inside: NDArray[np.bool_] = n * (up - down - shift) ** 2 <= z2 * (
@@ -225,7 +225,7 @@ def tango(up: Sums, down: Sums, n: Sums, level: float = LEVEL) -> tuple[Sums, Su
     ends = []
     for farthest in (-1.0, 1.0):
         near, far = up - down, np.full_like(up, farthest)
-        for _ in range(HALVINGS):
+        for _ in range(BISECTIONS):
             middle = (near + far) / 2
             inside = is_inside(middle)
             near, far = np.where(inside, middle, near), np.where(inside, far, middle)

@@ -8,7 +8,7 @@ from tasks.kit.printable import several
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
-from tasks.statistics import ABOUT, STATISTICS, filled_columns, lacking
+from tasks.statistics import STATISTICS, columns_in_words, filled_columns, lacking
 
 SHOWN = 3
 """Maximum number of names in a list."""
@@ -65,8 +65,7 @@ def missing_of(log: Log, statistic: str) -> str:
     single = log.ratings.filter(pl.col("kind") != "verdict")
     if STATISTICS[statistic].of_ratings and not single.is_empty():
         if columns := lacking(filled_columns(single), single=True).get(statistic):
-            named = listing([ABOUT.get(column, column) for column in columns])
-            return f"the file has no values in the column {named}"
+            return f"the file has no values in {columns_in_words(columns)}"
         return f"the ratings do not suffice; `voirdire list {statistic}` says what it needs"
     about_pairs = not {"ratings", "annotations"} & {*STATISTICS[statistic].reads}
     if about_pairs and log.votes.is_empty() and single.height == log.ratings.height:

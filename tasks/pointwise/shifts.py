@@ -70,7 +70,9 @@ def passes(shifts: pl.DataFrame) -> pl.DataFrame:
     return some.with_columns(pl.col(f"{arm}_passed").alias(f"{arm}_score") for arm in ARMS)
 
 
-def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+def with_score_interval(
+    rows: pl.DataFrame, items: pl.DataFrame, moved: pl.Expr, could: pl.Expr | None = None
+) -> pl.DataFrame:
     """Replace t intervals of mean differences by Tango's at the effective sample size.
 
     The size is ``(up + down - R^2) / SE^2`` with the shares that rose and fell, their difference R
@@ -83,12 +85,17 @@ def with_score_interval(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame
     Parameters
     ----------
     rows
-        Ratios ``sum num / sum den`` of the ``items``, with num from ``-den`` to ``den``.
+        Ratios ``sum moved / sum could`` of the ``items``.
     items
-        With the cell's columns, ``num`` and ``den``; where ``num`` is null, an item is left out.
+        With the cell's columns.
+    moved
+        From ``-could`` to ``could``; an item for which it is null is left out.
+    could
+        How far an item could move; 1 if not given.
     """
     flips = (
-        items.drop_nulls("num")
+        items.with_columns(num=moved, den=pl.lit(1.0) if could is None else could)
+        .drop_nulls("num")
         .group_by(PART)
         .agg(
             up=pl.col("num").clip(lower_bound=0.0).sum() / pl.col("den").sum(),

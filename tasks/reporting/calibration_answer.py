@@ -40,7 +40,7 @@ OF_PAIRS = (
 
 
 OR_NAME_IT = (
-    ", or name the label that passes with --pass LABEL: labels that are none of people's are then "
+    ", or name the label that passes with --pass LABEL: labels other than people's two are then "
     "invalid"
 )
 RARE = 0.1
@@ -136,7 +136,7 @@ def _fraction_lines(confusion: pl.DataFrame) -> list[str]:
 
 
 def _rare_label_lines(comparison: Comparison) -> list[str]:
-    """Say which rare labels of a judge nobody gave: they may stand for a reply without a verdict.
+    """Say which rare labels of a judge people never gave: failures to give a verdict, maybe.
 
     Only of names: a judge of pairs may say *tie* where people never do.
     """
@@ -157,9 +157,9 @@ def _rare_label_lines(comparison: Comparison) -> list[str]:
         .sort("items", descending=True, maintain_order=True)
     )
     return [
-        f"{clip(clean(row['judge_label']), 60)} is a label{_of(row['criterion'])} that "
-        f"{clip(clean(row['judge']), 40)} gave to {row['items']} of {count(row['whole'], 'item')} "
-        "and that is people's label of none: it counts as a disagreement. If it stands for a reply "
+        f"No item has {clip(clean(row['judge_label']), 60)} as people's label"
+        f"{_of(row['criterion'])}, but {clip(clean(row['judge']), 40)} gave it to {row['items']} "
+        f"of {count(row['whole'], 'item')}: it counts as a disagreement. If it stands for a reply "
         f"without a verdict, empty it{OR_NAME_IT if row['two'] else ''}."
         for row in found.head(MOST_UNREADABLE).to_dicts()
     ]

@@ -292,13 +292,14 @@ def lacking_line(
     for name, columns in lacking(filled, single=single).items():
         names.setdefault(columns, []).append(name)
     needs = [
-        f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} {_named(columns)}"
+        f"{', '.join(some)} {'need' if len(some) > 1 else 'needs'} {columns_in_words(columns)}"
         for columns, some in names.items()
     ]
     return f"{begin}: {'; '.join(needs)}." if needs else ""
 
 
-def _named(columns: tuple[str, ...]) -> str:
+def columns_in_words(columns: tuple[str, ...]) -> str:
+    """Name the columns that a statistic needs, and what they are where names do not say it."""
     if columns == (OWN_AUTHOR,):
         return "an author that is named like a judge, provider/model"
     names = " and ".join(ABOUT.get(column, column) for column in columns)

@@ -73,4 +73,5 @@ def _detected(shifts: pl.DataFrame, by_sign: bool) -> DataFrame[Estimates]:  # n
     else:
         could, num = base, fall
     items = shifts.with_columns(counted=known, dropped=~known, num=num, den=could)
-    return Estimates.draft(with_score_interval(ratios("flaws_detected", items, groups), items))
+    rows = ratios("flaws_detected", items, groups)
+    return Estimates.draft(with_score_interval(rows, items, pl.col("num"), pl.col("den")))

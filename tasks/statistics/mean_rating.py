@@ -50,12 +50,19 @@ def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
     Grades 4 and 6 of one answer and 9 of another: (5 + 9) / 2 = 7. With the threshold 6 these are
     passes of 1/2 and 1: pass rate 3/4.
     """
-    found = control_things(ratings)
+    return means_and_pass_rates(control_things(ratings), "mean_rating", "pass_rate")
+
+
+def means_and_pass_rates(found: pl.DataFrame, mean: str, pass_rate: str) -> Rows:
+    """Return the rows ``mean``, in points, and ``pass_rate`` of rated answers.
+
+    They are those of :func:`tasks.pointwise.rated.things`.
+    """
     if found.is_empty():
         return []
     graded = found.filter("graded")
     passed = found.filter(pl.col("passed").is_not_null().any().over("judge", "prompt", "subgroup"))
     return [
-        in_points(means("mean_rating", graded, on_scale("score")), graded, shift=False),
-        means("pass_rate", passed, pl.col("passed")),
+        in_points(means(mean, graded, on_scale("score")), graded, shift=False),
+        means(pass_rate, passed, pl.col("passed")),
     ]

@@ -4,9 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from tasks.counting.cells import means
-from tasks.pointwise.rated import control_things, in_points, on_scale
+from tasks.pointwise.rated import control_things
 from tasks.statistics import Rows, statistic
+from tasks.statistics.mean_rating import means_and_pass_rates
 
 
 @statistic(
@@ -64,9 +64,4 @@ def model_rating(ratings: DataFrame[Ratings]) -> Rows:
     authors = written.select(*whose, subgroup="model").unique()
     whole = found.filter(pl.col("subgroup") == "").drop("subgroup")
     parts = whole.join(authors, on=whose, maintain_order="left")
-    graded = parts.filter("graded")
-    passed = parts.filter(pl.col("passed").is_not_null().any().over("judge", "prompt"))
-    return [
-        in_points(means("model_rating", graded, on_scale("score")), graded, shift=False),
-        means("model_pass_rate", passed, pl.col("passed")),
-    ]
+    return means_and_pass_rates(parts, "model_rating", "model_pass_rate")

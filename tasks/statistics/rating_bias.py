@@ -69,11 +69,9 @@ def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     if found.is_empty():
         return []
     theirs = pl.when(inside).then(on_scale("human_value"))
-    passes = found.filter(~pl.col("graded")).with_columns(
-        num=on_scale("score") - theirs, den=pl.lit(1.0)
-    )
     shifted = differences("rating_bias", found, on_scale("score"), theirs)
-    rows = with_score_interval(shifted, passes)
+    passes = found.filter(~pl.col("graded"))
+    rows = with_score_interval(shifted, passes, on_scale("score") - theirs)
     apart = pl.col("score") - pl.when(inside).then(people)
     known = apart.is_not_null()
     terms = {"d": apart, "y": pl.col("score"), "q": pl.col("square")}

@@ -63,5 +63,5 @@ def rating_category_shift(ratings: DataFrame[Ratings]) -> Rows:
     )
     rows = mean_shift("rating_category_shift", parts, "base_score")
     moved = pl.col("experimental_score") - pl.col("base_score")
-    passes = parts.filter(~pl.col("graded")).with_columns(num=moved, den=pl.lit(1.0))
-    return differences_in_unit(with_score_interval(rows, passes), parts)
+    passes = parts.filter(~pl.col("graded"))
+    return differences_in_unit(with_score_interval(rows, passes, moved), parts)

@@ -120,10 +120,10 @@ def _passes(name: str, passed: pl.DataFrame, arm: str, base: str) -> pl.DataFram
     evidence.
     """
     scores = (f"{arm}_score", f"{base}_score")
-    items = passed.with_columns(num=pl.col(scores[0]) - pl.col(scores[1]), den=pl.lit(1.0))
-    rows = with_score_interval(mean_shift(name, passed, scores[1], arm=scores[0]), items)
+    compared = passed.drop_nulls(scores)
+    shifted = mean_shift(name, passed, scores[1], arm=scores[0])
+    rows = with_score_interval(shifted, compared, pl.col(scores[0]) - pl.col(scores[1]))
     constant = pl.max_horizontal(scores).max() == pl.min_horizontal(scores).min()
-    compared = items.drop_nulls("num")
     return without_unmoved(rows, compared.group_by(PART).agg(unmoved=constant))
 
 
