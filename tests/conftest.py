@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -194,17 +194,17 @@ def copied_warehouses(
 
     A copy whose schema or marts a test has changed is migrated like any other file.
     """
-    connect = Warehouse._connect
+    create = Warehouse._create
 
-    def copied(self: Warehouse, **options: Any) -> Any:
-        if not options["read_only"] and self.path.parent.is_dir() and not self.path.exists():
+    def copied(self: Warehouse) -> None:
+        try:
+            copy_warehouse(self.path, built_warehouse)
+        except OSError:
             # Where nothing can be written the error is that of the product.
-            with suppress(OSError):
-                copy_warehouse(self.path, built_warehouse)
-        return connect(self, **options)
+            create(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Warehouse, "_connect", copied)
+        patch.setattr(Warehouse, "_create", copied)
         yield
 
 

@@ -1,12 +1,13 @@
 """One DuckDB file: every visit opens it, does one transaction and closes it."""
 
+import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 import duckdb
@@ -47,10 +48,8 @@ PATIENCE_SECONDS = 60.0
 HEARTBEAT_WAIT_SECONDS = 1.0
 """How long a heartbeat waits for the file; the next heartbeat follows anyway."""
 
-FILLED_SECONDS = 0.5
-"""How long a file may be empty because another process is creating it."""
-STORAGE = "v1.2.0"
-"""Format of a new file: statistics of the columns of earlier ones take half the time to open it."""
+WRITING: dict[str, Any] = {"threads": 1, "storage_compatibility_version": "v1.2.0"}
+"""Settings that write: statistics of the columns of earlier formats take half the time to open."""
 MEMORY = Path(":memory:")
 """What DuckDB calls a database that is no file."""
 F = TypeVar("F", bound=Frame)
@@ -336,29 +335,41 @@ class Warehouse:
             require_folder(self.path)
         except ValueError as error:
             raise WarehouseError(str(error)) from error
-        filled_by = time.monotonic() + FILLED_SECONDS
-        while True:
-            # Check the size first: the file may be filled between the two checks.
-            empty = self.path.is_file() and not self.path.stat().st_size
-            if not is_of_another_kind(self.path):
-                break
-            if not empty or time.monotonic() > filled_by:
-                raise WarehouseError(self._not_duckdb())
-            time.sleep(0.02)
-        is_new = not self.path.exists()
+        if not self.path.exists():
+            self._create()
+        elif is_of_another_kind(self.path):
+            raise WarehouseError(self._not_duckdb())
         # Rows have no order, and preserving one while writing would double the memory.
         settings: dict[str, Any] = {} if ordered else {"preserve_insertion_order": False}
         if not read_only:
-            settings |= {"threads": 1, "storage_compatibility_version": STORAGE}
+            settings |= WRITING
         try:
-            connection = connect(self.path, reading=read_only, writes_in=writes_in, **settings)
+            return connect(self.path, reading=read_only, writes_in=writes_in, **settings)
         except duckdb.Error as error:
             if "Could not set lock" in str(error):
                 raise LockedError(str(error)) from error
             raise WarehouseError(self._explain(error)) from error
-        if is_new:
-            self.path.chmod(0o600)
-        return connection
+
+    def _create(self) -> None:
+        """Build the file in a private folder and link it into place, complete.
+
+        DuckDB creates a file before it locks it, so another process could open one without content.
+        """
+        place, log = self.path.resolve(), log_of(self.path)
+        if log.exists() and not self.path.exists():
+            raise WarehouseError(
+                f"{log} is there without {self.path}: a program was killed while it wrote, and the "
+                "warehouse was moved or deleted since. Move the warehouse back, or delete the log."
+            )
+        try:
+            with TemporaryDirectory(dir=place.parent, prefix=f".{place.name[:80]}.") as folder:
+                draft = Path(folder) / place.name
+                with closing(connect(draft, reading=False, **WRITING)) as connection:
+                    build(connection, draft)
+                draft.chmod(0o600)
+                _publish(draft, place)
+        except OSError as error:
+            raise WarehouseError(self._cannot_open(error.strerror or str(error))) from error
 
     def _not_duckdb(self) -> str:
         return (
@@ -373,10 +384,26 @@ class Warehouse:
         why = re.sub(r"^[A-Za-z ]+ Error: ", "", text.splitlines()[0]).rstrip(".")
         if "Could not read enough bytes" in text:
             why = "its end is missing"
+        return self._cannot_open(why)
+
+    def _cannot_open(self, why: str) -> str:
         return (
             f"{self.path} cannot be opened: {why}. "
             f"Choose another place with --warehouse or {VARIABLE}."
         )
+
+
+def _publish(draft: Path, place: Path) -> None:
+    """Move a file to a place where none is; if there is one now, it stays."""
+    try:
+        # Unlike a rename, this replaces nothing.
+        os.link(draft, place)
+    except FileExistsError:
+        return
+    except OSError:
+        # A file system without links, such as exFAT.
+        if not place.exists():
+            draft.rename(place)
 
 
 def _update_run(

@@ -1,5 +1,6 @@
+import errno
 import os
-import threading
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,15 +92,50 @@ def test_a_broken_file_is_told(stocked: Warehouse, make: Make) -> None:
         assert said.endswith("Choose another place with --warehouse or VOIRDIRE_WAREHOUSE.")
 
 
-def test_a_file_that_another_process_is_about_to_fill_is_waited_for(stocked: Warehouse) -> None:
-    whole = stocked.path.with_suffix(".whole")
-    stocked.path.rename(whole)
-    stocked.path.write_bytes(b"")
-    # At once, as DuckDB's lock makes it for a reader: half a file is told, not waited for.
-    filling = threading.Timer(0.1, lambda: whole.replace(stocked.path))
-    filling.start()
-    assert stocked.query("select 1 as one")["one"].item() == 1
-    filling.join()
+def test_a_new_file_appears_complete_and_replaces_none(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "v.duckdb"
+    build = store.build
+
+    def build_while_another_does(connection: duckdb.DuckDBPyConnection, draft: Path) -> None:
+        assert not path.exists()
+        build(connection, draft)
+        monkeypatch.setattr(store, "build", build)
+        Warehouse(path).save([make(Questions, {"question_id": "d/2"})], run="r2")
+
+    monkeypatch.setattr(store, "build", build_while_another_does)
+    Warehouse(path).save([make(Questions)], run="r1")
+    assert set(Warehouse(path).read(Questions)["question_id"]) == {"d/1", "d/2"}
+    assert [file.name for file in tmp_path.iterdir()] == ["v.duckdb"]
+
+
+def test_a_new_file_needs_no_links_and_follows_them(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File systems such as exFAT have no links; elsewhere a link names the place of the file."""
+
+    def link(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    (tmp_path / "v.duckdb").symlink_to("data.duckdb")
+    Warehouse(tmp_path / "v.duckdb").save([make(Questions)], run="r1")
+    assert Warehouse(tmp_path / "data.duckdb").read(Questions).height == 1
+    assert stat.S_IMODE((tmp_path / "data.duckdb").stat().st_mode) == 0o600
+
+
+def test_a_log_without_its_file_is_not_lost(stocked: Warehouse, make: Make) -> None:
+    """A program that was killed leaves its last saves there, and DuckDB would delete them."""
+    log = stocked.path.with_name(f"{stocked.path.name}.wal")
+    log.write_bytes(b"saves")
+    stocked.path.rename(stocked.path.with_suffix(".moved"))
+    for said in _refusals(stocked.path, make):
+        assert said == (
+            f"{log} is there without {stocked.path}: a program was killed while it wrote, and the "
+            "warehouse was moved or deleted since. Move the warehouse back, or delete the log."
+        )
+    assert log.read_bytes() == b"saves"
 
 
 def test_a_folder_is_no_file(tmp_path: Path, make: Make) -> None:
