@@ -1,6 +1,6 @@
 """Aggregate: votes to verdicts, verdicts to shifts, shifts to estimates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
@@ -179,8 +179,9 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
     Without ``ratings``, statistics of ratings have no rows.
     """
     frames.setdefault("ratings", Ratings.empty())
-    # Those that take longest first: worst cases of votes, models compared with each other.
-    names = sorted(STATISTICS, key=lambda name: "contests" not in STATISTICS[name].reads)
+    # Those that take longest first: worst cases of votes, models compared with each other, and
+    # those that read most rows. Else one of them runs last, and alone.
+    names = sorted(STATISTICS, key=lambda name: _turn(STATISTICS[name].reads, frames))
     jobs = [
         partial(_worst_cases, frames),
         *(partial(_draft, name, number, frames) for number, name in enumerate(names, 1)),
@@ -190,6 +191,11 @@ def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> Da
             worst, *drafts = [pool.submit(copy_context().run, job) for job in jobs]
         rows = pl.concat([draft.result() for draft in [*drafts, worst]])
         return Estimates.of(with_exclusions(with_floors(rows)))
+
+
+def _turn(reads: Sequence[str], frames: Mapping[str, pl.DataFrame]) -> tuple[bool, int]:
+    rows = sum(frames[frame].height for frame in reads if frame in frames)
+    return "contests" not in reads, -rows
 
 
 def _draft(name: str, number: int, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

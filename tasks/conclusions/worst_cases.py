@@ -7,7 +7,7 @@ import polars as pl
 from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.conclusions.rules import SUPPORTING, WORST
-from tasks.counting.arms import invalid_votes
+from tasks.counting.arms import arms_beside
 from tasks.counting.verdicts import match_groups, opposed, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.defaults import limits
@@ -31,7 +31,7 @@ def worst_cases(tallies: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
     ``subgroup``; without bootstrap and permutation.
     """
     cells = _with_many_lost(
-        invalid_votes(tallies),
+        arms_beside(tallies),
         lambda arm: pl.col(f"{arm}_lost").sum() / pl.col(f"{arm}_voted").sum().replace(0, None),
     )
     if shifts.is_empty() or cells.is_empty():

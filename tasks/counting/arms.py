@@ -9,6 +9,7 @@ from tasks.counting.cells import ratios, stopped_early
 from tasks.counting.order_halves import by_order
 from tasks.counting.positions import ORDERS, VOTES, order_score
 from tasks.inference.cluster_sums import Groups, grouped
+from tasks.kit.memo import memoised
 
 CELL = ("perturbation", "kind", "cluster", "simulated")
 LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
@@ -44,29 +45,21 @@ def _beside(tallies: pl.DataFrame, arm: str, key: tuple[str, ...]) -> pl.DataFra
     )
 
 
-def order_scores(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean score in each arm and order of every experimental pair, as ``ARM_ORDER``.
+@memoised
+def arms_beside(tallies: pl.DataFrame) -> pl.DataFrame:
+    """Return each experimental pair with values of its own, its sham's and its control's votes.
 
-    0 is anchor, 1 target; null without a valid vote in that arm and order. With early stopping it
-    is the score of the first vote, as in all means of scores.
+    ``ARM_12`` and ``ARM_21`` are the mean scores in that order: 0 is anchor, 1 target, null without
+    a valid vote there; with early stopping the score of the first vote, as in all means of scores.
+    ``ARM_voted`` are the votes cast and ``ARM_lost`` those that are invalid; null where the arm was
+    not asked.
     """
-    return _arms_beside(tallies, {order: order_score(order) for order in ORDERS})
-
-
-def invalid_votes(tallies: pl.DataFrame) -> pl.DataFrame:
-    """Return the votes cast in each arm of every experimental pair, and how many are invalid.
-
-    ``ARM_voted`` and ``ARM_lost``; null where the arm was not asked.
-    """
-    return _arms_beside(tallies, {"voted": pl.col("voted"), "lost": LOST})
-
-
-def _arms_beside(tallies: pl.DataFrame, values: dict[str, pl.Expr]) -> pl.DataFrame:
-    """Return values of each experimental pair, joined with its sham and control."""
-    scores = tallies.select(*SAMPLE, "perturbation", "arm", **values)
+    scores = {order: order_score(order) for order in ORDERS}
+    values = {**scores, "voted": pl.col("voted"), "lost": LOST}
+    wanted = tallies.select(*SAMPLE, "perturbation", "arm", **values)
     planted = [*SAMPLE, "perturbation"]
     arms = {
-        arm: scores.filter(pl.col("arm") == arm).select(
+        arm: wanted.filter(pl.col("arm") == arm).select(
             *(SAMPLE if arm == "control" else planted),
             *(pl.col(name).alias(f"{arm}_{name}") for name in values),
         )

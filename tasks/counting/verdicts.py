@@ -12,6 +12,7 @@ from tasks.counting.arms import LOST
 from tasks.counting.cells import stopped_early
 from tasks.counting.order_halves import only_order
 from tasks.counting.positions import BY_PLACE, ORDERS, PLACES, lead_and_votes
+from tasks.kit.memo import memoised
 
 BESIDE = ("control", "sham", "replicate")
 ENDS = {"least": "anchor", "most": "target"}
@@ -159,6 +160,7 @@ def with_sham(shifts: pl.DataFrame) -> pl.DataFrame:
     return shifts if shifts["has_sham"].all() else shifts.filter("has_sham")
 
 
+@memoised
 def symmetric(shifts: pl.DataFrame, base: str) -> pl.DataFrame:
     """Add each sample's terms of the ASR and of its floor, symmetric in control and ``base``.
 

@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
-from tasks.counting.arms import invalid_votes
+from tasks.counting.arms import arms_beside
 from tasks.counting.cells import differences, portions, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
@@ -74,7 +74,7 @@ def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
         return []
     groups = grouped(shifts)
     lost = shifts.join(
-        invalid_votes(tallies), on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
+        arms_beside(tallies), on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
     )
     return [
         _bounds(tallies, shifts, groups),

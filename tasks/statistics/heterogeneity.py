@@ -9,7 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
 from schemas.results import Estimates
-from tasks.counting.arms import order_scores
+from tasks.counting.arms import arms_beside
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import BOOT, by_chance
@@ -111,7 +111,7 @@ def _items(
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Return the shifts of samples in each order, and which cells use the sham as base."""
     shammed = over_shams(shifts, groups)
-    scores = order_scores(tallies)
+    scores = arms_beside(tallies)
     # A left join keeps the order of samples, which the groups' indices refer to.
     found = shifts.select(*SAMPLE, "perturbation", over=pl.Series(shammed[groups.cell])).join(
         scores, on=[*SAMPLE, "perturbation"], how="left", maintain_order="left"
