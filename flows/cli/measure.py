@@ -132,7 +132,7 @@ def show_measures(
         )
     rows = [] if gates else _rows_of(only)
     step("reading votes")
-    other = read_log(votes, people, mapping)
+    other = read_log(votes, people, mapping, slices)
     log = other.votes if other else _votes_in(votes, people)
     both = _labels_of_both(votes.name, log, other, calibration, (mapping or {}).get(CATEGORY))
     other = _with_declared(other, calibration.options(), votes.name, both)

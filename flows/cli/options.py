@@ -306,8 +306,8 @@ category_option = click.option(
     "slices",
     multiple=True,
     metavar="COLUMN",
-    help="Also show how judges agree with people for each value of the column category, which "
-    "--map can take from any field. Default: only for all items.",
+    help="Also show how judges agree with people for each value of this column of the items "
+    "(repeatable): category, or one that `voirdire doctor` names. Default: only for all items.",
 )
 
 compared_options = _all(
@@ -362,7 +362,7 @@ label_table_options = _all(
         multiple=True,
         metavar="COLUMN",
         help="Also show results for each value of this column of FILE or of --items (repeatable). "
-        "A log has the column category; a STUDY has the column of its --by, else category. "
+        "`voirdire doctor` names those of a log; a STUDY has that of its --by, else category. "
         "Default: only results of all items.",
     ),
     click.option(

@@ -220,7 +220,8 @@ def _of_log(calibration: Calibration) -> tuple[list[Labelled], list[pl.DataFrame
     how = (
         calibration.metric,
         calibration.mapping,
-        calibration.slice_columns,
+        # A file of items has the columns of all slices.
+        () if calibration.items else calibration.slice_columns,
         calibration.people,
     )
     options = calibration.options()

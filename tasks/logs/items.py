@@ -1,6 +1,7 @@
-"""Items that a log has labels of: their texts and their categories, which can be slices."""
+"""Items that a log has labels of: their texts, and their categories and metadata as slices."""
 
 from collections.abc import Sequence
+from shlex import quote
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -12,29 +13,45 @@ from tasks.calibration.label_values import Labelled
 from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
 
 CATEGORY = "category"
+KEY = ["dataset", "item"]
+MOST_NAMED = 20
+"""Most fields of metadata that an error names."""
 NAME = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
 """Name of the labels of one dataset and criterion."""
 
 
-def categories_of(
+def names_of_slices(
+    votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], metadata: pl.DataFrame
+) -> list[str]:
+    """Return the columns by which the items of a log can be split.
+
+    Of metadata, these have at least two values and some value of several items.
+    """
+    named = pl.concat([part[CATEGORY].cast(pl.String) for part in (votes, ratings)]).drop_nulls()
+    values = metadata.filter(pl.col("field") != CATEGORY).group_by("field", maintain_order=True)
+    counts = values.agg(pl.len(), pl.col("value").n_unique())
+    few = counts.filter(pl.col("value").is_between(2, MOST_VALUES), pl.col("value") < pl.col("len"))
+    return [*([CATEGORY] if named.n_unique() > 1 else []), *few["field"]]
+
+
+def slices_of(
     votes: DataFrame[VoteLog],
     ratings: DataFrame[Ratings],
+    metadata: pl.DataFrame,
     slices: Sequence[str],
     source: str,
+    *,
     field: str | None = None,
 ) -> pl.DataFrame:
-    """Return the category of each item: ``dataset`` (with the criterion), ``item`` and the slices.
+    """Return the values of each item: ``dataset`` (with the criterion), ``item`` and the slices.
 
-    A slice is called ``category``, or like the field of the log that is mapped to it.
+    A slice is called ``category``, or like the field of the log that is mapped to it, or like a
+    field of the ``metadata`` of items.
 
-    Raise ValueError if there is no such slice, or no category, or too many.
+    Raise ValueError if there is no such slice, or if it has no value, or too many.
     """
-    if strange := [name for name in slices if name not in {CATEGORY, field}]:
-        raise ValueError(
-            f"--slice {strange[0]!r:.60}: votes and logs have the column {CATEGORY} only. In a "
-            f"table of your own, --map {CATEGORY}={strange[0]:.60} takes it from that field."
-        )
-    if len({*slices}) > 1:
+    wanted = dict.fromkeys(slices)
+    if {CATEGORY, field} <= wanted.keys():
         raise ValueError(
             f"--slice {CATEGORY} and --slice {field!r:.60} are one column here, as --map "
             f"{CATEGORY}={field:.60} says. Give one of them."
@@ -45,33 +62,59 @@ def categories_of(
             votes.select(pl.col("dataset", CATEGORY).cast(pl.String), item="sample"),
         ],
         how="diagonal_relaxed",
-    ).drop_nulls(CATEGORY)
-    if rows.is_empty():
+    )
+    categories = rows.drop_nulls(CATEGORY).unique(KEY, keep="first", maintain_order=True)
+    items = rows.select(KEY).unique(maintain_order=True)
+    for name in wanted:
+        if name in {CATEGORY, field}:
+            known, key = categories, KEY
+        else:
+            field_of_items = metadata.filter(field=name)
+            if field_of_items.is_empty():
+                raise _no_such_slice(name, names_of_slices(votes, ratings, metadata), source)
+            known, key = field_of_items.select("item", pl.col("value").alias(CATEGORY)), ["item"]
+        column = f"{SLICE}{name}"
+        values = known.rename({CATEGORY: column}).select(*key, column)
+        items = items.join(values, on=key, how="left", maintain_order="left")
+        _require_few(items[column], name, source)
+    return items
+
+
+def _no_such_slice(name: str, there: Sequence[str], source: str) -> ValueError:
+    names = ", ".join(f"{each:.60}" for each in there[:MOST_NAMED])
+    return ValueError(
+        f"--slice {name!r:.60}: the items of {source} "
+        f"{f'can be split by {names} only' if there else 'have no column to split by'}. Other "
+        f"columns come from a file of items: voirdire calibrate FILE --items ITEMS --slice "
+        f"{quote(name):.60}."
+    )
+
+
+def _require_few(values: pl.Series, name: str, source: str) -> None:
+    many = values.drop_nulls().n_unique()
+    if many == 0:
         raise ValueError(
-            f"--slice {slices[0]!r:.60}: no row of {source} has a category. In a table of your "
-            f"own, --map {CATEGORY}=PATH says which field holds it."
+            f"--slice {name!r:.60}: no item of {source} has a value. In a table of your own, --map "
+            f"{CATEGORY}=PATH says which field holds it."
         )
-    if (values := rows[CATEGORY].n_unique()) > MOST_VALUES:
+    if many > MOST_VALUES:
         raise ValueError(
-            f"--slice {slices[0]!r:.60}: {source} has {values} different categories; at most "
-            f"{MOST_VALUES} get results of their own. Group them."
+            f"--slice {name!r:.60}: {source} has {many} different values; at most {MOST_VALUES} "
+            "get results of their own. Group them."
         )
-    named = [pl.col(CATEGORY).alias(f"{SLICE}{name}") for name in dict.fromkeys(slices)]
-    found = rows.unique(["dataset", "item"], keep="first", maintain_order=True)
-    return found.select("dataset", "item", *named)
 
 
 def items_in_log(
     labelled: Sequence[Labelled],
     texts: pl.DataFrame | None = None,
-    categories: pl.DataFrame | None = None,
+    slices: pl.DataFrame | None = None,
     ratings: pl.DataFrame | None = None,
 ) -> list[pl.DataFrame]:
     """Return the items of labels with their texts, slices and chances, as far as they are known.
 
     The ``ratings`` have the ``label_chance`` of items.
     """
-    found = _with_texts(labelled, texts, categories)
+    found = _with_texts(labelled, texts, slices)
     if ratings is None or ratings[CHANCE].count() == 0:
         return found
     chances = ratings.drop_nulls(CHANCE).select(pl.col("item").cast(pl.String), CHANCE)
@@ -83,15 +126,15 @@ def items_in_log(
 
 
 def _with_texts(
-    labelled: Sequence[Labelled], texts: pl.DataFrame | None, categories: pl.DataFrame | None
+    labelled: Sequence[Labelled], texts: pl.DataFrame | None, slices: pl.DataFrame | None
 ) -> list[pl.DataFrame]:
     if texts is None:
         texts = pl.DataFrame(schema=dict.fromkeys(("item", "texts", "dataset"), pl.String))
     found = []
     for each in labelled:
         known = texts.filter(_is_of(each.dataset)).select("item", "texts")
-        if categories is not None:
-            own = categories.filter(dataset=each.dataset)
+        if slices is not None:
+            own = slices.filter(dataset=each.dataset)
             known = own.join(known, on="item", how="full", coalesce=True)
         found.append(described(items_of(each), known))
     return found

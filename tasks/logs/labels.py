@@ -22,10 +22,11 @@ from tasks.calibration.label_values import (
 )
 from tasks.kit.printable import several
 from tasks.logs.declared import RATER, repeats_as_declared
-from tasks.logs.items import CATEGORY, NAME, categories_of, items_in_log
+from tasks.logs.items import CATEGORY, NAME, items_in_log, slices_of
 from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.unreadable import unread_items
+from tasks.readers.formats import METADATA
 from tasks.readers.labels import read_labels
 
 IN_THE_LOG = (
@@ -52,7 +53,7 @@ def labels_in_log(
 
     Raise ValueError if no criterion has ratings of both, or the log has no such slice.
     """
-    log = read_log(path, people, mapping)
+    log = read_log(path, people, mapping, slices)
     if log is None:
         return None
     field = (mapping or {}).get(CATEGORY)
@@ -85,8 +86,9 @@ def labels_of_log(
         _with_verdicts(each, verdicts, options.positive)
         for each in labels_of_both(votes, ratings, metric, options)
     ]
-    categories = categories_of(votes, ratings, slices, name, field) if slices else None
-    return labelled, items_in_log(labelled, log.texts if log else None, categories, ratings)
+    metadata = log.metadata if log else pl.DataFrame(schema=dict.fromkeys(METADATA, pl.String))
+    split = slices_of(votes, ratings, metadata, slices, name, field=field) if slices else None
+    return labelled, items_in_log(labelled, log.texts if log else None, split, ratings)
 
 
 def labels_in_log_and_file(
@@ -107,7 +109,7 @@ def labels_in_log_and_file(
     Raise ValueError if the log has both sides or several criteria, or shares no item with the file.
     """
     file = humans or judges
-    log = read_log(path, people, mapping)
+    log = read_log(path, people, mapping, slices)
     if file is None or log is None:
         raise ValueError(f"{path.name} is no log, or no file is given with it.")
     rows = _annotated(log.votes, log.ratings, options)
@@ -144,8 +146,9 @@ def labels_in_log_and_file(
         labelled = labelled_by_files(labelled.dataset, labelled.humans, known)
         labelled = labelled._replace(clusters=clusters)
     field = (mapping or {}).get(CATEGORY)
-    categories = categories_of(log.votes, log.ratings, slices, path.name, field) if slices else None
-    return [labelled], items_in_log([labelled], log.texts, categories, log.ratings)
+    held = (log.votes, log.ratings, log.metadata)
+    split = slices_of(*held, slices, path.name, field=field) if slices else None
+    return [labelled], items_in_log([labelled], log.texts, split, log.ratings)
 
 
 def _with_verdicts(

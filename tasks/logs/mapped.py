@@ -1,6 +1,7 @@
 """A table whose columns the user maps: votes with their order, or ratings."""
 
 import json
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -27,15 +28,17 @@ MOST_OBJECTS = 1000
 COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)
 
 
-def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
+def read_mapped(source: Source, mapping: dict[str, str], slices: Sequence[str] = ()) -> Parts:
     """Read a table by ``mapping``, column -> dotted path of its field.
+
+    The fields that ``slices`` name are metadata of its items.
 
     ``shown_first`` and ``choice`` make a row a vote; otherwise ``label`` or ``value`` is the rating
     of a judge, and ``human_label`` or ``human_value`` that of people in the same row. Without
     ``judge`` the judge is called by the path of its rating. ``label_chance`` is the probability
     with which people were asked about the item. ``TEXTS`` are shown beside disagreements.
     """
-    _check(source, mapping)
+    _check(source, mapping, slices)
     names = {c: p for c, p in mapping.items() if c not in {*RATING, *TEXTS}}
     found = source.fields(names, {c: p for c, p in mapping.items() if c in RATING})
     _require_values(source, mapping, found)
@@ -49,8 +52,9 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
         pl.col("human").str.to_lowercase() == "true" if "human" in mapping else pl.lit(value=False)
     )
     found = found.with_columns(human=human.fill_null(value=False))
+    metadata = _metadata(source, mapping["item"], slices)
     if "choice" in mapping:
-        return Parts(votes=_votes(found), rows=found.height)
+        return Parts(votes=_votes(found), metadata=metadata, rows=found.height)
     frames = [_ratings(found, "")] if {"label", "value"} & {*mapping} else []
     if {"human_label", "human_value"} & {*mapping}:
         people = found.with_columns(
@@ -64,7 +68,19 @@ def read_mapped(source: Source, mapping: dict[str, str]) -> Parts:
     shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
     of_pairs = {"anchor", "target", "anchor_author", "target_author"} & {*mapping}
     notes = (NO_ORDER,) if of_pairs else ()
-    return Parts(ratings=ratings, texts=shown, notes=notes, rows=found.height)
+    return Parts(ratings=ratings, texts=shown, metadata=metadata, notes=notes, rows=found.height)
+
+
+def _metadata(source: Source, item: str, slices: Sequence[str]) -> pl.DataFrame | None:
+    there = [name for name in slices if name.split(".")[0] in source.columns]
+    if not there:  # "category" may be mapped to a field
+        return None
+    found = source.fields({"item": item, **{f"slice_{at}": name for at, name in enumerate(there)}})
+    columns = [
+        found.select("item", field=pl.lit(name), value=pl.col(f"slice_{at}"))
+        for at, name in enumerate(there)
+    ]
+    return pl.concat(columns).drop_nulls().unique(["item", "field"], maintain_order=True)
 
 
 def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | None:
@@ -75,7 +91,12 @@ def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | N
     return texts_of(zip(found["item"], found.select(*texts).iter_rows(named=True), strict=True))
 
 
-def _check(source: Source, mapping: dict[str, str]) -> None:
+def _check(source: Source, mapping: dict[str, str], slices: Sequence[str]) -> None:
+    for name in slices:
+        if name.split(".")[0] not in {"category", *source.columns}:
+            what = f"has no field {name!r:.60} to split by; it has "
+            what += f"{', '.join(sorted(source.columns)):.400}"
+            source.problems.add("", what, "Correct the name.")
     for column, path in mapping.items():
         if column not in COLUMNS:
             what = f"--map has no column {column!r:.60}; there are {', '.join(COLUMNS)}"

@@ -9,6 +9,7 @@ from tasks.agreement.kinds import FAIL, PASS
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.calibration.label_values import are_whole, nearest_whole
 from tasks.counting.positions import BY_PLACE
+from tasks.readers.label_table import CHANCE
 
 PAIR = ("dataset", "judge", "prompt", "item")
 RATED = ("dataset", "criterion", "judge", "prompt", "item")
@@ -31,6 +32,31 @@ def passes() -> pl.Expr:
     """Tell whether a ``label`` is a word for pass or for fail; null for another one."""
     word = pl.col("label").str.strip_chars().str.to_lowercase()
     return word.replace_strict(PASS_WORDS, default=None, return_dtype=pl.Boolean)
+
+
+def require_one_chance(name: str, rows: pl.DataFrame) -> None:
+    """Refuse an item that people were asked about with different probabilities."""
+    if CHANCE not in rows.columns:
+        return
+    found = rows.select("item", CHANCE).drop_nulls().unique(maintain_order=True)
+    several_of = found.filter(pl.col("item").is_duplicated())["item"]
+    if several_of.len():
+        raise ValueError(
+            f"{name}: item {several_of[0]!r:.60} has more than one {CHANCE}. Give each item one."
+        )
+
+
+def with_passes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give labels without values 1 and 0 if all of their criterion are words for pass and fail."""
+    bare = (pl.col("kind") == "label") & pl.col("value").is_null()
+    if not rows.select(bare.any()).item():
+        return rows
+    unread = pl.col("label").is_null() | pl.col("invalid").is_not_null()
+    known = bare & (passes().is_not_null() | unread)
+    alone = known.all().over("dataset", "criterion")
+    return rows.with_columns(
+        value=pl.when(alone).then(passes().cast(pl.Float64)).otherwise("value")
+    )
 
 
 def verdict_of(passed: pl.Expr) -> pl.Expr:

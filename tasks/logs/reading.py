@@ -18,13 +18,12 @@ from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
 from tasks.logs.questions import Questions, texts_of_questions, with_categories
-from tasks.logs.ratings import passes, whole_number
+from tasks.logs.ratings import require_one_chance, whole_number, with_passes
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.bounded import without_gz
 from tasks.readers.fastchat import parts_in
 from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
-from tasks.readers.formats import COPIES, TEXTS, Parts, recognise
-from tasks.readers.label_table import CHANCE
+from tasks.readers.formats import COPIES, METADATA, TEXTS, Parts, recognise
 from tasks.readers.votes import RESERVED
 
 MOST_FILES = 10_000
@@ -62,6 +61,8 @@ class Log(NamedTuple):
     texts: pl.DataFrame
     """``item`` and ``texts``, a JSON object: what people saw of the items that they rated; in
     ``dataset``, or in all where it is null."""
+    metadata: pl.DataFrame
+    """``item, field, value``: what is known of items, by which results can be split."""
     rows: int
     """Rows of the files; where a file is one object, its samples or results."""
     verdicts: tuple[str, str] | None = None
@@ -80,7 +81,10 @@ class _Read(NamedTuple):
 
 
 def read_log(
-    path: Path, people: str | None = None, mapping: Mapping[str, str] | None = None
+    path: Path,
+    people: str | None = None,
+    mapping: Mapping[str, str] | None = None,
+    slices: Sequence[str] = (),
 ) -> Log | None:
     """Read a log of another tool; None for a file that is in no known format.
 
@@ -92,6 +96,8 @@ def read_log(
         Pattern, such as ``expert_*``: only people whose names match it are kept.
     mapping
         Columns of a table in no known format -> dotted paths of its fields.
+    slices
+        Fields of such a table that are metadata of its items.
 
     Raises
     ------
@@ -99,13 +105,13 @@ def read_log(
         For a damaged file, a folder without a recognised file, or a pattern that nobody matches.
     """
     if path.is_dir():
-        found, skipped = _folder(path, mapping)
+        found, skipped = _folder(path, mapping, slices)
         if not found:
             raise NoLogError(f"{path.name}: no file of this folder is a log. {KNOWN}")
         found, skipped, files = _with_questions(path, found, skipped)
     else:
         with opened(path) as source:
-            read = _recognised(source, mapping)
+            read = _recognised(source, mapping, slices)
         if read is None:
             return None
         found, skipped, files = [read], [], 1
@@ -124,6 +130,7 @@ def read_log(
         +left_out,
         tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
         _texts(name, [p.texts for _, p in found if p.texts is not None]),
+        _metadata([p.metadata for _, p in found if p.metadata is not None]),
         sum(each.parts.rows for each in found),
         verdicts.pop() if len(verdicts) == 1 else None,
     )
@@ -159,12 +166,19 @@ def _texts(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return kept.unique(["item", "dataset"], keep="first", maintain_order=True)
 
 
+def _metadata(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    rows = pl.concat([pl.DataFrame(schema=dict.fromkeys(METADATA, pl.String)), *parts])
+    return rows.unique(["item", "field"], keep="first", maintain_order=True)
+
+
 def is_long(log: Log) -> bool:
     """Tell whether a log has too many rows for bootstraps."""
     return log.votes.height + log.ratings.height > MANY
 
 
-def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read], list[str]]:
+def _folder(
+    path: Path, mapping: Mapping[str, str] | None, slices: Sequence[str]
+) -> tuple[list[_Read], list[str]]:
     files = sorted(file for file in path.rglob("*") if file.is_file())
     if len(files) > MOST_FILES:
         raise ValueError(
@@ -176,7 +190,7 @@ def _folder(path: Path, mapping: Mapping[str, str] | None) -> tuple[list[_Read],
         read = None
         if file.stat().st_size and not _is_binary_file(file):
             with opened(file) as source:
-                read = _recognised(source, mapping)
+                read = _recognised(source, mapping, slices)
         if read is None:
             skipped.append(str(file.relative_to(path)))
         else:
@@ -271,7 +285,7 @@ def _by_task(found: Sequence[_Read]) -> list[_Read]:
 def _named_after(parts: Parts, name: str | None, columns: Sequence[str]) -> Parts:
     if name is None:
         return parts
-    ratings, texts = (
+    ratings, texts, metadata = (
         rows
         if rows is None
         else rows.with_columns(
@@ -279,12 +293,14 @@ def _named_after(parts: Parts, name: str | None, columns: Sequence[str]) -> Part
             for column in columns
             if column in rows.columns
         )
-        for rows in (parts.ratings, parts.texts)
+        for rows in (parts.ratings, parts.texts, parts.metadata)
     )
-    return parts._replace(ratings=ratings, texts=texts)
+    return parts._replace(ratings=ratings, texts=texts, metadata=metadata)
 
 
-def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Read | None:
+def _recognised(
+    source: Source | None, mapping: Mapping[str, str] | None, slices: Sequence[str]
+) -> _Read | None:
     if source is None:
         return None
     known = None if mapping else recognise(source)
@@ -294,7 +310,7 @@ def _recognised(source: Source | None, mapping: Mapping[str, str] | None) -> _Re
         return None
     try:
         if known is None:
-            return _Read(MAPPED, read_mapped(source, dict(mapping or {})))
+            return _Read(MAPPED, read_mapped(source, dict(mapping or {}), slices))
         return _Read(known.title, known.read(source))
     except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
         raise ValueError(
@@ -324,7 +340,7 @@ def _ratings(
     rows = rows.with_columns(
         invalid=pl.when(too_large).then(pl.lit(TOO_LARGE)).otherwise(pl.col("invalid"))
     )
-    _require_one_chance(name, rows)
+    require_one_chance(name, rows)
     key = ("dataset", "item", "criterion", "judge", "prompt")
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()
@@ -340,36 +356,11 @@ def _ratings(
         wave=pl.lit(""),
         arm=pl.lit("control"),
     )
-    told = _with_passes(told.with_columns(repeat=_repeat(told, key)))
+    told = with_passes(told.with_columns(repeat=_repeat(told, key)))
     try:
         return Ratings.of(told)
     except FrameError as error:
         raise ValueError(f"{name}: {error}") from error
-
-
-def _require_one_chance(name: str, rows: pl.DataFrame) -> None:
-    """Refuse an item that people were asked about with different probabilities."""
-    if CHANCE not in rows.columns:
-        return
-    found = rows.select("item", CHANCE).drop_nulls().unique(maintain_order=True)
-    several_of = found.filter(pl.col("item").is_duplicated())["item"]
-    if several_of.len():
-        raise ValueError(
-            f"{name}: item {several_of[0]!r:.60} has more than one {CHANCE}. Give each item one."
-        )
-
-
-def _with_passes(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give labels without values 1 and 0 if all of their criterion are words for pass and fail."""
-    bare = (pl.col("kind") == "label") & pl.col("value").is_null()
-    if not rows.select(bare.any()).item():
-        return rows
-    unread = pl.col("label").is_null() | pl.col("invalid").is_not_null()
-    known = bare & (passes().is_not_null() | unread)
-    alone = known.all().over("dataset", "criterion")
-    return rows.with_columns(
-        value=pl.when(alone).then(passes().cast(pl.Float64)).otherwise("value")
-    )
 
 
 def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:

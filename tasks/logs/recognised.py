@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from tasks.kit.printable import several
+from tasks.logs.items import names_of_slices
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
@@ -106,8 +107,11 @@ def _missing(log: Log) -> Iterator[str]:
         .is_empty()
     ):
         yield NO_SHARED
-    elif people == 1:
-        yield FEW_PEOPLE
+    else:
+        if people == 1:
+            yield FEW_PEOPLE
+        if names := names_of_slices(log.votes, ratings, log.metadata):
+            yield f"`--slice` can split the agreement with people by {_names(names)}"
     if is_long(log):
         yield f"more than {MANY} votes and ratings: intervals from formulas, without bootstrap"
     repeated = ratings.filter(pl.col("repeat") > 0).select("dataset", "item").n_unique()

@@ -18,6 +18,9 @@ from tasks.readers.bounded import MAX_FILE, clip
 from tasks.readers.fields import Source
 
 TEXTS = ("item", "texts")
+METADATA = ("item", "field", "value")
+LONGEST_VALUE = 200
+"""Characters of a field of metadata; longer texts have no results of their own."""
 MOST_VALUES = 3
 """Most strange values that are named."""
 COPIES = "copies of earlier rows"
@@ -40,6 +43,8 @@ class Parts(NamedTuple):
     probability with which people were asked about the item."""
     texts: pl.DataFrame | None = None
     """``item`` and ``texts``: what people saw of it, as a JSON object; only of items they rated."""
+    metadata: pl.DataFrame | None = None
+    """``METADATA``: what is known of an item besides its texts, a row for each field."""
     left_out: Mapping[str, int] = {}
     """Why rows are left out -> their number."""
     notes: tuple[str, ...] = ()
@@ -69,6 +74,18 @@ def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFr
     return frame.unique("item", keep="first", maintain_order=True)
 
 
+def metadata_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFrame:
+    """Return the fields of items that are short texts, numbers, true or false."""
+    rows = [
+        (item, field, text)
+        for item, about in items
+        for field, value in about.items()
+        if item is not None and (text := value_of(value)) and len(text) <= LONGEST_VALUE
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(METADATA, pl.String), orient="row")
+    return frame.unique(["item", "field"], keep="first", maintain_order=True)
+
+
 def object_in(value: object) -> dict[str, Any]:
     """Return a value of JSON if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
@@ -84,6 +101,11 @@ def text_of(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     return str(value).strip() or None
+
+
+def value_of(value: object) -> str | None:
+    """Return :func:`text_of` a value, and also ``true`` and ``false`` as text."""
+    return json.dumps(value) if isinstance(value, bool) else text_of(value)
 
 
 def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

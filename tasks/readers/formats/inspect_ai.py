@@ -15,6 +15,7 @@ from tasks.readers.formats import (
     distinct_objects,
     list_in,
     log_format,
+    metadata_of,
     object_in,
     text_of,
     texts_of,
@@ -98,6 +99,10 @@ def inspect_ai(source: Source) -> Parts:
     return Parts(
         ratings=ratings,
         texts=texts_of(seen),
+        metadata=metadata_of(
+            (item, object_in(sample.get("metadata")))
+            for sample, item in zip(samples, items, strict=True)
+        ),
         left_out={FAILED: failed, **copies},
         notes=notes,
         rows=len(samples) + copies[COPIES],

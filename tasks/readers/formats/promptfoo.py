@@ -13,9 +13,11 @@ from tasks.readers.formats import (
     distinct_objects,
     list_in,
     log_format,
+    metadata_of,
     object_in,
     text_of,
     texts_of,
+    value_of,
 )
 
 VERSION = 3
@@ -77,8 +79,8 @@ def promptfoo(source: Source) -> Parts:
     An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
     the output of a test case, prompt and provider, the cluster is the test case (equal ``vars``,
     as promptfoo numbers each repeat anew); in a folder with results of several configurations, the
-    ``description`` of each is part of both. The category is
-    that of the test's metadata, else its variable ``category``. With several
+    ``description`` of each is part of both. The metadata of an item are those of the test and,
+    where these lack a field, its variables; ``category`` is one of them. With several
     criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
     together.
     """
@@ -116,6 +118,7 @@ def promptfoo(source: Source) -> Parts:
     return Parts(
         ratings=ratings,
         texts=texts_of(seen),
+        metadata=metadata_of((_item(result), _metadata(result)) for result in results),
         left_out=counted,
         rows=len(summary["results"]),
         task=described if isinstance(described, str) else None,
@@ -136,7 +139,7 @@ def _ratings(
         counted[FAILED if failed else UNGRADED] += 1
         return
     item = _item(result)
-    category = _category(result)
+    category = text_of(_metadata(result).get("category"))
     seen: Counter[str] = Counter()
     for component in components:
         assertion = object_in(component.get("assertion"))
@@ -166,11 +169,11 @@ def _ratings(
         }
 
 
-def _category(result: Mapping[str, Any]) -> str | None:
-    """Return the category of a test case: of its metadata or, without one there, of its vars."""
-    metadata = object_in(object_in(result.get("testCase")).get("metadata"))
-    given = (object_in(each).get("category") for each in (metadata, result.get("vars")))
-    return next(filter(None, map(text_of, given)), None)
+def _metadata(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a test case: of its metadata and, where these lack one, of its vars."""
+    given = object_in(object_in(result.get("testCase")).get("metadata"))
+    known = {name: value for name, value in given.items() if value_of(value) is not None}
+    return object_in(result.get("vars")) | known
 
 
 def _item(result: Mapping[str, Any]) -> str | None:

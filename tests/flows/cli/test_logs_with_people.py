@@ -86,6 +86,13 @@ def test_a_mapped_column_is_a_slice(tmp_path: Path, name: str) -> None:
     done = run("calibrate", path, *given, "--slice", name, "--no-save", "--format", "json")
     assert agreements(done) == {None: (15, 20), "bills": (10, 10), "fares": (5, 10)}
     assert "bills" in run("measure", path, *given, "--slice", name).stdout
+    # A field that is no category splits the results too.
+    done = run("calibrate", path, *given[:-2], "--slice", "topic", "--no-save", "--format", "json")
+    assert agreements(done) == {None: (15, 20), "bills": (10, 10), "fares": (5, 10)}
+    wrong = run("calibrate", path, *given, "--slice", "subject", "--no-save")
+    assert "tickets.csv: has no field 'subject' to split by; it has model, nr" in " ".join(
+        wrong.output.split()
+    )
     # Both names mean one column, which would count twice.
     both = run("measure", path, *given, "--slice", "category", "--slice", "topic")
     assert both.exit_code == 2
@@ -97,8 +104,63 @@ def test_a_log_has_no_other_slices(annotations: Path, command: str) -> None:
     done = run(command, annotations, "--slice", "topic")
     assert done.exit_code == 2
     told = " ".join(done.stderr.split())
-    assert "--slice 'topic': votes and logs have the column category only" in told
-    assert "--map category=topic takes it from that field" in told
+    assert "--slice 'topic': the items of annotations.json can be split by category only" in told
+    assert "voirdire calibrate FILE --items ITEMS --slice topic" in told
+
+
+def rubric(at: int, language: str, tier: int) -> dict[str, Any]:
+    """Return a result of promptfoo: the judge passes all, a person only those of tier 1."""
+    graded = [
+        {"pass": True, "assertion": {"type": "llm-rubric", "provider": "openai:o5"}},
+        {"pass": tier == 1, "assertion": {"type": "human"}},
+    ]
+    return {
+        "id": f"r{at}",
+        "testIdx": at,
+        "promptIdx": 0,
+        "provider": {"id": "openai:gpt-5"},
+        "vars": {"question": f"Question {at}?", "language": language, "tier": "of the variables"},
+        "testCase": {"metadata": {"tier": tier, "first": tier == 1, "tags": ["a"]}},
+        "gradingResult": {"componentResults": graded},
+    }
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    rows = [rubric(at, ("en", "de")[at % 2], 1 + at // 12) for at in range(20)]
+    summary = {"version": 3, "results": rows, "stats": {}, "prompts": []}
+    path = tmp_path / "results.json"
+    content = {"evalId": "e", "results": summary, "config": {}}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_a_log_is_split_by_its_metadata(results: Path) -> None:
+    words = ("--slice", "tier", "--slice", "language")
+    done = run("calibrate", results, *words, "--no-save", "--format", "json")
+    assert agreements(done) == {None: (12, 20), "1": (12, 12), "2": (0, 8)} | {
+        # Among the first twelve are six of each language.
+        "en": (6, 10),
+        "de": (6, 10),
+    }
+    table = " ".join(run("measure", results, *words).stdout.split())
+    assert "tier: 1 12 1.00" in table
+    assert table.count("language: 10 .60") == 2  # en and de, in the next line
+
+
+def test_doctor_names_the_columns_that_split(results: Path) -> None:
+    """Not the question, of which each item has one of its own, and not the list of tags."""
+    told = " ".join(run("doctor", results).stdout.split())
+    assert "`--slice` can split the agreement with people by language, tier, first -" in told
+
+
+def test_a_file_of_items_splits_a_log(results: Path, tmp_path: Path) -> None:
+    items = [f"{at}/0/openai:gpt-5" for at in range(20)]
+    table = pl.DataFrame({"item": items, "topic": ["bills"] * 15 + ["fares"] * 5})
+    table.write_csv(tmp_path / "items.csv")
+    words = ("--items", tmp_path / "items.csv", "--slice", "topic", "--no-save")
+    done = run("calibrate", results, *words, "--format", "json")
+    assert agreements(done) == {None: (12, 20), "bills": (12, 15), "fares": (0, 5)}
 
 
 def test_columns_of_a_table_are_none_of_a_log(annotations: Path) -> None:
@@ -114,14 +176,14 @@ def without(rows: list[dict[str, Any]], field: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("change", "words", "said"),
     [
-        (lambda rows: without(rows, "dataset"), (), "no row of annotations.json has a category"),
+        (lambda rows: without(rows, "dataset"), (), "no item of annotations.json has a value"),
         (
             lambda rows: (
                 [row | {"dataset": row["instruction"]} for row in rows * 2]
                 + [rows[0] | {"instruction": str(at), "dataset": str(at)} for at in range(50)]
             ),
             (),
-            "has 80 different categories; at most 50",
+            "has 80 different values; at most 50",
         ),
         (lambda rows: rows[1::2], (), "does not have rows of both"),
         (lambda rows: rows, ("--format", "json"), "Leave out --only and --format"),

@@ -87,6 +87,25 @@ def test_c_and_i_are_pass_and_fail_and_have_categories(tmp_path: Path) -> None:
         assert part in said
 
 
+def test_metadata_split_the_items_of_each_task(tmp_path: Path) -> None:
+    """The tasks share ids, so that the items of the folder are named after their task too."""
+    for task, level in (("sums", "easy"), ("words", "hard")):
+        path = letters(tmp_path / f"{task}.json", ["C", "I"] * 6)
+        log = json.loads(path.read_text())
+        log["eval"]["task"] = task
+        for each in log["samples"]:
+            each["metadata"] |= {"level": level, "long": "x" * 201}
+        path.write_text(json.dumps(log))
+    log = read_log(tmp_path)
+    assert log is not None
+    assert set(log.metadata["field"]) == {"category", "level"}
+    assert set(log.metadata["item"]) == set(log.ratings["item"])
+    words = ["calibrate", str(tmp_path), "--slice", "level", "--no-save"]
+    said = " ".join(CliRunner().invoke(main, words).output.split())
+    for part in ("easy 12", "hard 12"):
+        assert part in said
+
+
 def test_no_answer_is_worth_nothing(tmp_path: Path) -> None:
     log = read_log(letters(tmp_path / "log.json", ["C", "P", "I", "N"]))
     assert log is not None
