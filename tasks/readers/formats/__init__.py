@@ -18,6 +18,19 @@ from tasks.readers.bounded import MAX_FILE, clip
 from tasks.readers.fields import Source
 
 TEXTS = ("item", "texts")
+RATED: dict[str, Any] = {
+    "item": pl.String,
+    "cluster": pl.String,
+    "category": pl.String,
+    "criterion": pl.String,
+    "judge": pl.String,
+    "human": pl.Boolean,
+    "kind": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+    "invalid": pl.String,
+}
+"""Columns of ratings that are read one by one, from objects."""
 METADATA = ("item", "field", "value")
 LONGEST_VALUE = 200
 """Characters of a field of metadata; longer texts have no results of their own."""

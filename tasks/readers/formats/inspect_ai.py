@@ -11,6 +11,7 @@ import polars as pl
 from tasks.readers.fields import Source
 from tasks.readers.formats import (
     COPIES,
+    RATED,
     Parts,
     distinct_objects,
     list_in,
@@ -34,18 +35,6 @@ UNFINISHED = ("error", "cancelled", "started")
 STOPPED = "the run did not finish: samples may be missing"
 PERSON = "unnamed reviewer"
 EXPORT = "Export it with `inspect log convert --to eval`."
-COLUMNS = {
-    "item": pl.String,
-    "cluster": pl.String,
-    "category": pl.String,
-    "criterion": pl.String,
-    "judge": pl.String,
-    "human": pl.Boolean,
-    "kind": pl.String,
-    "label": pl.String,
-    "value": pl.Float64,
-    "invalid": pl.String,
-}
 
 
 @log_format(
@@ -88,7 +77,7 @@ def inspect_ai(source: Source) -> Parts:
         for row in _ratings(sample, item, judges)
     ]
     failed = sum(not object_in(sample.get("scores")) for sample in samples)
-    ratings = pl.DataFrame(rows, schema=COLUMNS)
+    ratings = pl.DataFrame(rows, schema=RATED)
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
         (item, {"input": sample.get("input"), "output": _output(sample)})

@@ -9,6 +9,7 @@ import polars as pl
 
 from tasks.readers.fields import Source
 from tasks.readers.formats import (
+    RATED,
     Parts,
     distinct_objects,
     list_in,
@@ -48,18 +49,6 @@ OTHERS = "assertions that neither a model nor a person graded"
 FAILED = "results without an output, because the provider failed"
 UNGRADED = "results without a graded assertion"
 NO_OBJECT = "results that are no objects"
-COLUMNS = {
-    "item": pl.String,
-    "cluster": pl.String,
-    "category": pl.String,
-    "criterion": pl.String,
-    "judge": pl.String,
-    "human": pl.Boolean,
-    "kind": pl.String,
-    "label": pl.String,
-    "value": pl.Float64,
-    "invalid": pl.String,
-}
 ERROR = 2
 """``failureReason`` of a result whose provider failed."""
 
@@ -113,7 +102,7 @@ def promptfoo(source: Source) -> Parts:
         for result in results
         if (item := _item(result)) in rated
     )
-    ratings = _with_overall(pl.DataFrame(rows, schema=COLUMNS))
+    ratings = _with_overall(pl.DataFrame(rows, schema=RATED))
     described = object_in(log.get("config")).get("description")
     return Parts(
         ratings=ratings,
@@ -230,7 +219,7 @@ def _with_overall(ratings: pl.DataFrame) -> pl.DataFrame:
             .when(pl.col("value") == 0)
             .then(pl.lit("fail")),
         )
-        .select(*COLUMNS)
+        .select(*RATED)
     )
     return pl.concat([judged, together, people])
 
