@@ -376,12 +376,12 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
         one_verdict = any(each.max() == 1 for each in _shares(cell))
         if cell.kind == "pass_fail" and one_verdict and plain.reason == ALIKE and known:
             yield _coefficient(cell, "kappa", plain) | _ends_of_one_verdict(cell, agreement)
-        elif plain.reason == PERFECT and agreement["estimate"] == 1 and known:
-            # Agreement on every item: what is left is the uncertainty of the agreement itself.
+        elif plain.reason == PERFECT and agreement["estimate"] in {0, 1} and known:
+            # On every item, or on none: what is left is the uncertainty of the agreement itself.
             judge, human = _shares(cell)
             chance = float(judge @ human)
-            low = (agreement["low"] - chance) / (1 - chance)
-            ends = {"low": max(low, LOWEST_KAPPA), "high": 1.0, "df": plain.df, "reason": None}
+            low, high = ((agreement[end] - chance) / (1 - chance) for end in ("low", "high"))
+            ends = {"low": max(low, LOWEST_KAPPA), "high": high, "df": plain.df, "reason": None}
             yield _coefficient(cell, "kappa", plain) | ends | {"method": agreement["method"]}
         else:
             yield _coefficient(cell, "kappa", plain)

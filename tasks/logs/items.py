@@ -66,11 +66,11 @@ def slices_of(
     categories = rows.drop_nulls(CATEGORY).unique(KEY, keep="first", maintain_order=True)
     items = rows.select(KEY).unique(maintain_order=True)
     for name in wanted:
-        if name in {CATEGORY, field}:
+        if name == field or (name == CATEGORY and not categories.is_empty()):
             known, key = categories, KEY
         else:
             field_of_items = metadata.filter(field=name)
-            if field_of_items.is_empty():
+            if field_of_items.is_empty() and name != CATEGORY:
                 raise _no_such_slice(name, names_of_slices(votes, ratings, metadata), source)
             known, key = field_of_items.select("item", pl.col("value").alias(CATEGORY)), ["item"]
         column = f"{SLICE}{name}"

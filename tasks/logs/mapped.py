@@ -23,6 +23,7 @@ VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")
 TEXTS = ("question", "answer", "anchor", "target", "reference", "context")
 NO_RATING = "no rating"
+SPLITS = "`--slice` can split the agreement with people by fields of the table: {}"
 MOST_OBJECTS = 1000
 """Most objects whose fields an error names."""
 COLUMNS = (*NAMES, *VOTE, *RATING, CHANCE, *TEXTS)
@@ -67,7 +68,10 @@ def read_mapped(source: Source, mapping: dict[str, str], slices: Sequence[str] =
     texts = {column: path for column, path in mapping.items() if column in TEXTS}
     shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
     of_pairs = {"anchor", "target", "anchor_author", "target_author"} & {*mapping}
-    notes = (NO_ORDER,) if of_pairs else ()
+    notes: tuple[str, ...] = (NO_ORDER,) if of_pairs else ()
+    others = sorted(source.columns - {path.split(".")[0] for path in mapping.values()})
+    if others and ratings["human"].n_unique() > 1:
+        notes += (SPLITS.format(f"{', '.join(others):.200}"),)
     return Parts(ratings=ratings, texts=shown, metadata=metadata, notes=notes, rows=found.height)
 
 
@@ -93,10 +97,10 @@ def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | N
 
 def _check(source: Source, mapping: dict[str, str], slices: Sequence[str]) -> None:
     for name in slices:
-        if name.split(".")[0] not in {"category", *source.columns}:
+        if name.split(".")[0] not in {"category", *source.columns} or '"' in name:
             what = f"has no field {name!r:.60} to split by; it has "
             what += f"{', '.join(sorted(source.columns)):.400}"
-            source.problems.add("", what, "Correct the name.")
+            source.problems.add("", what, "Correct the name, or rename the field.")
     for column, path in mapping.items():
         if column not in COLUMNS:
             what = f"--map has no column {column!r:.60}; there are {', '.join(COLUMNS)}"

@@ -23,7 +23,7 @@ from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.bounded import without_gz
 from tasks.readers.fastchat import parts_in
 from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
-from tasks.readers.formats import COPIES, METADATA, TEXTS, Parts, recognise
+from tasks.readers.formats import COPIES, METADATA, TEXTS, Parts, recognise, runs_of
 from tasks.readers.votes import RESERVED
 
 MOST_FILES = 10_000
@@ -265,8 +265,8 @@ def _without_copies(found: Sequence[_Read]) -> list[_Read]:
 def _by_task(found: Sequence[_Read]) -> list[_Read]:
     """Put the task, and then the model, before the items of each file where files share an id.
 
-    Files of one task and model hold repeats of its items. A cluster is a task's, whatever the model
-    whose outputs are rated.
+    Where the outputs of files of one task and model differ, so does the run, which comes first;
+    else they hold repeats of its items. A cluster is a task's, whatever the output that is rated.
     """
     for name, columns in (("task", ("item", "cluster")), ("model", ("item",))):
         ids = [
@@ -279,7 +279,11 @@ def _by_task(found: Sequence[_Read]) -> list[_Read]:
                 _Read(title, _named_after(parts, getattr(parts, name), columns))
                 for title, parts in found
             ]
-    return [*found]
+    runs = runs_of([parts.outputs for _, parts in found])
+    return [
+        _Read(title, _named_after(parts, run if parts.outputs else None, ("item",)))
+        for (title, parts), run in zip(found, runs, strict=True)
+    ]
 
 
 def _named_after(parts: Parts, name: str | None, columns: Sequence[str]) -> Parts:
@@ -295,7 +299,8 @@ def _named_after(parts: Parts, name: str | None, columns: Sequence[str]) -> Part
         )
         for rows in (parts.ratings, parts.texts, parts.metadata)
     )
-    return parts._replace(ratings=ratings, texts=texts, metadata=metadata)
+    outputs = {f"{name}/{item}": text for item, text in parts.outputs.items()}
+    return parts._replace(ratings=ratings, texts=texts, metadata=metadata, outputs=outputs)
 
 
 def _recognised(

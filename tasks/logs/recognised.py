@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from tasks.kit.printable import several
-from tasks.logs.items import names_of_slices
+from tasks.logs.items import MOST_NAMED, names_of_slices
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
@@ -111,7 +111,7 @@ def _missing(log: Log) -> Iterator[str]:
         if people == 1:
             yield FEW_PEOPLE
         if names := names_of_slices(log.votes, ratings, log.metadata):
-            yield f"`--slice` can split the agreement with people by {_names(names)}"
+            yield f"`--slice` can split the agreement with people by {_names(names, MOST_NAMED)}"
     if is_long(log):
         yield f"more than {MANY} votes and ratings: intervals from formulas, without bootstrap"
     repeated = ratings.filter(pl.col("repeat") > 0).select("dataset", "item").n_unique()
@@ -209,7 +209,7 @@ def _brief(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(pl.col("judge").cast(pl.String), pl.col("human").fill_null(value=False))
 
 
-def _names(names: list[str]) -> str:
-    shown = [name if len(name) <= 60 else f"{name[:59]}…" for name in names[:SHOWN]]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+def _names(names: list[str], most: int = SHOWN) -> str:
+    shown = [clip(clean(name), LONGEST) for name in names[:most]]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(shown) + more

@@ -6,7 +6,7 @@ is invalid, never a verdict.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +58,8 @@ class Parts(NamedTuple):
     """``item`` and ``texts``: what people saw of it, as a JSON object; only of items they rated."""
     metadata: pl.DataFrame | None = None
     """``METADATA``: what is known of an item besides its texts, a row for each field."""
+    outputs: Mapping[str, str] = {}
+    """Item -> the output that was rated, where the log of another run may have another one."""
     left_out: Mapping[str, int] = {}
     """Why rows are left out -> their number."""
     notes: tuple[str, ...] = ()
@@ -88,15 +90,49 @@ def texts_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFr
 
 
 def metadata_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.DataFrame:
-    """Return the fields of items that are short texts, numbers, true or false."""
+    """Return the fields of items that are short texts, numbers, true or false.
+
+    The fields of an object within have dotted paths; lists are left out.
+    """
     rows = [
         (item, field, text)
         for item, about in items
-        for field, value in about.items()
+        for field, value in _flat(about)
         if item is not None and (text := value_of(value)) and len(text) <= LONGEST_VALUE
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(METADATA, pl.String), orient="row")
     return frame.unique(["item", "field"], keep="first", maintain_order=True)
+
+
+def _flat(about: Mapping[str, Any], deepest: int = 5) -> Iterator[tuple[str, Any]]:
+    for field, value in about.items():
+        if not isinstance(value, dict):
+            yield field, value
+        elif deepest:
+            yield from ((f"{field}.{name}", each) for name, each in _flat(value, deepest - 1))
+
+
+def outputs_of(items: Iterable[tuple[str | None, Any]]) -> dict[str, str]:
+    """Return the output of each item that has one, as JSON."""
+    known = ((item, output) for item, output in items if item is not None and output is not None)
+    return {item: json.dumps(output) for item, output in known}
+
+
+def runs_of(outputs: Iterable[Mapping[str, str]]) -> list[str | None]:
+    """Name the run of each file: files of a run agree in the outputs of all items that they share.
+
+    Null where all files are of one run.
+    """
+    runs: list[dict[str, str]] = []
+    places = []
+    for own in outputs:
+        agree = (all(run.get(item, text) == text for item, text in own.items()) for run in runs)
+        place = next((at for at, same in enumerate(agree) if same), len(runs))
+        if place == len(runs):
+            runs.append({})
+        runs[place].update(own)
+        places.append(place)
+    return [f"run {place + 1}" if len(runs) > 1 else None for place in places]
 
 
 def object_in(value: object) -> dict[str, Any]:
@@ -117,8 +153,11 @@ def text_of(value: object) -> str | None:
 
 
 def value_of(value: object) -> str | None:
-    """Return :func:`text_of` a value, and also ``true`` and ``false`` as text."""
-    return json.dumps(value) if isinstance(value, bool) else text_of(value)
+    """Return :func:`text_of` a value, and also ``true`` and ``false``; ``1.0`` as ``1``."""
+    if isinstance(value, bool):
+        return json.dumps(value)
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else text_of(value)  # type: ignore[call-overload]
 
 
 def without_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -18,6 +18,7 @@ from tasks.readers.formats import (
     log_format,
     metadata_of,
     object_in,
+    outputs_of,
     text_of,
     texts_of,
 )
@@ -49,7 +50,9 @@ def inspect_ai(source: Source) -> Parts:
     (``ID/EPOCH``), as a person rates one output. Else epochs are repeats of an item.
 
     In a folder with logs of several tasks that number their samples alike, the name of the task is
-    part of the item and of the cluster; with logs of several models, the model is part of the item.
+    part of the item and of the cluster; with logs of several models, the model is part of the item,
+    and so is the run where the outputs of runs differ. The metadata of an item are those of its
+    sample, the ``task`` and the ``model``.
 
     A sample that repeats an earlier one of the same id and epoch is a copy and left out.
 
@@ -84,14 +87,16 @@ def inspect_ai(source: Source) -> Parts:
         for sample, item in zip(samples, items, strict=True)
         if item in rated
     )
+    named = {name: run.get(name) for name in ("task", "model")}
     notes = (STOPPED,) if header.get("status") in UNFINISHED else ()
     return Parts(
         ratings=ratings,
         texts=texts_of(seen),
         metadata=metadata_of(
-            (item, object_in(sample.get("metadata")))
+            (item, named | object_in(sample.get("metadata")))
             for sample, item in zip(samples, items, strict=True)
         ),
+        outputs=outputs_of(zip(items, map(_output, samples), strict=True)),
         left_out={FAILED: failed, **copies},
         notes=notes,
         rows=len(samples) + copies[COPIES],

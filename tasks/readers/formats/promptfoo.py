@@ -16,9 +16,9 @@ from tasks.readers.formats import (
     log_format,
     metadata_of,
     object_in,
+    outputs_of,
     text_of,
     texts_of,
-    value_of,
 )
 
 VERSION = 3
@@ -68,8 +68,9 @@ def promptfoo(source: Source) -> Parts:
     An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
     the output of a test case, prompt and provider, the cluster is the test case (equal ``vars``,
     as promptfoo numbers each repeat anew); in a folder with results of several configurations, the
-    ``description`` of each is part of both. The metadata of an item are those of the test and,
-    where these lack a field, its variables; ``category`` is one of them. With several
+    ``description`` of each is part of both, and where the outputs differ so is the run, of the
+    item. The metadata of an item are those of the test and, where these lack a field, its variables
+    and the ``provider``; ``category`` is one of them. With several
     criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
     together.
     """
@@ -98,7 +99,7 @@ def promptfoo(source: Source) -> Parts:
     ]
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
-        (item, {**object_in(result.get("vars")), "output": _output(result)})
+        (item, {"output": _output(result)} | object_in(result.get("vars")))
         for result in results
         if (item := _item(result)) in rated
     )
@@ -108,6 +109,7 @@ def promptfoo(source: Source) -> Parts:
         ratings=ratings,
         texts=texts_of(seen),
         metadata=metadata_of((_item(result), _metadata(result)) for result in results),
+        outputs=outputs_of((_item(result), _output(result)) for result in results),
         left_out=counted,
         rows=len(summary["results"]),
         task=described if isinstance(described, str) else None,
@@ -161,8 +163,9 @@ def _ratings(
 def _metadata(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a test case: of its metadata and, where these lack one, of its vars."""
     given = object_in(object_in(result.get("testCase")).get("metadata"))
-    known = {name: value for name, value in given.items() if value_of(value) is not None}
-    return object_in(result.get("vars")) | known
+    known = {name: value for name, value in given.items() if value not in (None, "")}
+    provider = {"provider": object_in(result.get("provider")).get("id")}
+    return provider | object_in(result.get("vars")) | known
 
 
 def _item(result: Mapping[str, Any]) -> str | None:

@@ -120,7 +120,7 @@ def rubric(at: int, language: str, tier: int) -> dict[str, Any]:
         "promptIdx": 0,
         "provider": {"id": "openai:gpt-5"},
         "vars": {"question": f"Question {at}?", "language": language, "tier": "of the variables"},
-        "testCase": {"metadata": {"tier": tier, "first": tier == 1, "tags": ["a"]}},
+        "testCase": {"metadata": {"tier": float(tier), "is": {"first": tier == 1}, "of": ["a"]}},
         "gradingResult": {"componentResults": graded},
     }
 
@@ -151,7 +151,45 @@ def test_a_log_is_split_by_its_metadata(results: Path) -> None:
 def test_doctor_names_the_columns_that_split(results: Path) -> None:
     """Not the question, of which each item has one of its own, and not the list of tags."""
     told = " ".join(run("doctor", results).stdout.split())
-    assert "`--slice` can split the agreement with people by language, tier, first -" in told
+    assert "`--slice` can split the agreement with people by language, tier, is.first -" in told
+
+
+def test_doctor_names_the_fields_of_a_mapped_table(tmp_path: Path) -> None:
+    path = tmp_path / "tickets.csv"
+    rows = [f"{at},yes,{'yes' if at % 2 else 'no'},{'ab'[at % 2]},x" for at in range(20)]
+    path.write_text("\n".join(["nr,model,person,category,topic", *rows]), encoding="utf-8")
+    fields = ("--map", "item=nr", "--map", "label=model", "--map", "human_label=person")
+    told = " ".join(run("doctor", path, *fields).stdout.split())
+    assert "can split the agreement with people by fields of the table: category, topic -" in told
+    # A field of this name needs no --map.
+    done = run("calibrate", path, *fields, "--slice", "category", "--no-save", "--format", "json")
+    assert agreements(done) == {None: (10, 20), "a": (0, 10), "b": (10, 10)}
+    quoted = run("calibrate", path, *fields, "--slice", 'topic."x"', "--no-save")
+    assert "has no field 'topic.\"x\"' to split by" in " ".join(quoted.output.split())
+
+
+def test_outputs_of_several_evaluations_are_several_items(results: Path) -> None:
+    """A person rated the outputs of the first; the judge fails those of the second."""
+    first = json.loads(results.read_text(encoding="utf-8"))
+    second = json.loads(results.read_text(encoding="utf-8"))
+    for log, text in ((first, "one"), (second, "two")):
+        for result in log["results"]["results"]:
+            result["response"] = {"output": text}
+    for result in second["results"]["results"]:
+        result["gradingResult"]["componentResults"][:] = [
+            {"pass": False, "assertion": {"type": "llm-rubric", "provider": "openai:o5"}}
+        ]
+    folder = results.parent / "both"
+    folder.mkdir()
+    for name, log in (("1", first), ("2", second), ("3", first | {"evalId": "again"})):
+        (folder / f"{name}.json").write_text(json.dumps(log), encoding="utf-8")
+    log = read_log(folder)
+    assert log is not None
+    items = log.ratings.filter(~pl.col("human"))["item"]
+    assert set(items) == {f"run {n}/{at}/0/openai:gpt-5" for n in (1, 2) for at in range(20)}
+    assert log.ratings["cluster"].n_unique() == 20
+    done = run("calibrate", folder, "--slice", "tier", "--no-save", "--format", "json")
+    assert agreements(done) == {None: (12, 20), "1": (12, 12), "2": (0, 8)}
 
 
 def test_a_file_of_items_splits_a_log(results: Path, tmp_path: Path) -> None:

@@ -156,6 +156,17 @@ def test_people_are_combined_and_compared_with_each_other() -> None:
     assert found.disagreements.select("item", "human_share").rows() == [("i002", 1.0)]
 
 
+def test_disagreement_on_every_item_has_an_interval() -> None:
+    """Wilson's limit of 0 of 40, z^2 / (40 + z^2), and agreement by chance 1/2."""
+    human = ["pass", "fail"] * 20
+    rows = table(run({"h": human}, {"j": human[::-1]}))
+    high = rows["agreement"]["high"]
+    assert (rows["agreement"]["estimate"], rows["kappa"]["estimate"]) == (0, pytest.approx(-1))
+    assert high == pytest.approx(1.95996**2 / (40 + 1.95996**2), abs=1e-4)
+    ends = (rows["kappa"]["low"], rows["kappa"]["high"])
+    assert ends == pytest.approx((-1, (high - 0.5) / 0.5))
+
+
 def test_several_people_s_grades_are_averaged() -> None:
     found = run({"A": [1, 2, 5, 4], "B": [2, 2, 4, 4]}, {"j": [2, 2, 5, 1]})
     rows = table(found)
