@@ -370,6 +370,8 @@ class Warehouse:
                 _publish(draft, place)
         except OSError as error:
             raise WarehouseError(self._cannot_open(error.strerror or str(error))) from error
+        except duckdb.Error as error:
+            raise WarehouseError(self._explain(error)) from error
 
     def _not_duckdb(self) -> str:
         return (

@@ -51,7 +51,7 @@ def slices_of(
     Raise ValueError if there is no such slice, or if it has no value, or too many.
     """
     wanted = dict.fromkeys(slices)
-    if {CATEGORY, field} <= wanted.keys():
+    if field != CATEGORY and {CATEGORY, field} <= wanted.keys():
         raise ValueError(
             f"--slice {CATEGORY} and --slice {field!r:.60} are one column here, as --map "
             f"{CATEGORY}={field:.60} says. Give one of them."
@@ -72,6 +72,7 @@ def slices_of(
             field_of_items = metadata.filter(field=name)
             if field_of_items.is_empty() and name != CATEGORY:
                 raise _no_such_slice(name, names_of_slices(votes, ratings, metadata), source)
+            _require_one(field_of_items, name, source)
             known, key = field_of_items.select("item", pl.col("value").alias(CATEGORY)), ["item"]
         column = f"{SLICE}{name}"
         values = known.rename({CATEGORY: column}).select(*key, column)
@@ -82,20 +83,31 @@ def slices_of(
 
 def _no_such_slice(name: str, there: Sequence[str], source: str) -> ValueError:
     names = ", ".join(f"{each:.60}" for each in there[:MOST_NAMED])
+    others = f" They can be split by {names}." if there else ""
     return ValueError(
-        f"--slice {name!r:.60}: the items of {source} "
-        f"{f'can be split by {names} only' if there else 'have no column to split by'}. Other "
-        f"columns come from a file of items: voirdire calibrate FILE --items ITEMS --slice "
-        f"{quote(name):.60}."
+        f"--slice {name!r:.60}: no item of {source} has such a field.{others} Other columns come "
+        f"from a file of items: voirdire calibrate FILE --items ITEMS --slice {quote(name):.60}."
     )
+
+
+def _require_one(values: pl.DataFrame, name: str, source: str) -> None:
+    twice = values.filter(pl.col("item").is_duplicated())
+    if not twice.is_empty():
+        item = twice["item"][0]
+        given = ", ".join(f"{value!r:.60}" for value in twice.filter(item=item)["value"].head(3))
+        raise ValueError(
+            f"--slice {name!r:.60}: item {item!r:.60} of {source} has several values: {given}. "
+            "Give each item one."
+        )
 
 
 def _require_few(values: pl.Series, name: str, source: str) -> None:
     many = values.drop_nulls().n_unique()
     if many == 0:
+        todo = f" In a table of your own, --map {CATEGORY}=PATH says which field holds it."
         raise ValueError(
-            f"--slice {name!r:.60}: no item of {source} has a value. In a table of your own, --map "
-            f"{CATEGORY}=PATH says which field holds it."
+            f"--slice {name!r:.60}: no item of {source} has a value."
+            f"{todo if name == CATEGORY else ''}"
         )
     if many > MOST_VALUES:
         raise ValueError(

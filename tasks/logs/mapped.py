@@ -84,7 +84,8 @@ def _metadata(source: Source, item: str, slices: Sequence[str]) -> pl.DataFrame 
         found.select("item", field=pl.lit(name), value=pl.col(f"slice_{at}"))
         for at, name in enumerate(there)
     ]
-    return pl.concat(columns).drop_nulls().unique(["item", "field"], maintain_order=True)
+    given = pl.concat(columns).filter(pl.col("value") != "")
+    return given.drop_nulls().unique(maintain_order=True)
 
 
 def _texts(source: Source, item: str, texts: dict[str, str]) -> pl.DataFrame | None:

@@ -168,7 +168,7 @@ def _texts(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 def _metadata(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     rows = pl.concat([pl.DataFrame(schema=dict.fromkeys(METADATA, pl.String)), *parts])
-    return rows.unique(["item", "field"], keep="first", maintain_order=True)
+    return rows.unique(maintain_order=True)
 
 
 def is_long(log: Log) -> bool:

@@ -64,9 +64,8 @@ def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> Rows:
     """
     parts = [_ballots(tallies), _ballots_of(ratings)]
     # Without ratings the texts stay ranked: their common type with a frame of none is plain text.
-    asked = pl.concat(
-        [part for part in parts if not part.is_empty()] or parts[:1], how="vertical_relaxed"
-    )
+    there = [part for part in parts if not part.is_empty()]
+    asked = pl.concat(there or parts, how="vertical_relaxed")
     cells = asked.filter(pl.col("perturbation").is_not_null())
     return [row for part in (_whole(asked), _condensed(cells)) for row in _rates(*part)]
 

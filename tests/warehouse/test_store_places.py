@@ -1,5 +1,6 @@
 import errno
 import os
+import resource
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,21 @@ def test_a_new_file_needs_no_links_and_follows_them(
     Warehouse(tmp_path / "v.duckdb").save([make(Questions)], run="r1")
     assert Warehouse(tmp_path / "data.duckdb").read(Questions).height == 1
     assert stat.S_IMODE((tmp_path / "data.duckdb").stat().st_mode) == 0o600
+    # Another process was faster: its file stays.
+    (tmp_path / "draft").touch()
+    store._publish(tmp_path / "draft", tmp_path / "data.duckdb")
+    assert Warehouse(tmp_path / "data.duckdb").read(Questions).height == 1
+
+
+def test_a_disk_that_is_full_is_told(tmp_path: Path, make: Make) -> None:
+    used = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, used[1]))
+    try:
+        for said in _refusals(tmp_path / "v.duckdb", make):
+            assert said.startswith(f"{tmp_path / 'v.duckdb'} cannot be opened: ")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, used)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_log_without_its_file_is_not_lost(stocked: Warehouse, make: Make) -> None:

@@ -295,6 +295,7 @@ def _rating_line(judge: str, row: dict[str, Any]) -> str:
 
 
 SHIFTS = "select * rename (category_shift as estimate) from mart.categories where study = $study"
+TOGETHER = "adjusted p: all of these shifts of the study together (Benjamini-Hochberg)."
 MOST_HEADING = 30
 """Most characters of a heading that the user's data name."""
 MOST_CATEGORIES = 5
@@ -333,3 +334,4 @@ def show_categories(
     print_rows(console, columns, rows, f"Shifts by {column}, the largest first")
     if left := known.height - len(rows):
         print_line(console, f"{several(left, 'other shift')} by {column}: {more}.")
+    print_line(console, TOGETHER, style="dim")

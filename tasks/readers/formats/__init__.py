@@ -101,7 +101,7 @@ def metadata_of(items: Iterable[tuple[str | None, Mapping[str, Any]]]) -> pl.Dat
         if item is not None and (text := value_of(value)) and len(text) <= LONGEST_VALUE
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(METADATA, pl.String), orient="row")
-    return frame.unique(["item", "field"], keep="first", maintain_order=True)
+    return frame.unique(maintain_order=True)
 
 
 def _flat(about: Mapping[str, Any], deepest: int = 5) -> Iterator[tuple[str, Any]]:

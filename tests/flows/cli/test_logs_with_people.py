@@ -104,7 +104,7 @@ def test_a_log_has_no_other_slices(annotations: Path, command: str) -> None:
     done = run(command, annotations, "--slice", "topic")
     assert done.exit_code == 2
     told = " ".join(done.stderr.split())
-    assert "--slice 'topic': the items of annotations.json can be split by category only" in told
+    assert "no item of annotations.json has such a field. They can be split by category." in told
     assert "voirdire calibrate FILE --items ITEMS --slice topic" in told
 
 
@@ -120,7 +120,14 @@ def rubric(at: int, language: str, tier: int) -> dict[str, Any]:
         "promptIdx": 0,
         "provider": {"id": "openai:gpt-5"},
         "vars": {"question": f"Question {at}?", "language": language, "tier": "of the variables"},
-        "testCase": {"metadata": {"tier": float(tier), "is": {"first": tier == 1}, "of": ["a"]}},
+        "testCase": {
+            "metadata": {
+                "tier": float(tier),
+                "language": None if at else "",
+                "is": {"first": tier == 1},
+                "of": ["a"],
+            }
+        },
         "gradingResult": {"componentResults": graded},
     }
 
@@ -161,11 +168,33 @@ def test_doctor_names_the_fields_of_a_mapped_table(tmp_path: Path) -> None:
     fields = ("--map", "item=nr", "--map", "label=model", "--map", "human_label=person")
     told = " ".join(run("doctor", path, *fields).stdout.split())
     assert "can split the agreement with people by fields of the table: category, topic -" in told
-    # A field of this name needs no --map.
-    done = run("calibrate", path, *fields, "--slice", "category", "--no-save", "--format", "json")
-    assert agreements(done) == {None: (10, 20), "a": (0, 10), "b": (10, 10)}
+    # A field of this name needs no --map, and may have one.
+    for more in ((), ("--map", "category=category")):
+        words = (*fields, *more, "--slice", "category", "--no-save", "--format", "json")
+        done = run("calibrate", path, *words)
+        assert agreements(done) == {None: (10, 20), "a": (0, 10), "b": (10, 10)}
     quoted = run("calibrate", path, *fields, "--slice", 'topic."x"', "--no-save")
     assert "has no field 'topic.\"x\"' to split by" in " ".join(quoted.output.split())
+
+
+def test_an_item_with_several_values_of_a_slice_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    rows = [
+        f"{at},{who},{label},{language}"
+        for at in range(10)
+        for who, label, language in (("judge", "yes", "de"), ("ann", "no", "en" if at else ""))
+    ]
+    path.write_text("\n".join(["nr,who,label,language", *rows]), encoding="utf-8")
+    humans = tmp_path / "mapped.jsonl"
+    table = pl.read_csv(path).with_columns(person=pl.col("who") == "ann")
+    table.write_ndjson(humans)
+    fields = {"item": "nr", "judge": "who", "label": "label", "human": "person"}
+    words = [word for column, field in fields.items() for word in ("--map", f"{column}={field}")]
+    done = run("calibrate", humans, *words, "--slice", "language", "--no-save")
+    assert done.exit_code == 2, done.output
+    told = " ".join(done.output.split())
+    # Item 0 has one value, as the other is empty.
+    assert "item '1' of mapped.jsonl has several values: 'de', 'en'. Give each item one." in told
 
 
 def test_outputs_of_several_evaluations_are_several_items(results: Path) -> None:
