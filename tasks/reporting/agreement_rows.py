@@ -122,6 +122,8 @@ class JudgeView(NamedTuple):
     measures: list[Measure]
     matrix: Matrix | None
     slices: list[Part]
+    split_by: str
+    """The column of all slices, or ``slice`` if there are several."""
     disagreements: list[Disagreement]
     differing: str
     """How many items those are; a long list is cut."""
@@ -168,6 +170,7 @@ def judge_views(comparison: Comparison) -> list[JudgeView]:
 def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> JudgeView:
     """Return the view of one judge; ``alone`` says that its only p-value is not adjusted."""
     rows, differing = found.measures, found.disagreements
+    columns = rows["slice_column"].drop_nulls().unique().to_list()
     whole = {row["statistic"]: row for row in rows.filter(pl.col("slice").is_null()).to_dicts()}
     first = next(iter(whole.values()))
     of_label = found.confusion["human_label"].is_in([HAS, LACKS]).any()
@@ -191,6 +194,7 @@ def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> J
         measures,
         _matrix(found.confusion),
         list(_slices(rows.filter(pl.col("slice").is_not_null()))),
+        clip(clean(columns[0]), 30) if len(columns) == 1 else "slice",
         [_disagreement(row, grades=first["kind"] == "grade") for row in differing.to_dicts()],
         count(differing.height, *differing_items),
         _labels(whole),

@@ -178,11 +178,14 @@ def _two_names(comparison: Comparison) -> list[str]:
 
 
 def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], title: str) -> None:
-    """Print a row per judge, criterion or slice, with the interval of the first statistic."""
+    """Print a row per judge, criterion or slice, with the interval of the first statistic.
+
+    Slices have no ``title``. ``what`` is the heading of the first column.
+    """
     against_rest = any(part.p for part in parts)
     first, *others = columns_of(kind)
     # Of slices, the bias is not tested against a rest, and there are many.
-    findings = what == "judge" and any(part.finding for part in parts)
+    findings = bool(title) and any(part.finding for part in parts)
     last = [*(["p vs rest"] if against_rest else []), *(["bias finding"] if findings else [])]
     names = [what, "items", first, "95 %", *others, *last]
     rows = [
@@ -202,7 +205,7 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
 
 def _show_slices(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
     """Print the slices that are worst, and say where the others are."""
-    _show_parts(console, "slice", view.kind, view.slices[:MOST_SLICES], "")
+    _show_parts(console, view.split_by, view.kind, view.slices[:MOST_SLICES], "")
     if left := len(view.slices[MOST_SLICES:]):
         where = f"{'the report, and ' if saved else ''}{more}"
         better = "a smaller mean error" if view.kind == "grade" else "more agreement"

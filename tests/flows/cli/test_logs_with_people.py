@@ -152,6 +152,8 @@ def test_a_log_is_split_by_its_metadata(results: Path) -> None:
     }
     table = " ".join(run("measure", results, *words).stdout.split())
     assert "tier: 1 12 1.00" in table
+    one = " ".join(run("measure", results, "--slice", "tier").stdout.split())
+    assert "tier items agreement 95 %" in one
     assert table.count("language: 10 .60") == 2  # en and de, in the next line
 
 

@@ -69,7 +69,9 @@ def test_calibrate_shows_the_slices_with_the_least_agreement(tmp_path: Path) -> 
                 table.writerow([f"{part}/{at}", right, said, f"part {part}"])
     words = ("calibrate", path, "--judge", "model", "--human", "human", "--slice", "part")
     lines = run(*words, "--no-save")
-    slices = [line.split()[:4] for line in lines if line.startswith("part ")]
+    # The heading of the column is the name of the slice.
+    heading, *slices = [line.split()[:4] for line in lines if line.startswith("part ")]
+    assert heading == ["part", "items", "agreement", "95"]
     assert slices == [["part", str(at), "10", f".{at}0"] for at in range(8)]
     assert "2 slices with more agreement: --format json." in lines
 
@@ -83,7 +85,7 @@ def test_slices_of_grades_are_in_the_order_of_the_mean_error(tmp_path: Path) -> 
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = ("calibrate", path, "--judge", "model", "--human", "human", "--slice", "part")
     slices = [line.split()[:2] for line in run(*words, "--no-save") if line.startswith("part ")]
-    assert slices == [["part", "2"], ["part", "1"]]
+    assert slices == [["part", "items"], ["part", "2"], ["part", "1"]]
 
 
 def test_measure_compares_judges_with_people_as_calibrate_does(tmp_path: Path) -> None:
