@@ -63,7 +63,7 @@ def slices_of(
         ],
         how="diagonal_relaxed",
     )
-    categories = rows.drop_nulls(CATEGORY).unique(KEY, keep="first", maintain_order=True)
+    categories = rows.drop_nulls(CATEGORY)
     items = rows.select(KEY).unique(maintain_order=True)
     for name in wanted:
         if name == field or (name == CATEGORY and not categories.is_empty()):
@@ -72,10 +72,10 @@ def slices_of(
             field_of_items = metadata.filter(field=name)
             if field_of_items.is_empty() and name != CATEGORY:
                 raise _no_such_slice(name, names_of_slices(votes, ratings, metadata), source)
-            _require_one(field_of_items, name, source)
             known, key = field_of_items.select("item", pl.col("value").alias(CATEGORY)), ["item"]
         column = f"{SLICE}{name}"
-        values = known.rename({CATEGORY: column}).select(*key, column)
+        values = known.select(*key, pl.col(CATEGORY).alias(column)).unique(maintain_order=True)
+        _require_one(values, key, name, source)
         items = items.join(values, on=key, how="left", maintain_order="left")
         _require_few(items[column], name, source)
     return items
@@ -90,14 +90,14 @@ def _no_such_slice(name: str, there: Sequence[str], source: str) -> ValueError:
     )
 
 
-def _require_one(values: pl.DataFrame, name: str, source: str) -> None:
-    twice = values.filter(pl.col("item").is_duplicated())
-    if not twice.is_empty():
-        item = twice["item"][0]
-        given = ", ".join(f"{value!r:.60}" for value in twice.filter(item=item)["value"].head(3))
+def _require_one(values: pl.DataFrame, key: list[str], name: str, source: str) -> None:
+    if values.select(key).n_unique() < values.height:
+        twice = values.filter(pl.struct(key).is_duplicated())
+        first = twice.filter(pl.struct(key) == pl.struct(key).first())
+        given = ", ".join(f"{value!r:.60}" for value in first[f"{SLICE}{name}"].head(3))
         raise ValueError(
-            f"--slice {name!r:.60}: item {item!r:.60} of {source} has several values: {given}. "
-            "Give each item one."
+            f"--slice {name!r:.60}: item {first['item'][0]!r:.60} of {source} has several values: "
+            f"{given}. Give each item one."
         )
 
 

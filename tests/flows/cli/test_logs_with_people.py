@@ -192,11 +192,13 @@ def test_an_item_with_several_values_of_a_slice_is_an_error(tmp_path: Path) -> N
     table.write_ndjson(humans)
     fields = {"item": "nr", "judge": "who", "label": "label", "human": "person"}
     words = [word for column, field in fields.items() for word in ("--map", f"{column}={field}")]
-    done = run("calibrate", humans, *words, "--slice", "language", "--no-save")
-    assert done.exit_code == 2, done.output
-    told = " ".join(done.output.split())
-    # Item 0 has one value, as the other is empty.
-    assert "item '1' of mapped.jsonl has several values: 'de', 'en'. Give each item one." in told
+    for more in (["--slice", "language"], ["--map", "category=language", "--slice", "category"]):
+        done = run("calibrate", humans, *words, *more, "--no-save")
+        assert done.exit_code == 2, done.output
+        told = " ".join(done.output.split())
+        # Item 0 has one value, as the other is empty.
+        assert "item '1' of mapped.jsonl has several values: '" in told
+        assert "'. Give each item one." in told
 
 
 def test_outputs_of_several_evaluations_are_several_items(results: Path) -> None:
