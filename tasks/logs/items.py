@@ -15,7 +15,7 @@ from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
 CATEGORY = "category"
 KEY = ["dataset", "item"]
 MOST_NAMED = 20
-"""Most fields of metadata that an error names."""
+"""Most columns of slices that an error or `voirdire doctor` names."""
 NAME = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
 """Name of the labels of one dataset and criterion."""
 

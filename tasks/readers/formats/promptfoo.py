@@ -68,11 +68,10 @@ def promptfoo(source: Source) -> Parts:
     An assertion whose grader failed (``metadata.graderError``) is invalid, not a fail. The item is
     the output of a test case, prompt and provider, the cluster is the test case (equal ``vars``,
     as promptfoo numbers each repeat anew); in a folder with results of several configurations, the
-    ``description`` of each is part of both, and where the outputs differ so is the run, of the
-    item. The metadata of an item are those of the test and, where these lack a field, its variables
-    and the ``provider``; ``category`` is one of them. With several
-    criteria (metrics, or kinds of assertions) a person's rating is compared with all of them
-    together.
+    ``description`` of each is part of both; where the outputs of several runs differ, the run is
+    part of the item. The metadata of an item are those of the test and, where these lack a field,
+    its variables and the ``provider``; ``category`` is one of them. With several criteria (metrics,
+    or kinds of assertions) a person's rating is compared with all of them together.
     """
     log = source.object()
     summary = log if "stats" in log and isinstance(log.get("results"), list) else log.get("results")

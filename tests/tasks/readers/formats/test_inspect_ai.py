@@ -95,7 +95,6 @@ def test_metadata_split_the_items_of_each_task(tmp_path: Path) -> None:
         log["eval"]["task"] = task
         for each in log["samples"]:
             each["metadata"] |= {"level": level, "long": "x" * 201}
-            # Equal outputs everywhere, so the ids alone are what the tasks share.
         path.write_text(json.dumps(log))
     log = read_log(tmp_path)
     assert log is not None
