@@ -62,6 +62,9 @@ CATALOGUES: list[Catalogue[Any]] = [
     METRICS,
     studies.STUDIES,
 ]
+AT_START = dict(os.environ)
+"""The environment before a test runs a command in this process, which sets variables in it."""
+
 UNUSED_SERVICES = ("EVENT_PERSISTER", "TRIGGERS")
 """Parts of the session's server that keep events and react to them: a third of its work."""
 
@@ -259,7 +262,7 @@ def emulated(
 @pytest.fixture(scope="session")
 def environment_in(server: str) -> Callable[[Path], dict[str, str]]:
     """What commands run in: the session's server, caches and a warehouse in a folder."""
-    keyless = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
+    keyless = {k: v for k, v in AT_START.items() if not k.endswith("_API_KEY")}
     return lambda folder: {
         **keyless,
         "PREFECT_API_URL": server,

@@ -1,11 +1,13 @@
 """A real language model on this machine judges, if it is installed."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from child_processes import PYTHONPATH
 
 from flows.studies import STUDIES
 from schemas.judging import Votes
@@ -60,7 +62,7 @@ def test_a_real_models_position_bias_is_seen(
 def test_without_the_model_nothing_is_asked_and_the_command_is_named(
     voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    # a provider of one's own, whose server finds nothing installed
+    # A provider of one's own, whose server finds nothing installed.
     (tmp_path / "served_by.py").write_text(
         "from flows.serving import local_models as served\n"
         "served.find_spec = lambda _: None\nserved.main()\n"
@@ -82,6 +84,7 @@ def test_without_the_model_nothing_is_asked_and_the_command_is_named(
         "--prompt",
         "pair_verdict_v1",
         VOIRDIRE_PROVIDERS=str(folder),
+        PYTHONPATH=os.pathsep.join([str(tmp_path), PYTHONPATH]),
     )
     assert done.returncode == 2
     assert "no server for one at http://127.0.0.1:9/v1" in done.stderr
