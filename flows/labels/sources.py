@@ -83,14 +83,6 @@ VOTED = """
 CATEGORY = "category"
 
 
-class Known(NamedTuple):
-    """What is known of the items beside their labels."""
-
-    items: pl.DataFrame
-    """``item``, ``texts`` and slices, as :class:`tasks.readers.label_table.LabelTable` has them."""
-    clusters: pl.DataFrame | None = None
-
-
 class Sources(NamedTuple):
     """Labels of each dataset, for comparison with people and for the alternative annotator test."""
 
@@ -117,29 +109,47 @@ def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
             f"Run `voirdire audit {calibration.study}` first, or give files with --humans FILE "
             "--judges FILE.",
         )
-    sources = _sources_without_texts(calibration, warehouse)
-    known = _known(calibration, warehouse, sources)
+    known = _items_of_file(calibration)
+    sources = _sources_without_texts(calibration, warehouse, known)
+    if known is not None:
+        _compare_items(sources.items, known, calibration.items or "")
+    else:
+        known = _items_of_study(calibration, warehouse)
     if known is None:
         return sources
-    if known.clusters is not None:
+    if "cluster" in known.columns:
+        clusters = known.select("item", "cluster")
         sides = (sources.labelled, sources.for_test)
-        clustered = [[each._replace(clusters=known.clusters) for each in side] for side in sides]
+        clustered = [[each._replace(clusters=clusters) for each in side] for side in sides]
         sources = sources._replace(labelled=clustered[0], for_test=clustered[1])
-        sources = sources._replace(items=[items_of(each) for each in sources.labelled])
-    return sources._replace(items=[described(items, known.items) for items in sources.items])
+    return sources._replace(items=[described(items, known) for items in sources.items])
 
 
-def _known(calibration: Calibration, warehouse: Warehouse, sources: Sources) -> Known | None:
-    """Return what a file of items, or the study, knows of the items; None for other labels."""
+def _is_log(calibration: Calibration) -> bool:
+    return bool(calibration.log) or (
+        calibration.humans is not None and calibration.humans == calibration.judges
+    )
+
+
+def _items_of_file(calibration: Calibration) -> pl.DataFrame | None:
+    """Return ``item``, ``texts``, slices and, if named, ``cluster`` of a file of items, if given.
+
+    Slices that the file lacks are left out if a log may have them.
+    """
+    if not calibration.items:
+        return None
+    columns = LabelColumns(
+        item=calibration.item_column,
+        cluster=calibration.cluster_column,
+        slices=tuple(calibration.slice_columns),
+    )
+    items = read_items(Path(calibration.items), columns, any_slices=_is_log(calibration))
+    return items if calibration.cluster_column else items.drop("cluster")
+
+
+def _items_of_study(calibration: Calibration, warehouse: Warehouse) -> pl.DataFrame | None:
+    """Return ``item``, ``texts`` and slices as the study has them; None for labels of no study."""
     slices = tuple(calibration.slice_columns)
-    if calibration.items:
-        columns = LabelColumns(
-            item=calibration.item_column, cluster=calibration.cluster_column, slices=slices
-        )
-        items = read_items(Path(calibration.items), columns)
-        clusters = items.select("item", "cluster") if calibration.cluster_column else None
-        _compare_items(sources.items, items, calibration.items)
-        return Known(items, clusters)
     if calibration.study is None:
         return None
     by = warehouse.query(SPLIT_BY, [calibration.study]).to_series().to_list() or [CATEGORY]
@@ -162,7 +172,7 @@ def _known(calibration: Calibration, warehouse: Warehouse, sources: Sources) -> 
     schema = dict.fromkeys(("item", CATEGORY, "texts"), pl.String)
     table = pl.DataFrame(known, schema=schema, orient="row").unique("item", maintain_order=True)
     named = [pl.col(CATEGORY).alias(f"{SLICE}{name}") for name in dict.fromkeys(slices)]
-    return Known(table.select("item", "texts", *named))
+    return table.select("item", "texts", *named)
 
 
 def _compare_items(labelled: Sequence[pl.DataFrame], described: pl.DataFrame, file: str) -> None:
@@ -184,8 +194,10 @@ def _compare_items(labelled: Sequence[pl.DataFrame], described: pl.DataFrame, fi
     )
 
 
-def _sources_without_texts(calibration: Calibration, warehouse: Warehouse) -> Sources:
-    found = _of_log(calibration)
+def _sources_without_texts(
+    calibration: Calibration, warehouse: Warehouse, known: pl.DataFrame | None
+) -> Sources:
+    found = _of_log(calibration, known)
     if found is not None:
         return sources_of_log(*found, calibration.options())
     if calibration.study and calibration.judges is None:
@@ -215,13 +227,17 @@ def sources_of_log(
     return Sources(labelled, items, [readable_labels(each, options) for each in labelled])
 
 
-def _of_log(calibration: Calibration) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
+def _of_log(
+    calibration: Calibration, known: pl.DataFrame | None
+) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
     """Return the labels of a log, alone or with a file of one side, and its items; else None."""
+    if not _is_log(calibration):
+        return None
+    there = [] if known is None else known.columns
     how = (
         calibration.metric,
         calibration.mapping,
-        # A file of items has the columns of all slices.
-        () if calibration.items else calibration.slice_columns,
+        [name for name in calibration.slice_columns if f"{SLICE}{name}" not in there],
         calibration.people,
     )
     options = calibration.options()
@@ -234,9 +250,7 @@ def _of_log(calibration: Calibration) -> tuple[list[Labelled], list[pl.DataFrame
         for each in found[0]:
             require_same_form(each, options, path.name)
         return found
-    if calibration.humans and calibration.humans == calibration.judges:
-        return labels_in_log(Path(calibration.humans), *how, options=options)
-    return None
+    return labels_in_log(Path(calibration.humans or ""), *how, options=options)
 
 
 def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:

@@ -13,6 +13,9 @@ from tasks.metrics import METRICS
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelTable
 
+NO_TEXTS = "{}"
+"""Texts of an item, as a JSON object, of which there are none."""
+
 MOST_SHOWN = 10
 """Most labels that an error lists."""
 
@@ -138,14 +141,25 @@ def suitable_metrics(people: Sequence[pl.Series], first: str) -> list[str]:
 
 
 def described(items: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return items with the texts and slices of a table that has one row per item."""
-    slices = [name for name in known.columns if name.startswith(SLICE)]
-    joined = items.drop("texts").join(
-        known.select("item", "texts", *slices), on="item", how="left", maintain_order="left"
+    """Return items with the texts, slices and clusters of a table that has one row per item.
+
+    Items that it has no texts of keep their own, and without a column of clusters all theirs.
+    """
+    found = [name for name in known.columns if name.startswith(SLICE) or name == "cluster"]
+    joined = items.drop(found, strict=False).join(
+        known.select("item", pl.col("texts").alias("found"), *found),
+        on="item",
+        how="left",
+        maintain_order="left",
     )
+    slices = [pl.col(name).fill_null(EMPTY) for name in found if name.startswith(SLICE)]
     return joined.with_columns(
-        pl.col("texts").fill_null("{}"), *(pl.col(name).fill_null(EMPTY) for name in slices)
-    )
+        pl.coalesce(pl.col("found").replace(NO_TEXTS, None), "texts")
+        .fill_null(NO_TEXTS)
+        .alias("texts"),
+        pl.coalesce("cluster", "item").alias("cluster"),
+        *slices,
+    ).drop("found")
 
 
 def readable_labels(labelled: Labelled, options: Options) -> Labelled:
@@ -205,7 +219,9 @@ def items_of(labelled: Labelled) -> pl.DataFrame:
     """Return the items of labels that come without a table of items."""
     named = pl.concat([labelled.humans["item"], labelled.judges["item"]]).drop_nulls()
     items = pl.DataFrame({"item": named.unique().sort()}).with_columns(
-        criterion=pl.lit(None, pl.String), label_chance=pl.lit(None, pl.Float64), texts=pl.lit("{}")
+        criterion=pl.lit(None, pl.String),
+        label_chance=pl.lit(None, pl.Float64),
+        texts=pl.lit(NO_TEXTS),
     )
     if labelled.clusters is None:
         return items.with_columns(cluster="item")

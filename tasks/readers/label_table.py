@@ -108,8 +108,10 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
 
 
 @reads_gzip()
-def read_items(path: Path, columns: LabelColumns) -> pl.DataFrame:
+def read_items(path: Path, columns: LabelColumns, *, any_slices: bool = False) -> pl.DataFrame:
     """Read what a table without labels says about items, see :class:`LabelTable`.
+
+    With ``any_slices`` slices that the table lacks are left out.
 
     A ValueError gives the file, what is wrong with it, and what is allowed.
     """
@@ -121,7 +123,8 @@ def read_items(path: Path, columns: LabelColumns) -> pl.DataFrame:
             f"{path.name} has no column {' or '.join(map(repr, IDS))}. Name the column that "
             f"identifies items with --item COLUMN. {listed}"
         )
-    named = LabelColumns(item=item, cluster=columns.cluster, slices=columns.slices)
+    slices = tuple(name for name in columns.slices if not any_slices or name in table.columns)
+    named = LabelColumns(item=item, cluster=columns.cluster, slices=slices)
     used = [item, *([named.cluster] if named.cluster else []), *named.slices]
     if missing := [name for name in used if name not in table.columns]:
         raise ValueError(f"{path.name} has no column {missing[0]!r:.60}. {listed}")

@@ -234,6 +234,20 @@ def test_a_file_of_items_splits_a_log(results: Path, tmp_path: Path) -> None:
     assert agreements(done) == {None: (12, 20), "bills": (12, 15), "fares": (0, 5)}
 
 
+def test_a_file_of_items_leaves_a_log_its_own_fields_and_texts(
+    results: Path, tmp_path: Path
+) -> None:
+    items = [f"{at}/0/openai:gpt-5" for at in range(20)]
+    table = pl.DataFrame({"item": items, "topic": ["bills"] * 15 + ["fares"] * 5})
+    table.write_csv(tmp_path / "items.csv")
+    words = ("--items", tmp_path / "items.csv", "--slice", "topic", "--slice", "tier", "--no-save")
+    done = run("calibrate", results, *words, "--format", "json")
+    both = {None: (12, 20), "bills": (12, 15), "fares": (0, 5), "1": (12, 12), "2": (0, 8)}
+    assert agreements(done) == both
+    shown = run("calibrate", results, *words).stdout
+    assert "question: Question 12?" in shown
+
+
 def test_columns_of_a_table_are_none_of_a_log(annotations: Path) -> None:
     done = run("calibrate", annotations, "--item", "instruction")
     assert done.exit_code == 2
