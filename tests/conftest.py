@@ -51,6 +51,9 @@ os.environ["PREFECT_HOME"] = HOME
 SERVED = {"served", "shared"}
 """Fixtures of processes that have a warehouse open."""
 
+IN_ONE_PROCESS = {"voirdire", "audited"}
+"""Fixtures of slow tests that run commands in the test process."""
+
 OPEN_NO_WAREHOUSE = {"tasks.engine.worker", "tasks.drawing.svg_process"}
 """Modules whose processes leave warehouses alone."""
 
@@ -215,7 +218,7 @@ def kept_reader(request: pytest.FixtureRequest) -> Iterator[None]:
     Tests of several processes open it anew each time, as the product does.
     """
     names = {*request.fixturenames}
-    slow = request.node.get_closest_marker("slow") and "voirdire" not in names
+    slow = request.node.get_closest_marker("slow") and not IN_ONE_PROCESS & names
     if slow or SERVED & names:
         yield
         return

@@ -39,7 +39,7 @@ def test_intervals_and_tests_of_ratings_keep_their_level(benchmark: Import) -> N
 
 def test_rare_events_are_covered_as_often_as_computed_without_simulation(benchmark: Import) -> None:
     bench = benchmark("pointwise")
-    rows = bench.coverage(bench.JUDGES["ceiling"], 142, 300, 3, ("scale_use", "rating_shift"))
+    rows = bench.coverage(bench.JUDGES["ceiling"], 142, 150, 3, ("scale_use", "rating_shift"))
     exact = rows.drop_nulls("exact")
     names = {"floor_share", "pass_rate_shift", "pass_rate_shift_sham", "pass_rate_sham_shift"}
     assert set(exact["statistic"]) == names

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.served
 
 
 @pytest.mark.slow
-def test_second_run_asks_nothing_and_needs_no_litellm(
+def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
     voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     small = ("audit", "--limit", "3", "--judge", "offline/honest")
@@ -31,8 +31,24 @@ def test_second_run_asks_nothing_and_needs_no_litellm(
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise SystemExit('litellm was imported')")
     path = os.pathsep.join([str(trap.parent), environment["PYTHONPATH"]])
-    # A simulated judge needs no litellm either.
-    assert voirdire_process(*small, PYTHONPATH=path).returncode == 0
+    # Modules of the product, of the standard library, and one that a library imports if it can.
+    here = [tmp_path / f"{name}.py" for name in ("tasks", "flows", "json", "re2")]
+    for file in here:
+        file.write_text("from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n")
+    # A simulated judge needs no litellm either; the server and the worker are of this run.
+    done = subprocess.run(
+        [Path(sys.executable).parent / "voirdire", *small],
+        cwd=tmp_path,
+        env={k: v for k, v in environment.items() if k != "PREFECT_API_URL"} | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "quick.html" in done.stdout, done.stderr
+    assert [*tmp_path.glob("*.ran")] == []
+    for file in here:
+        file.unlink()
     first = warehouse.read(Votes)
     report = tmp_path / "reports" / "quick.html"
     report.unlink()
@@ -342,25 +358,3 @@ def test_what_a_data_file_knows_of_its_pairs_reaches_the_statistics(
     assert wins["estimate"].sum() == pytest.approx(1)
     assert estimates["human_win_rate"] == pytest.approx(0.5)
     assert estimates["ppi_win_rate"] is not None
-
-
-@pytest.mark.slow
-def test_python_files_of_the_current_folder_are_not_run(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    trap = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n"
-    # Modules of the product, of the standard library, and one that a library imports if it can.
-    for name in ("tasks", "flows", "json", "re2"):
-        (tmp_path / f"{name}.py").write_text(trap, encoding="utf-8")
-    own = {key: value for key, value in environment.items() if key != "PREFECT_API_URL"}
-    done = subprocess.run(
-        [Path(sys.executable).parent / "voirdire", "audit", "quick", "--limit", "3"],
-        cwd=tmp_path,
-        env=own,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert "quick.html" in done.stdout, done.stderr
-    assert [*tmp_path.glob("*.ran")] == []
