@@ -25,12 +25,21 @@ def names_of_slices(
 ) -> list[str]:
     """Return the columns by which the items of a log can be split.
 
-    Of metadata, these have at least two values and some value of several items.
+    Of metadata, these have one value for each item, two values or more, and some value of several
+    items.
     """
     named = pl.concat([part[CATEGORY].cast(pl.String) for part in (votes, ratings)]).drop_nulls()
     values = metadata.filter(pl.col("field") != CATEGORY).group_by("field", maintain_order=True)
-    counts = values.agg(pl.len(), pl.col("value").n_unique())
-    few = counts.filter(pl.col("value").is_between(2, MOST_VALUES), pl.col("value") < pl.col("len"))
+    counts = values.agg(
+        items=pl.col("item").n_unique(),
+        values=pl.col("value").n_unique(),
+        both=pl.struct("item", "value").n_unique(),
+    )
+    few = counts.filter(
+        pl.col("both") == pl.col("items"),
+        pl.col("values").is_between(2, MOST_VALUES),
+        pl.col("values") < pl.col("items"),
+    )
     return [*([CATEGORY] if named.n_unique() > 1 else []), *few["field"]]
 
 
