@@ -200,7 +200,12 @@ def _turn(reads: Sequence[str], frames: Mapping[str, pl.DataFrame]) -> tuple[boo
 
 def _draft(name: str, number: int, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     step(f"measuring: {name} ({number} of {len(STATISTICS)} statistics)")
-    return STATISTICS[name].draft(**frames)
+    with STATISTICS.running(name):
+        rows = STATISTICS[name].draft(**frames)
+        if name in STATISTICS.own:
+            # All rows are validated together, where nobody knows whose they are.
+            Estimates.of(with_floors(rows))
+        return rows
 
 
 def _worst_cases(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

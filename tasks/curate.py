@@ -205,7 +205,9 @@ def _load(name: str, folder: str | None) -> Imported:
         raise UnknownNameError(f"{error} {hint}") from None
     variable = FOLDER_VARIABLES.get(name)
     place = folder or (os.environ.get(variable) if variable else None)
-    return entry.load(_path(place) if place else None)
+    path = _path(place) if place else None
+    with DATASETS.running(name):
+        return entry.load(path)
 
 
 def _check(name: str, found: Imported) -> None:

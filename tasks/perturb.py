@@ -52,10 +52,11 @@ def perturb(
         .iter_rows()
     )
     made_by = "dataset" if brought else "template"
-    rows = [
-        _row(perturbation, made_by, seed, target)
-        for target in _targets(questions, answers, brought)
-    ]
+    with PERTURBATIONS.running(name.removesuffix(SECOND)):
+        rows = [
+            _row(perturbation, made_by, seed, target)
+            for target in _targets(questions, answers, brought)
+        ]
     return PerturbedAnswers.of(pl.DataFrame(rows, schema=PerturbedAnswers.dtypes(), orient="row"))
 
 

@@ -141,9 +141,16 @@ def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
         simulated, votes``.
     keys
         Columns that define a cell.
+
+    A ValueError names the columns that are missing.
     """
     if "subgroup" not in items.columns:
         items = items.with_columns(subgroup=pl.lit(""))
+    needed = dict.fromkeys((*keys, "dataset", "cluster", "kind", "simulated", "votes"))
+    if missing := [name for name in needed if name not in items.columns]:
+        raise ValueError(
+            f"the items lack the columns {', '.join(missing)}. Each item needs {', '.join(needed)}."
+        )
     if items.is_empty():
         none = np.empty(0, np.int64)
         cells = items.select(*keys, "kind", "simulated", votes_per_pair="votes")

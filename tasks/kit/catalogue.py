@@ -6,6 +6,7 @@ import sys
 import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -32,6 +33,14 @@ def _no_folder() -> None:
 
 MOST_PROBLEMS = 20
 """Most problems of a file that an error lists."""
+
+
+LONGEST_REASON = 300
+"""Most characters of what the user's own code says of its failure."""
+
+
+class EntryError(ValueError):
+    """The code of the user's own entry failed."""
 
 
 class Ignored(NamedTuple):
@@ -132,6 +141,23 @@ class Catalogue(Mapping[str, Entry]):
             raise UnknownNameError(problem)
         raise unknown(self.what, name, sorted(self.files))
 
+    @contextmanager
+    def running(self, name: str) -> Iterator[None]:
+        """Name the file and the line if the code of the user's own entry fails in this block.
+
+        It then raises EntryError. Errors of bundled entries are not changed.
+        """
+        try:
+            yield
+        except Exception as error:
+            file = self.own.get(name)
+            if file is None or file.suffix != ".py":
+                raise
+            raise EntryError(
+                f"the {self.what} {name!r} of {file} failed: {_failure(error, file)} Correct the "
+                "file, or rename it so that its name begins with _, and run again."
+            ) from error
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self.files))
 
@@ -218,12 +244,18 @@ def _import_file(module: str, file: Path) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:
         del sys.modules[module]
-        steps = traceback.extract_tb(error.__traceback__)
-        lines = [step.lineno for step in steps if step.filename == str(file)]
-        place = f" in line {lines[-1]}" if lines else ""
-        said = EXITS if isinstance(error, SystemExit) else f"{error}."
-        raise ValueError(f"{type(error).__name__}{place}: {said}") from error
+        raise ValueError(_failure(error, file)) from error
     return made
+
+
+def _failure(error: BaseException, file: Path) -> str:
+    """Say in one line what code of a file raised, and in which of its lines."""
+    steps = traceback.extract_tb(error.__traceback__)
+    lines = [step.lineno for step in steps if step.filename == str(file)]
+    place = f" in line {lines[-1]}" if lines else ""
+    first = str(error).strip().split("\n")[0][:LONGEST_REASON].rstrip(".")
+    said = EXITS if isinstance(error, SystemExit) else f"{first}." if first else "no reason given."
+    return f"{type(error).__name__}{place}: {said}"
 
 
 def tables(

@@ -232,7 +232,8 @@ def errors_in_a_line() -> Iterator[None]:
 def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return str(error.args[0]) if isinstance(error, KeyError) else str(error)
+    said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return said or type(error).__name__
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A new statistic is one file: what it gives is found wherever results are looked at."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -8,39 +9,17 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.simulated_studies import simulate
+from flows.cli import examples
 from flows.cli.main import main
+from tasks.aggregate import count_votes
 from tasks.inference import bootstrap
+from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 from warehouse.store import Warehouse
 
-OWN = '''
-"""Share of first picks among all ballots of the control arm."""
-
-import polars as pl
-from pandera.typing.polars import DataFrame
-
-from schemas.judging import Tallies
-from schemas.results import Estimates
-from tasks.counting.cells import shares
-from tasks.statistics import statistic
-
-
-@statistic(source="a test", family="position", unit="share", null=0.5, floor="random judge")
-def mostly_first(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure how often a pair has more first picks than others."""
-    control = tallies.filter(pl.col("arm") == "control")
-    picked = pl.col("anchor_12") + pl.col("target_21")
-    items = control.with_columns(
-        counted=pl.col("voted") > 0,
-        hit=2 * picked > pl.col("voted"),
-        dropped=pl.col("voted") == 0,
-        mode=pl.lit("any"),
-        perturbation=pl.lit(None, pl.String),
-        kind=pl.lit(None, pl.String),
-        votes=pl.col("planned"),
-    )
-    return shares("mostly_first", items)
-'''
+EXAMPLE = Path(examples.__file__).parent / "statistics" / "_mostly_first.py"
+"""The example that `voirdire init` writes."""
 
 
 @pytest.fixture
@@ -48,7 +27,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Name of a statistic in the user's own folder."""
     name = "mostly_first"
     (tmp_path / "statistics").mkdir()
-    (tmp_path / "statistics" / f"{name}.py").write_text(OWN)
+    shutil.copy(EXAMPLE, tmp_path / "statistics" / f"{name}.py")
     with monkeypatch.context() as patch:
         patch.setenv("VOIRDIRE_HOME", str(tmp_path))
         STATISTICS.read_own()
@@ -58,7 +37,14 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_path: Path) -> None:
     votes = tmp_path / "votes.jsonl"
-    choices = [("first", "first"), ("first", "second"), ("first", "first")]
+    choices = [
+        ("first", "first"),
+        ("first", "second"),
+        ("second", "second"),
+        ("first", "tie"),
+        # Not valid, so unknown.
+        ("invalid", "invalid"),
+    ]
     rows = [
         {
             "dataset": "d",
@@ -78,13 +64,13 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
     done = CliRunner().invoke(main, ["measure", str(votes), "--warehouse", str(place)])
     assert done.exit_code == 0, done.output
     found = Warehouse(place).query(
-        "select family, unit, null_value, floor, seed, estimate, n from mart.numbers "
+        "select family, unit, null_value, floor, seed, estimate, n, dropped from mart.numbers "
         "where statistic = ?",
         [own],
     )
-    # Two of three pairs were decided for the slot that came first, both times.
+    # More first picks in two of the three pairs in which there are more of one kind.
     about = ("position", "share", 0.5, "random judge", bootstrap.SEED)
-    assert found.rows() == [(*about, pytest.approx(2 / 3), 3)]
+    assert found.rows() == [(*about, pytest.approx(2 / 3), 3, 1)]
     listed = CliRunner().invoke(main, ["list"])
     assert (
         f"(your file {tmp_path}/statistics/" in "".join(listed.output.split("\n")).replace("  ", "")
@@ -92,9 +78,21 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
     )
     explained = CliRunner().invoke(main, ["list", own])
     said = " ".join(explained.output.split())
-    assert "Measure how often a pair has more first picks than others." in said
+    assert "Measure in how many control pairs first picks outnumber second picks" in said
     for declared in ("unit share", "0.5 if there is no effect", "random judge", "family position"):
         assert declared in said
+
+
+@pytest.mark.parametrize(("kappa", "biased"), [(0.0, False), (1.5, True)])
+def test_its_null_is_that_of_a_judge_without_position_bias(
+    own: str, kappa: float, *, biased: bool
+) -> None:
+    traits = Traits(omega=1.5, nu=1.0, iota=0.1, kappa=kappa)
+    log = simulate(traits, kind="promote", beta=0, items=400, votes=2, seed=5)
+    [row] = STATISTICS[own](tallies=count_votes(log)).to_dicts()
+    assert row["n"] > 60
+    # 95 % intervals: one holds .5, the other lies above it.
+    assert row["low"] > 0.5 if biased else row["low"] < 0.5 < row["high"]
 
 
 def test_the_page_of_statistics_has_a_row_for_it(own: str, generator: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Share of control pairs for which a judge mostly picks the answer shown first.
+"""How often first picks outnumber second picks.
 
 Rename this file to ``mostly_first.py`` to have it computed: it is a row of ``mart.numbers``.
 """
@@ -12,18 +12,23 @@ from tasks.counting.cells import shares
 from tasks.statistics import statistic
 
 
+# Both orders are asked equally often, so a judge without position bias has .5 (``null``).
 @statistic(source="mine", family="position", unit="share", null=0.5, floor="random judge")
 def mostly_first(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
-    """Measure how often a pair has more first picks than others."""
-    control = tallies.filter(pl.col("arm") == "control")
-    picked = pl.col("anchor_12") + pl.col("target_21")
-    items = control.with_columns(
-        counted=pl.col("voted") > 0,
-        hit=2 * picked > pl.col("voted"),
-        dropped=pl.col("voted") == 0,
+    """Measure in how many control pairs first picks outnumber second picks, if they differ."""
+    # 12: votes with the anchor shown first; 21: with the target shown first.
+    first, second = (
+        pl.col("anchor_12") + pl.col("target_21"),
+        pl.col("target_12") + pl.col("anchor_21"),
+    )
+    pairs = tallies.filter(pl.col("arm") == "control").with_columns(
+        counted=first != second,  # the denominator
+        hit=first > second,  # the numerator
+        dropped=pl.col("voted") == pl.col("invalid"),  # unknown: no valid vote
+        votes=pl.col("planned"),
+        # The cell that a row is about: here all control pairs, in any mode.
         mode=pl.lit("any"),
         perturbation=pl.lit(None, pl.String),
         kind=pl.lit(None, pl.String),
-        votes=pl.col("planned"),
     )
-    return shares("mostly_first", items)
+    return shares("mostly_first", pairs)
