@@ -181,7 +181,7 @@ def _source(
         "scale_high": high,
         **{k: list(v) if isinstance(v, tuple) else v for k, v in options.items()},
     }
-    if items and (source or not all(files)):
+    if items and not log and (source or not all(files)):
         raise ValueError(
             f"--items {items} describes the items of two files of labels. Give both --humans and "
             "--judges, or leave --items out: FILE and STUDY have texts of their own."

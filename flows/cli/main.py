@@ -158,7 +158,7 @@ def measure(votes: Path, **options: Any) -> None:
 @click.argument("log", type=PATH)
 @log_options
 def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
-    """Say which format LOG has, what can be computed from it, and why other results cannot.
+    """Say which format LOG has, what can be computed from it, and what cannot, with the reason.
 
     LOG is a file of votes, or a log of another tool, or a folder of such logs.
     """
@@ -191,9 +191,9 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 @click.option(
     "--items",
     type=PATH,
-    help="Read a row per item of --humans and --judges from this file (.csv, .jsonl or .parquet): "
-    "texts that the list of disagreements shows, and columns of slices. Default: the list shows no "
-    "texts.",
+    help="Read a row per item from this file (.csv, .jsonl or .parquet): texts that the list of "
+    "disagreements shows, and columns of slices. For a log, or with --humans and --judges. "
+    "Default: what a log knows of its items; no texts of other labels.",
 )
 @click.option(
     "--metric",

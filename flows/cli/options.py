@@ -154,8 +154,8 @@ OPTIONS = (
     click.option(
         "--sham",
         type=click.Choice(["first", "second", "both", "none"]),
-        help="Measure shifts against a sham (meaning-free edit) of this recipe. none: measure "
-        "against the control. Default: first.",
+        help="Compare with this sham (meaning-free edit) of a perturbation that has two. none: "
+        "compare with the control. Default: first.",
     ),
     click.option(
         "--detects-at",

@@ -189,7 +189,7 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
     found = of_wave(store.query(GATES, [study.name]), study.wave)
     found = found.filter(asked, pl.col("standing").is_not_null())
     if lines := open_questions(found):
-        yield f"More questions that would decide what study {study.name} leaves open, {CHANCE}:"
+        yield f"Further questions that would decide the open gates of study {study.name}, {CHANCE}:"
         yield from lines
         if any("the sham itself moves this judge" in line for line in lines):
             other = "first" if study.sham == "second" else "second"

@@ -19,6 +19,7 @@ from tasks.agreement.sources import (
     labelled_by_table,
     readable_labels,
     require_same_form,
+    tell_strangers,
 )
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
@@ -259,7 +260,7 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
     found = labels_of_ratings(ratings, people)
     if people is not None:
         named = [item_names(each.items["item"], _dataset(each.labelled)) for each in found]
-        _name_strangers(people, named, calibration.humans)
+        tell_strangers(people, _names(named), calibration.humans or "", "the study")
     labelled = [each for each in found if not each.labelled.humans.is_empty()]
     if not labelled:
         graded = (ratings["kind"] == "number").all()
@@ -303,7 +304,7 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     named = [item_names(items_of(each)["item"], each.dataset) for each in voted]
     for labels, file in zip((humans, judges), files, strict=True):
         if labels is not None:
-            _name_strangers(labels, named, file)
+            tell_strangers(labels, _names(named), file or "", "the study")
     if humans is None and given.is_empty():
         _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]
@@ -314,20 +315,8 @@ def _dataset(labelled: Labelled) -> str:
     return labelled.dataset.partition(": ")[0]
 
 
-def _name_strangers(
-    labels: pl.DataFrame, named: Sequence[Mapping[str, str]], file: str | None
-) -> None:
-    """Say how many labels of a file are about items that are not in the study, if some are not."""
-    known = {name for names in named for name in names}
-    given = labels.drop_nulls("item")
-    strange = given.filter(~pl.col("item").is_in(sorted(known)))
-    if 0 < strange.height < given.height:
-        current_status().tell(
-            f"{strange.height} of {several(given.height, 'label')} of {Path(file or '').name} "
-            f"{'is about an item' if strange.height == 1 else 'are about items'} that "
-            f"{'is' if strange.height == 1 else 'are'} not in the study, such as "
-            f"{clip(strange['item'].min())}."
-        )
+def _names(named: Sequence[Mapping[str, str]]) -> list[str]:
+    return sorted({name for names in named for name in names})
 
 
 def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:

@@ -32,6 +32,13 @@ def corrected_means(
     judged = rows.filter(pl.col("status").is_in(["used", "unlabelled"]))
     if high <= low or not (judged["status"] == "unlabelled").any():
         return
+    chances = judged["label_chance"].drop_nulls().unique().sort().to_list()
+    if random and len(chances) > 1:
+        raise ValueError(
+            "--random-labels says that each item was labelled with the same probability, and "
+            f"label_chance is from {chances[0]:g} to {chances[-1]:g}. Leave --random-labels "
+            "out, or the column."
+        )
     scored = judged.with_columns(
         (pl.col("judge_value", "human_value") - low) / (high - low),
         label_chance=pl.lit(1.0) if random else pl.col("label_chance"),

@@ -1,7 +1,7 @@
 """Pairs of a judge's label and people's combined label, with what is missing kept apart."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -166,8 +166,14 @@ def _pair(
         .otherwise(pl.lit("missing"))
     )
     on_prompt = "lowest" in items.columns and items["lowest"].count() > 0
-    undeclared = grades and reading.low is None and not on_prompt
-    ranges = differing_ranges(rows, readable["value"]) if undeclared else ()
+    undeclared = reading.low is None and not on_prompt
+    ranges: Iterable[Ranges] = ()
+    if undeclared and grades:
+        ranges = differing_ranges(rows, readable["value"])
+    elif undeclared and reading.threshold is not None:
+        theirs, ours = (_read(each, Reading("grade"), sides[0]["label"]) for each in sides)
+        ours = ours.select(name="annotator", judge_value="value")
+        ranges = differing_ranges(ours, theirs["value"])
     values = pl.concat([rows["judge_value"], readable["value"]]).drop_nulls()
     ends = (reading.low, reading.high)
     seen = None if values.is_empty() else (float(values.min()), float(values.max()))  # type: ignore[arg-type]

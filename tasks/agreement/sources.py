@@ -1,6 +1,8 @@
 """Labels of a table as labels of people and judges, and the items of labels without a table."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
@@ -9,7 +11,9 @@ from tasks.agreement.kinds import Reading, positive_of, reading_of, values_of
 from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
+from tasks.kit.printable import several
 from tasks.metrics import METRICS
+from tasks.progress import current_status
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelTable
 
@@ -29,7 +33,7 @@ def labelled_by_table(name: str, table: LabelTable) -> Labelled:
 
 
 def require_positive(labelled: Sequence[Labelled], positive: str | None, source: str) -> None:
-    """Refuse a label for a pass that nobody gave: everything would be read as a fail.
+    """Refuse a label for a pass that nobody gave; say which different labels fail.
 
     A ValueError gives the labels that there are.
     """
@@ -37,6 +41,7 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
         return
     labels = pl.concat(side["label"] for each in labelled for side in (each.humans, each.judges))
     require_known(labels, positive, source)
+    tell_fails(labelled, positive)
 
 
 def require_known(labels: pl.Series, positive: str, source: str) -> None:
@@ -50,6 +55,35 @@ def require_known(labels: pl.Series, positive: str, source: str) -> None:
         f"no label of {source} is {clip(positive)}; the labels are: {shown or 'none'}{more}. "
         "Name the one that counts as a pass with --pass."
     )
+
+
+def tell_strangers(labels: pl.DataFrame, known: Sequence[str], file: str, where: str) -> None:
+    """Say how many labels of a file are about items that are not ``where``, if some are not."""
+    given = labels.drop_nulls("item")
+    strange = given.filter(~pl.col("item").is_in(known))
+    if 0 < strange.height < given.height:
+        one = strange.height == 1
+        current_status().tell(
+            f"{strange.height} of {several(given.height, 'label')} of {Path(file).name} "
+            f"{'is about an item that is' if one else 'are about items that are'} not in {where}, "
+            f"such as {clip(strange['item'].min())}."
+        )
+
+
+def tell_fails(labelled: Sequence[Labelled], positive: str) -> None:
+    """Say which different labels of people count as fails, as they are not the one that passes."""
+    labels = pl.concat(each.humans["label"] for each in labelled)
+    known = values_of(labels, Reading("name")).select("label", "word").drop_nulls("word")
+    passes = values_of(pl.Series([json.dumps(positive)]), Reading("name"))["word"]
+    given = labels.rename("label").to_frame().join(known, on="label")["word"]
+    others = given.filter(~given.is_in(passes.implode())).value_counts(sort=True)
+    if others.height > 1:
+        shown = ", ".join(f"{clip(each)[1:-1]} {n}" for each, n in others.head(MOST_SHOWN).rows())
+        more = f" and {others.height - MOST_SHOWN} more" if others.height > MOST_SHOWN else ""
+        current_status().tell(
+            f"--pass {clip(positive)[1:-1]}: all other labels of people count as fails, also where "
+            f"a judge gives them: {shown}{more}. Empty the cells of labels that are no verdict."
+        )
 
 
 def require_grades(

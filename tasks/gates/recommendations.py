@@ -36,8 +36,8 @@ REPEATED = {
     "position_consistency": "a pair shown in both orders gets the same verdict with probability {}",
 }
 """Statistic of how far verdicts on the same pair agree -> its words; the first that is known."""
-OF_A_COIN = " (of a coin: .5)"
-OF_NOISE = " (of noise: 0)"
+OF_A_COIN = " (a coin toss: .5)"
+OF_NOISE = " (pure noise: 0)"
 WHO = [*JUDGE, "mode"]
 MORE = ("more_questions", "more_decide")
 """What a judge that is not to be used lacks no more."""

@@ -76,13 +76,14 @@ NEAR = (
 )
 ALL_REASONS = "mart.recommendations"
 LABELS = (
-    "Agreement needs labels of people beside valid replies: one per single answer (in the column "
-    "human_label or, of grades, human_grade) or pair (label), or else of two people or more{booth}"
+    "Agreement needs labels of people beside valid replies: the column human_label or human_grade "
+    "for single answers, the column label for pairs, or labels of two people or more{booth}"
 )
 WAYS = {
     ABSENT["discernment"]: (
-        "Discernment needs flawed targets: those of the perturbation factual_error or gender_bias, "
-        "which data of your own bring in a column of this name"
+        "Discernment needs answers with flaws: add `--perturbation factual_error` or "
+        "`gender_bias` (the bundled questions have such answers, data of your own need a column "
+        "of this name)"
     ),
     ABSENT["agreement"]: LABELS,
     ABSENT["drift"]: "Drift needs two audits, both with `--wave LABEL`",
@@ -252,18 +253,17 @@ def open_notes(
     yield (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         f"the limit that it takes more than {MOST_TIMES} times the questions asked; where {other} "
-        "stands, more questions do not remove it. `mart.scorecard` has the same numbers, of "
-        "drift how many more than the baseline has. They "
-        "decide on which side of its limit an estimate lies; the tables below say which shift a "
-        "new study of this design detects."
+        "stands, more questions do not remove it. `mart.scorecard` has these numbers (for drift: "
+        "how many more than the baseline has). More questions decide on which side of its limit an "
+        "estimate lies; the tables below say which shift a new study of this design detects."
     )
     compare = f"`voirdire calibrate {quote(study)}` says how many"
     yield (
         f"{compare} more labels would decide the agreement with people, also beyond {MOST_TIMES} "
-        "times as many, and how many would estimate it."
+        "times as many, and how many would estimate it to about ±.05."
         if labelled
-        else f"Once there are labels of people, {compare} would estimate the agreement with them, "
-        "whatever its gate concludes."
+        else f"Once there are labels of people, {compare} would estimate the agreement with them "
+        "to about ±.05."
     )
 
 
@@ -314,7 +314,7 @@ def policy(
         f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
         f"{'position or ' if compared else ''}validity is inconclusive, or none of bias, "
         "discernment and agreement has an interval. Use with care: any other "
-        f"gate {other}is inconclusive, except drift, or what the judge says hardly repeats. "
+        f"gate {other}is inconclusive (except drift), or the judge's verdicts hardly repeat. "
         f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
     )
 

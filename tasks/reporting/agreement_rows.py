@@ -1,6 +1,7 @@
 """A judge's agreement with people as rows of texts, for the terminal and the report."""
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.compare import MOST_LISTED, Comparison
 from tasks.agreement.kinds import HAS, LACKS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
+from tasks.conclusions.rules import INCONCLUSIVE
 from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import calibration_limits
 from tasks.reporting.wording import (
@@ -261,24 +263,38 @@ def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: 
         words = LABEL_NOTES if of_label else VERDICT_NOTES
         return f"of {count(row['n'], 'item')} {words[name]}"
     if name == "bias" and row["estimate"] is not None:
-        rate = "share with the label" if of_label else "pass rate"
-        what = rate if row["kind"] == "pass_fail" else "mean grade"
-        judge, people = (number(whole[n]["estimate"]) for n in ("judge_mean", "human_mean"))
-        finding = f"; {row['finding']}" if row["finding"] else ""
-        adjusted = "" if alone else "adjusted "
-        p = "" if row["p_value"] is None else f" ({adjusted}p {p_value(row['p_adjusted'])})"
-        return f"judge minus people: {what} {judge} and {people}{finding}{p}"
+        return _bias_note(row, whole, alone=alone, of_label=of_label)
     if name.startswith("corrected") and "all_judged_mean" in whole:
-        judged = whole["all_judged_mean"]
-        tied = whole["agreement"]["tied"]
-        but = f" without the {thousands(tied)} on which people are tied" if tied else ""
-        all_items = f"all {count(judged['n'], 'judged item')}{but}"
-        everything = f"{all_items}; judge {number(judged['estimate'])}"
-        unlabelled = f"the {count(row['n'], 'item')} without a label of people"
-        return unlabelled if name == "corrected_rogan_gladen" else everything
+        return _correction_note(name, row, whole)
     if name.startswith("people_"):
         return "each person against the others, left out in turn"
     return ""
+
+
+def _bias_note(row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) -> str:
+    rate = "share with the label" if of_label else "pass rate"
+    rates = row["kind"] == "pass_fail"
+    judge, people = (number(whole[n]["estimate"]) for n in ("judge_mean", "human_mean"))
+    said = f"judge minus people: {rate if rates else 'mean grade'} {judge} and {people}"
+    limits, why = calibration_limits(), []
+    if row["p_value"] is not None:
+        why.append(f"{'' if alone else 'adjusted '}p {p_value(row['p_adjusted'])}")
+    if row["finding"] == INCONCLUSIVE:
+        in_sds = f"{number(limits.minimum_grade_bias)} SD of the judge's grades"
+        why.append(f"relevant from {number(limits.minimum_rate_bias) if rates else in_sds}")
+    finding = f"; {row['finding']}" if row["finding"] else ""
+    because = f" ({'; '.join(why)})" if why else ""
+    return f"{said}{finding}{because}"
+
+
+def _correction_note(name: str, row: Row, whole: dict[str, Row]) -> str:
+    if name == "corrected_rogan_gladen":
+        unlabelled = f"the {count(row['n'], 'item')} without a label of people"
+        return f"{unlabelled}; {CUT}" if row["estimate"] in {0.0, 1.0} else unlabelled
+    judged, tied = whole["all_judged_mean"], whole["agreement"]["tied"]
+    but = f" without the {thousands(tied)} on which people are tied" if tied else ""
+    items = count(judged["n"], "judged item")
+    return f"all {items}{but}; judge {number(judged['estimate'])}"
 
 
 def _items(whole: dict[str, Row], found: Comparison) -> str:
@@ -315,21 +331,36 @@ def _size(found: dict[str, Row]) -> int:
 QUESTIONS = "`voirdire plan` counts the questions that would decide the gates of an audit"
 
 
+CUT = "cut at the end of its range: error rates on these items may differ from those on the others"
+"""What an estimate of Rogan and Gladen beyond 0 or 1 says."""
+
+
+def labelled(many: int, row: Row, more: str = "") -> str:
+    """Write a number of labels; where rows belong together, as rows with their clusters."""
+    n, clusters = row["n"], row["clusters"]
+    if not 0 < clusters < n:
+        return count(many, f"{more}labelled item")
+    of = math.ceil(many * clusters / n)
+    return f"{count(many, f'{more}labelled row')} (of {count(of, 'cluster')})"
+
+
 def _labels(whole: dict[str, Row]) -> str:
     needed = {
         n: whole[n]["estimate"] for n in ("labels_for_agreement", "labels_for_bias") if n in whole
     }
     parts = []
     if (many := needed.get("labels_for_agreement")) and many > whole["agreement"]["n"]:
-        parts.append(f"{count(int(many), 'labelled item')} would give the agreement to about ±.05")
+        labels = labelled(int(many), whole["agreement"])
+        parts.append(f"with {labels} the interval of the agreement would be about ±.05")
     bias = whole.get("bias")
     many = needed.get("labels_for_bias")
-    if bias and many and bias["finding"] == "inconclusive" and many > bias["n"]:
+    if bias and many and bias["finding"] == INCONCLUSIVE and many > bias["n"]:
         limits = calibration_limits()
         in_sds = f"{number(limits.minimum_grade_bias)} SD"
         least = number(limits.minimum_rate_bias) if bias["kind"] == "pass_fail" else in_sds
-        parts.append(f"{count(int(many), 'labelled item')} would detect a bias of {least}")
-    return f"{'; '.join(parts)} ({QUESTIONS})." if parts else ""
+        parts.append(f"{labelled(int(many), bias)} would detect a bias of {least}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]} ({QUESTIONS})." if text else ""
 
 
 def _matrix(confusion: pl.DataFrame) -> Matrix | None:

@@ -18,7 +18,7 @@ from tasks.counting.positions import VERDICTS
 from tasks.kit.defaults import calibration_limits
 from tasks.readers.expressions import with_point
 from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
-from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES
+from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES, labelled
 from tasks.reporting.rows import Row
 from tasks.reporting.wording import (
     clean,
@@ -27,7 +27,6 @@ from tasks.reporting.wording import (
     interval,
     listing,
     number,
-    thousands,
     who_of,
     with_who,
 )
@@ -102,8 +101,9 @@ def _unusual_grade_lines(comparison: Comparison) -> list[str]:
         ours, theirs = (f"{low:g} to {high:g}" for low, high in (judged, people))
         lines.append(
             f"Grades{_of(criterion)} of {listing(judges)} are from {ours}, those of people from "
-            f"{theirs}. If these are two scales, bias, mean error, agreement and kappa compare "
-            "numbers of different meaning: write both on one scale. If it is one, declare it with "
+            f"{theirs}. If these are two scales, bias, mean error, agreement, kappa and a "
+            "threshold compare numbers of different meaning: write both on one scale. If it is "
+            "one, declare it with "
             "--scale LOW HIGH."
         )
     return lines
@@ -188,15 +188,14 @@ def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -
     measured: dict[tuple[str, ...], list[Row]] = {}
     for row in with_who(whole).to_dicts():
         measured.setdefault(_key(row), []).append(row)
-    said = comparison.confusion.unpivot(
-        ["human_label", "judge_label"], index="dataset", value_name="label"
-    )
-    by_dataset = said.group_by("dataset").agg(pl.col("label").unique()).iter_rows()
-    of_pairs = {dataset for dataset, labels in by_dataset if {*labels} <= {*VERDICTS}}
+    labels = ["human_label", "judge_label"]
+    said = comparison.confusion.unpivot(labels, index=list(JUDGE), value_name="label")
+    by_judge = said.group_by(JUDGE).agg(pl.col("label").unique())
+    of_pairs = {_key(row) for row in by_judge.to_dicts() if {*row["label"]} <= {*VERDICTS}}
     lines = []
     for row in named.to_dicts():
         test, rows = tests.get(_key(row)), measured.get(_key(row), [])
-        first, by_votes = test or rows[0], row["dataset"] in of_pairs
+        first, by_votes = test or rows[0], _key(row) in of_pairs
         name = clip(clean(row["who"]), 60)
         line = _advice(name, test, rows, simulated=bool(first["simulated"]), by_votes=by_votes)
         lines.append(line)
@@ -216,9 +215,9 @@ def calibration_policy(*, tested: bool) -> str:
         "relevant or it does not agree with people's combined label"
     )
     alone = (
-        "A judge agrees with people if the whole interval of its kappa (of grades, of Spearman's "
-        f"correlation) lies above {number(limits.least_agreement)}, with care unless its bias is "
-        "known to be irrelevant"
+        "A judge agrees with people if the whole 95 % interval of its kappa (for grades: of "
+        f"Spearman's correlation) lies above {number(limits.least_agreement)}, but with care "
+        "unless its bias is shown to be irrelevant"
     )
     return (
         f"{by_test if tested else alone}. Nothing is concluded from fewer than "
@@ -235,7 +234,7 @@ def _advice(
     biases = [row for row in rows if row["statistic"] == "bias"]
     biased = [row for row in biases if row["finding"] == BIASED]
     passed = test["passed"] if test else None
-    shown, more_labels = [*apart, *biased], None
+    shown, more_labels, undecided = [*apart, *biased], None, agreed[:0]
     if passed:
         careful = bool(shown or (test and test["reason"]))
         level, word = "use with care" if careful else "use", MAY
@@ -264,8 +263,8 @@ def _advice(
     if by_votes and passed is None:
         said += f". {OF_PAIRS}"
     if more_labels:
-        labels = f"{thousands(more_labels)} more labelled items like these"
-        said += f". About {labels} would decide the agreement"
+        labels = labelled(more_labels, undecided[0], "more ")
+        said += f". About {labels} like these would decide the agreement"
     return Advice(MARKS[level], word, name, simulated, f"{said[:1].upper()}{said[1:]}")
 
 

@@ -97,7 +97,7 @@ def test_from_an_empty_folder_to_bias_and_agreement(
     assert "disagreements, worst first" in shown
     assert "question: " in shown
     assert "answer: " in shown
-    assert "labelled items would give the agreement to about ±.05" in shown
+    assert "the interval of the agreement would be about ±.05" in shown
     assert "p-values are adjusted together over" in shown
     assert "helpdesk-people" in compared.stderr
 

@@ -320,7 +320,7 @@ def _declared(row: Row) -> str:
         [
             f"unit {row['unit']}",
             *([] if null is None else [f"{null:g} if there is no effect (null)"]),
-            *([f"floor (what noise alone gives): {floor}"] if floor else []),
+            *([f"compared with (floor): {floor}"] if floor else []),
             f"family {row['family']}",
         ]
     )

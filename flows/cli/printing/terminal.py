@@ -1,6 +1,7 @@
 """Terminal output: tables and lines."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -206,6 +207,10 @@ COMPARED_WITH = {
 """Whether shifts are over the sham, and whether over the control -> what the legend says."""
 
 
+D = re.compile(r"\bD -?[.\d]")
+"""A share of flaws detected by mean scores, in the note of a finding."""
+
+
 def legend(rows: Sequence[dict[str, Any]]) -> str:
     """Explain the columns of a table of rows of ``mart.bias``."""
     cells = [row for row in rows if row["kind"] != POSITION]
@@ -244,10 +249,11 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
             "noise deducted."
         )
     elif flaws:
+        by_scores = any(D.search(f"{detected(row)} {row['reason'] or ''}") for row in cells)
+        also = "; D is the same share computed from mean scores" if by_scores else ""
         sentences.append(
             f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the share of "
-            "flaws detected, 1 - ASR / floor over the samples that count for both; D is the same "
-            "share computed from mean scores."
+            f"flaws detected, 1 - ASR / floor over the samples that count for both{also}."
         )
     return " ".join([*sentences, *_position_legend(rows)])
 

@@ -41,7 +41,11 @@ def arena_battles(source: Source) -> Parts:
         .alias(f"{side}_{kind}")
         for kind in SIZES
         for side in ("anchor", "target")
-    ).with_columns(label=winner_side("winner", "model_a", ("model_a", "model_b"), TIES))
+    )
+    # A battle of unknown models says nothing.
+    known = pl.all_horizontal(pl.col("model_a", "model_b").is_not_null())
+    winner = winner_side("winner", "model_a", ("model_a", "model_b"), TIES)
+    paired = paired.with_columns(label=pl.when(known).then(winner), known=known)
     ratings = paired.select(
         pl.col("id", "item", "label", "anchor_author", "target_author"),
         pl.col(f"{side}_{kind}" for kind in SIZES for side in ("anchor", "target")),
@@ -50,7 +54,10 @@ def arena_battles(source: Source) -> Parts:
         kind=pl.lit("verdict"),
         cluster="item",
         value=score_of_side("label"),
-        invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
+        invalid=pl.when(~pl.col("known"))
+        .then(pl.lit("no name of a model"))
+        .when(pl.col("label").is_null())
+        .then(pl.lit("no winner")),
     )
     strange = strange_values([found["winner"]], ("model_a", "model_b", *TIES))
     return Parts(ratings=ratings, notes=(NO_ORDER, *strange), rows=found.height)

@@ -1,6 +1,7 @@
 """`voirdire calibrate LOG --humans FILE`: judges in a log, people in a file, and the reverse."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,30 @@ def test_a_file_completes_a_log(
     done = run(*words, "--format", "json")
     assert agreement(done) == expected
     assert "cannot be computed" not in done.stderr
+
+
+def test_labels_about_items_that_are_not_in_the_log_are_counted(run: Run, tmp_path: Path) -> None:
+    # Ten of forty names are misspelt.
+    labels = {
+        (f"P{item}" if at < 10 else item): label for at, (item, label) in enumerate(LABELS.items())
+    }
+    (tmp_path / "people.json").write_text(json.dumps({"anna": labels}), encoding="utf-8")
+    done = run("log.json", "--humans", "people.json", "--format", "json")
+    assert agreement(done)[1] == 30
+    said = " ".join(done.stderr.split())
+    assert "10 of 40 labels of people.json are about items that are not in log.json, such" in said
+
+
+def test_a_file_of_items_describes_a_log_and_a_file(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"{item},{'ab'[at < 20]},Text {at}\n" for at, item in enumerate(LABELS))
+    (tmp_path / "items.csv").write_text(f"id,topic,text\n{rows}", encoding="utf-8")
+    words = ("log.json", "--humans", "people.json", "--items", "items.csv", "--slice", "topic")
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    # The judge is wrong on the first ten items.
+    assert re.search(r"^b +20 +\.50 ", done.stdout, re.MULTILINE)
+    assert re.search(r"^a +20 +1\.00 ", done.stdout, re.MULTILINE)
+    assert "text: Text 0" in done.stdout
 
 
 def test_the_calibration_is_named_after_the_log(run: Run) -> None:

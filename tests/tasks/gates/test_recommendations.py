@@ -775,7 +775,7 @@ def test_the_level_of_a_judge_of_single_answers_are_stated(
             ],
             (
                 "a pair shown twice in one order gets the same verdict with probability "
-                ".55 [.46, .64] (of a coin: .5)"
+                ".55 [.46, .64] (a coin toss: .5)"
             ),
         ),
         (
@@ -810,14 +810,14 @@ def test_a_judge_of_pairs_that_may_toss_a_coin_is_used_with_care(
             ],
             (
                 "a pair shown in both orders gets the same verdict with probability .34 [.28, .41] "
-                "(of a coin: .5)"
+                "(a coin toss: .5)"
             ),
         ),
         (
             [("rating_icc", 0.07, 0.02, 0.12)],
             (
                 "ratings of the same answer hardly agree: intraclass correlation .07 [.02, .12] "
-                "(of noise: 0)"
+                "(pure noise: 0)"
             ),
         ),
     ],

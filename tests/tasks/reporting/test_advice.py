@@ -110,9 +110,9 @@ def test_notes_say_what_decides_an_open_gate() -> None:
     assert other == (
         "Where an interval and its limit stand instead of a number, the true value may lie so near "
         "the limit that it takes more than 10 times the questions asked; where a reason stands, "
-        "more questions do not remove it. `mart.scorecard` has the same numbers, of drift how many "
-        "more than the baseline has. They decide on which side of its limit an estimate lies; the "
-        "tables below say which shift a new study of this design detects."
+        "more questions do not remove it. `mart.scorecard` has these numbers (for drift: how many "
+        "more than the baseline has). More questions decide on which side of its limit an estimate "
+        "lies; the tables below say which shift a new study of this design detects."
     )
 
 
@@ -193,8 +193,8 @@ def test_what_no_judge_was_measured_on_is_said_once() -> None:
     people = rows.with_columns(not_measured=pl.lit("biases, agreement with people"))
     needs = (
         "Gates not measured: biases, agreement with people. Agreement needs labels of people "
-        "beside valid replies: one per single answer (in the column human_label or, of "
-        "grades, human_grade) or pair (label), or else of two people or more"
+        "beside valid replies: the column human_label or human_grade for single answers, the "
+        "column label for pairs, or labels of two people or more"
     )
     assert not_measured(people) == f"{needs}."
     assert not_measured(people, "desk") == (
@@ -229,8 +229,8 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     assert policy(DEFAULTS, rows) == (
         f"{head} Do not use: any gate fails. Not enough data: position or validity is "
         "inconclusive, or none of bias, discernment and agreement has an interval. Use with "
-        "care: any other gate is inconclusive, except drift, or what the judge says hardly "
-        "repeats. "
+        "care: any other gate is inconclusive (except drift), or the judge's verdicts hardly "
+        "repeat. "
         "Limits (`thresholds`): shift and "
         "position .05, invalid replies .10, share detected .20 and .50, agreement lost .10, "
         "agreement beyond chance .20, drift of the shift .05, of the ASR above its floor .10, of "
@@ -241,7 +241,7 @@ def test_the_policy_names_the_gates_of_the_study() -> None:
     assert "drift of the shift" not in unlike
     one = policy(Thresholds(disqualifying=("position",)), rows)
     assert "Do not use: the gate position fails." in one
-    assert "Use with care: any other gate fails or is inconclusive, except drift, or" in one
+    assert "Use with care: any other gate fails or is inconclusive (except drift), or" in one
     none = policy(Thresholds(disqualifying=()), rows)
     assert none.startswith(f"{head} Not enough data: ")
     # Single answers have no position.

@@ -39,6 +39,19 @@ def test_sizes_follow_the_models(tmp_path: Path, rated: Any) -> None:
         ("y", "tie", "alpha", 3, 0, 1, 5),
         ("z", None, "alpha", 3, 0, 1, 5),
     ]
+    assert log.ratings["invalid"].to_list() == [None, None, "no winner"]
     lengths = rated(log, "item", "anchor_length", "target_length")
     assert lengths == [("x", 40, 300), ("y", 300, 40), ("z", 300, 40)]
     assert log.ratings["human"].all()
+
+
+def test_a_battle_of_an_unknown_model_is_no_verdict(tmp_path: Path) -> None:
+    battles = {"id": ["x", "y"], "model_a": ["zeta", None], "model_b": ["alpha"] * 2}
+    path = tmp_path / "battles.parquet"
+    pl.DataFrame(battles | {"winner": ["model_a", "model_b"]}).write_parquet(path)
+    log = read_log(path)
+    assert log is not None
+    assert log.ratings.select("item", "label", "invalid").rows() == [
+        ("x", "target", None),
+        ("y", None, "no name of a model"),
+    ]
