@@ -11,6 +11,7 @@ from flows.cli.printing.tables import plain_table, print_line, print_rows
 from flows.cli.printing.terminal import plain
 from tasks.agreement.compare import Comparison
 from tasks.agreement.pass_words import PASS_WORDS
+from tasks.conclusions.rules import BIASED
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
 from tasks.kit.printable import several
@@ -206,10 +207,28 @@ def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], t
 def _show_slices(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
     """Print the slices that are worst, and say where the others are."""
     _show_parts(console, view.split_by, view.kind, view.slices[:MOST_SLICES], "")
+    lines = []
     if left := len(view.slices[MOST_SLICES:]):
         where = f"{'the report, and ' if saved else ''}{more}"
         better = "a smaller mean error" if view.kind == "grade" else "more agreement"
-        print_line(console, f"{several(left, 'slice')} with {better}: {where}.")
+        lines.append(f"{several(left, 'slice')} with {better}: {where}.")
+    if any(part.finding for part in view.slices):
+        lines.append(_biased_slices(view))
+    for line in lines:
+        print_line(console, line)
+    if lines:
+        console.print()
+
+
+def _biased_slices(view: JudgeView) -> str:
+    """Name the slices on which the judge is biased, with the bias."""
+    at = columns_of(view.kind).index("bias")
+    biased = [part for part in view.slices if part.finding == BIASED]
+    found = [f"{part.name} ({plain(part.texts[at][0])})" for part in biased]
+    if not found:
+        return "No slice is shown to be biased."
+    shown = found[:MOST_SLICES] + [f"{len(found) - MOST_SLICES} more"] * (len(found) > MOST_SLICES)
+    return f"Biased on {listing(shown)}; `--format json` has the intervals."
 
 
 def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:

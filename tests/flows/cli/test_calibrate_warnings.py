@@ -104,3 +104,20 @@ def test_a_correction_beyond_0_says_that_it_is_cut(tmp_path: Path) -> None:
     # se .733, sp .5, p .25: (.25 + .5 - 1) / .233 = -1.07.
     assert "cut at the end of its range: error rates on these items may differ from" in said
     assert re.search(r"corrected, Rogan-Gladen \.00", said)
+
+
+def test_slices_with_a_relevant_bias_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "sliced.csv"
+    # People pass half of each topic; the judge passes all that is long.
+    rows = [
+        f"{topic}{at},{'pass' if topic == 'long' or at % 2 else 'fail'},"
+        f"{'pass' if at % 2 else 'fail'},{topic}"
+        for topic in ("long", "short")
+        for at in range(40)
+    ]
+    path.write_text("\n".join(["id,judge,human,topic", *rows]), encoding="utf-8")
+    said = _said(path, "--slice", "topic")
+    assert "Biased on long (.50); `--format json` has the intervals." in said
+    same = [row.replace(",pass,fail,", ",fail,fail,") for row in rows]
+    path.write_text("\n".join(["id,judge,human,topic", *same]), encoding="utf-8")
+    assert "No slice is shown to be biased." in _said(path, "--slice", "topic")
