@@ -50,7 +50,7 @@ from tasks.logs.recognised import (
 )
 from tasks.progress import current_status, step
 from tasks.readers.fastchat import described
-from tasks.readers.labels import described_labels
+from tasks.readers.label_table import described_labels
 from tasks.readers.votes import read_votes
 from tasks.reporting.advice import not_measured, policy
 from tasks.reporting.calibration_answer import label_warnings

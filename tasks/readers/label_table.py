@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_ROWS,
     Limits,
@@ -22,7 +24,8 @@ from tasks.readers.bounded import (
     without_gz,
 )
 from tasks.readers.expressions import refuse_decimal_commas
-from tasks.readers.labels import LARGEST, MOST, labels_as_json
+from tasks.readers.fields import opened
+from tasks.readers.labels import COLUMNS, LARGEST, MOST, labels_as_json, read_labels
 from tasks.readers.parquet import parquet_frame
 from tasks.validation.unknown_names import nearest
 
@@ -73,6 +76,30 @@ class LabelTable(NamedTuple):
 def is_label_table(source: str) -> bool:
     """Tell whether a command's argument names a file of this kind rather than a study."""
     return without_gz(Path(source)).suffix.lower() in SUFFIXES
+
+
+def described_labels(path: Path) -> str:
+    """Say what a table of labels is and which command takes it; empty for other files."""
+    if path.suffix.lower() not in SUFFIXES:
+        return ""
+    with opened(path) as source:
+        columns = source.columns if source else frozenset()
+    if {JUDGE, HUMAN} <= columns and "choice" not in columns:
+        rows = read_label_table(path, LabelColumns()).items.height
+        return (
+            f"{path.name}: table of labels, {several(rows, 'row')} (columns {JUDGE!r} and "
+            f"{HUMAN!r}). To compare them: `voirdire calibrate {quote(path.name)}`."
+        )
+    if path.suffix.lower() == ".jsonl" or not columns >= {*COLUMNS}:
+        return ""
+    labels = read_labels(path)
+    people = several(labels["annotator"].n_unique(), "annotator")
+    items = several(labels["item"].n_unique(), "item")
+    return (
+        f"{path.name}: {several(labels['label'].count(), 'label')} of {people} on {items}. Labels "
+        "of people are compared with those of judges in another file: `voirdire calibrate "
+        f"--humans {quote(path.name)} --judges FILE`."
+    )
 
 
 @reads_gzip()

@@ -10,7 +10,6 @@ import json
 import math
 from collections import Counter
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -26,7 +25,6 @@ from tasks.readers.bounded import (
     separator_of,
 )
 from tasks.readers.expressions import refuse_decimal_commas
-from tasks.readers.fields import opened
 from tasks.readers.parquet import require_parquet
 
 COLUMNS = ("annotator", "item", "label")
@@ -60,24 +58,6 @@ def read_labels(path: Path) -> pl.DataFrame:
     _refuse_second_labels(path, labels)
     refuse_decimal_commas(path.name, labels["label"].str.strip_chars('"'))
     return labels
-
-
-def described_labels(path: Path) -> str:
-    """Say what a table of labels is and which command takes it; empty for other files."""
-    if path.suffix.lower() not in {".csv", ".parquet"}:
-        return ""
-    with opened(path) as source:
-        columns = source.columns if source else frozenset()
-    if not columns >= {*COLUMNS}:
-        return ""
-    labels = read_labels(path)
-    people = several(labels["annotator"].n_unique(), "annotator")
-    items = several(labels["item"].n_unique(), "item")
-    return (
-        f"{path.name}: {several(labels['label'].count(), 'label')} of {people} on {items}. Labels "
-        "of people are compared with those of judges in another file: `voirdire calibrate "
-        f"--humans {quote(path.name)} --judges FILE`."
-    )
 
 
 def _refuse_second_labels(path: Path, labels: pl.DataFrame) -> None:

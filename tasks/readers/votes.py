@@ -216,11 +216,6 @@ def _check_columns(name: str, found: Sequence[str], votes: int | None = None) ->
         near = difflib.get_close_matches(strange[0], missing or OPTIONAL, n=1) if strange else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
         extra = " Remove unknown columns." if strange and not near else ""
-        if {"judge", "human"} <= {*found} and "choice" in missing:
-            raise ValueError(
-                f"{name} is a table of labels (columns 'judge' and 'human'), not of votes. To "
-                f"compare them: `voirdire calibrate {quote(name)}`. {LIKE}"
-            )
         few = 2 * len(missing) > len(COLUMNS) - len(ATTACK)
         sides = [side for side in ("judge", "human") if side in found]
         if few and "choice" in missing and sides:

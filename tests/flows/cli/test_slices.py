@@ -122,8 +122,12 @@ def test_measure_compares_judges_with_people_as_calibrate_does(tmp_path: Path) -
 def test_a_table_of_labels_is_for_calibrate(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("judge,human,text\npass,pass,a\nfail,pass,b\n", encoding="utf-8")
-    for command in ("doctor", "measure"):
-        done = CliRunner().invoke(main, [command, str(path)])
-        assert done.exit_code == 2
-        assert "labels.csv is a table of labels (columns 'judge' and 'human')" in done.stderr
-        assert "`voirdire calibrate labels.csv`" in done.stderr
+    said = "labels.csv: table of labels, 2 rows (columns 'judge' and 'human'). To compare them: "
+    described = CliRunner().invoke(main, ["doctor", str(path)])
+    assert (described.exit_code, described.stdout) == (
+        0,
+        f"{said}`voirdire calibrate labels.csv`.\n",
+    )
+    measured = CliRunner().invoke(main, ["measure", str(path)])
+    assert measured.exit_code == 2
+    assert f"{said}`voirdire calibrate labels.csv`." in measured.stderr
