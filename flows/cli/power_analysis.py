@@ -62,6 +62,7 @@ UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share
 EARLIER = f"""
     with measured as (
         select e.judge, e.prompt, e.votes_per_pair, f.unit, e.n, e.df, f.by_logits,
+            e.perturbation in $perturbations as asked,
             coalesce(e.standard_error, (e.high - e.low) / 2 / $z) as error
         from findings as f join estimates as e
             using (study, dataset, judge, prompt, wave, mode, perturbation, statistic)
@@ -74,10 +75,12 @@ EARLIER = f"""
     )
     select judge, prompt, votes_per_pair, unit,
         sqrt(sum(error ** 2 * n * df) / sum(df)) as sigma,
-        sum(n)::integer as shifts, bool_or(coalesce(by_logits, false)) as easy,
-    from measured group by all having sum(df) >= {ENOUGH} order by all
+        sum(n)::integer as shifts, bool_or(coalesce(by_logits, false)) as easy, asked
+    from (from measured where asked union all select * replace (false as asked) from measured)
+    group by all having sum(df) >= {ENOUGH} order by all
 """  # noqa: S608 - a constant of this file
-"""The primary endpoint of each judge: the variance of its mean times the number of samples.
+"""The primary endpoint of each judge: the variance of its mean times the number of samples. A row
+with ``asked`` is about the perturbations of the study alone, the other about all of them.
 
 Studies and waves of a dataset share samples, and often votes: of each perturbation, only the result
 with most samples counts. Flaws shift a judge's score by more on some questions than on others, so
@@ -87,11 +90,7 @@ but an interval: what the questions that were not asked may do.
 
 
 class Spread(NamedTuple):
-    """The standard deviation of a judge's shifts, and where it comes from.
-
-    From earlier shifts, it is the standard deviation that independent samples with the same
-    uncertainty of the mean would have: samples of the same question are correlated.
-    """
+    """The standard deviation of a judge's shifts, as of independent samples, and its source."""
 
     sigma: float
     source: str
@@ -148,17 +147,19 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
     kinds = {perturbation_named(name).kind for name in study.asked()}
     kind = "promote" if "promote" in kinds else "detract"
     own, z = study.votes_per_pair, float(normal_quantile((1 + LEVEL) / 2))
-    rows = store.query(EARLIER, {"prompts": study.prompts, "kind": kind, "z": z}).rows()
-    # The design nearest to the study's comes last, so it stays.
-    for judge, prompt, votes, unit, sigma, shifts, easy in sorted(
-        rows, key=lambda row: -abs(row[2] - own)
+    known = {"prompts": study.prompts, "kind": kind, "z": z, "perturbations": study.asked()}
+    rows = store.query(EARLIER, known).rows()
+    # What stays comes last: the perturbations of the study, and the design nearest to its own.
+    for judge, prompt, votes, unit, sigma, shifts, easy, asked in sorted(
+        rows, key=lambda row: (row[-1], -abs(row[2] - own))
     ):
         if unit != unit_of(prompt_of(prompt)).replace("labels", "share"):
             continue
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
         at = "" if votes == own else f" at {count(votes, 'vote')}"
+        what = EASY if easy else "earlier shifts" if asked else "shifts of others"
         name = unit_name(judge, prompt, study.prompts)
-        spreads[name] = Spread(rescaled, f"{shifts} {EASY if easy else 'earlier shifts'}{at}", easy)
+        spreads[name] = Spread(rescaled, f"{shifts} {what}{at}", easy)
     return spreads
 
 
