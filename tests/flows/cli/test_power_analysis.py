@@ -73,7 +73,8 @@ def measured(path: Path, makes: tuple[Make, ...], rows: list[dict[str, Any]], **
     """Save estimates and the findings about them."""
     make_estimates, make_findings = makes
     design = {"judge": "offline/honest", "prompt": STUDY.prompts[0], "votes_per_pair": 2, **more}
-    estimates = make_estimates([{"statistic": "mps_sham", **design, **row} for row in rows])
+    usual = {"statistic": "mps_sham", "perturbation": "fake_reference", **design}
+    estimates = make_estimates([usual | row for row in rows])
     store = Warehouse(path / "v.duckdb")
     found = Saving(Findings, make_findings(estimates)), Saving(Estimates, estimates)
     store.save(found, run="r", study="s")
