@@ -133,14 +133,6 @@ def _client(provider: str) -> Any:
     return _clients[provider]
 
 
-async def close_clients() -> None:
-    """Close the connections to all providers."""
-    while _clients:
-        await _clients.popitem()[1].client.aclose()
-    if load_litellm.cache_info().currsize:
-        load_litellm().aclient_session = None
-
-
 @cache
 def _route(model: str) -> str:
     return str(load_litellm().get_llm_provider(model=model)[1])

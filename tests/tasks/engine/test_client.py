@@ -8,9 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from provider_clients import close_clients
 
 from tasks.engine.batches import read_reply
-from tasks.engine.client import call, close_clients
+from tasks.engine.client import call
 from tasks.engine.journal import Reply
 from tasks.engine.queue import Engine
 from tasks.judge import vote_row

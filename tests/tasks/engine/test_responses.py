@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from functools import cache
 
 import pytest
+from provider_clients import close_clients
 
-from tasks.engine.client import call, close_clients
+from tasks.engine.client import call
 from tasks.engine.journal import Reply
 from tasks.engine.queue import Engine
 from tasks.providers import Judge, Provider

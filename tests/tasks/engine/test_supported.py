@@ -4,9 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from provider_clients import close_clients
 
 from tasks.engine import litellm_adapter
-from tasks.engine.client import call, close_clients
+from tasks.engine.client import call
 from tasks.engine.litellm_adapter import refused_params, supported
 from tasks.engine.queue import Engine
 from tasks.providers import Judge, Provider

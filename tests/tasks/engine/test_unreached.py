@@ -7,6 +7,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from provider_clients import close_clients
 
 from tasks.engine import batches, client
 from tasks.engine.client import unreached, without_objects
@@ -44,7 +45,7 @@ def test_a_refused_connection_names_the_address_and_no_object(closed: str, model
         try:
             await client.call(provider, judge, messages, {}, slot)
         finally:
-            await client.close_clients()
+            await close_clients()
 
     with pytest.raises(CallError) as told:
         asyncio.run(ask())
@@ -80,7 +81,7 @@ def test_a_gateway_that_answers_was_reached() -> None:
         try:
             await batches.status_of(provider, judge, "batch_1")
         finally:
-            await client.close_clients()
+            await close_clients()
 
     with pytest.raises(CallError, match="Cannot connect to host upstream") as told:
         asyncio.run(look())

@@ -179,7 +179,9 @@ def _messages(question: str) -> list[dict[str, str]]:
 
 
 def _ask(name: str, emulator: Emulator, questions: list[str], **changes: Any) -> list[Reply]:
-    from tasks.engine.client import call, close_clients
+    from provider_clients import close_clients
+
+    from tasks.engine.client import call
 
     provider = PROVIDERS[name].provider.model_copy(update=changes)
     if not provider.api_base_variable:
