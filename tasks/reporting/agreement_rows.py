@@ -289,8 +289,7 @@ def _bias_note(row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) 
 
 def _correction_note(name: str, row: Row, whole: dict[str, Row]) -> str:
     if name == "corrected_rogan_gladen":
-        unlabelled = f"the {count(row['n'], 'item')} without a label of people"
-        return f"{unlabelled}; {CUT}" if row["estimate"] in {0.0, 1.0} else unlabelled
+        return f"the {count(row['n'], 'item')} without a label of people"
     judged, tied = whole["all_judged_mean"], whole["agreement"]["tied"]
     but = f" without the {thousands(tied)} on which people are tied" if tied else ""
     items = count(judged["n"], "judged item")
@@ -329,10 +328,6 @@ def _size(found: dict[str, Row]) -> int:
 
 
 QUESTIONS = "`voirdire plan` counts the questions that would decide the gates of an audit"
-
-
-CUT = "cut at the end of its range: error rates on these items may differ from those on the others"
-"""What an estimate of Rogan and Gladen beyond 0 or 1 says."""
 
 
 def labelled(many: int, row: Row, more: str = "") -> str:

@@ -19,6 +19,9 @@ from tasks.statistics import Rows, statistic
 EMPTY = "no contest without a label: nothing to correct"
 ONE_SIDED = "fewer than two questions labelled as wins, or as losses or ties: no error rates"
 BEYOND = "the judge's rate is beyond what its errors allow for any true rate: no interval"
+CUT = "cut at the end of its range: error rates may differ between items with and without a label"
+ROUNDED = 1e-9
+"""How far from 0 or 1 an estimate is by rounding alone."""
 BLIND = "se + sp - 1 is below {:g}: the judge is hardly better than chance"
 YES = pl.col("human") > 0.5
 PARTS = {
@@ -52,7 +55,8 @@ def rogan_gladen(contests: DataFrame[Contests]) -> Rows:
     Returns
     -------
     Estimates
-        By model and pair of models that have labels: theta, clipped to [0, 1], with the interval of
+        By model and pair of models that have labels: theta, clipped to [0, 1] (``reason`` says so),
+        with the interval of
         all theta in [0, 1] for which ``(p + sp - 1) - theta (se + sp - 1)`` lies within t standard
         errors of 0 (Fieller 1954; degrees of freedom from the side with fewer), and a cluster
         bootstrap interval that resamples labelled and unlabelled contests; none where no theta in
@@ -206,6 +210,9 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         level=pl.when(known).then(LEVEL),
         **{end: pl.when(known).then(end) for end in BOOT},
         method=pl.when(known).then(pl.lit("Rogan-Gladen, Fieller t")).otherwise(pl.lit("none")),
+        reason=pl.when(known & ~pl.col("theta").is_between(-ROUNDED, 1 + ROUNDED))
+        .then(pl.lit(CUT))
+        .otherwise("reason"),
     )
 
 

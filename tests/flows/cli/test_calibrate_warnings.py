@@ -102,7 +102,14 @@ def test_a_correction_beyond_0_says_that_it_is_cut(tmp_path: Path) -> None:
     path.write_text("\n".join(["id,judge,human", *rows]), encoding="utf-8")
     said = _said(path, "--random-labels")
     # se .733, sp .5, p .25: (.25 + .5 - 1) / .233 = -1.07.
-    assert "cut at the end of its range: error rates on these items may differ from" in said
+    assert "cut at the end of its range: error rates may differ between items with and" in said
+    assert re.search(r"corrected, Rogan-Gladen \.00", said)
+    # sp 1 and p 0: exactly 0, and nothing is cut.
+    exact = [row.replace("pass,fail", "fail,fail") if row[0] == "q" else row for row in rows]
+    exact = [row if row[0] == "q" else f"{row.partition(',')[0]},fail," for row in exact]
+    path.write_text("\n".join(["id,judge,human", *exact]), encoding="utf-8")
+    said = _said(path, "--random-labels")
+    assert "cut at the end" not in said
     assert re.search(r"corrected, Rogan-Gladen \.00", said)
 
 
