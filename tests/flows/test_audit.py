@@ -165,12 +165,12 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert done.returncode == 0, done.stderr
     planned = voirdire("plan", "looked_at")
     assert planned.returncode == 0, planned.stderr
-    heading = "More questions that would decide what study looked_at leaves open"
+    heading = "Further questions that would decide the open gates of study looked_at"
     assert heading in planned.stdout
     judges = re.findall(r"^- (\S+):", planned.stdout, re.MULTILINE)
     assert len(judges) == 5
     said = " ".join(planned.stdout.split())
-    assert "They decide on which side of its limit an estimate lies; the tables below say" in said
+    assert "More questions decide on which side of its limit an estimate lies; the" in said
     assert planned.stdout.startswith(heading)
     assert re.search(r"All \d+ ballots of this plan have votes: an audit asks nothing\.", said)
     # Only of the judges and judge prompts that are planned for.

@@ -66,7 +66,7 @@ def test_a_pass_or_fail_judge_of_answers_with_labels(
     said = " ".join(plan.stdout.split())
     # (2.8016 sqrt(.22 / 2) / .05)^2 = 345.4; four questions are too few for any finding.
     assert "the smallest relevant shift (.05) takes about 346 samples per perturbation" in said
-    assert "More questions that would decide what study quick leaves open" in said
+    assert "Further questions that would decide the open gates of study quick" in said
     stopped = voirdire("audit", *SMALL, "--prompt", "binary_v1", "--stop", "pair")
     assert stopped.returncode == 2
     assert "'binary_v1' shows one answer. Leave both out." in " ".join(stopped.stderr.split())

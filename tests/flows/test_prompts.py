@@ -104,7 +104,7 @@ def test_prompts_that_show_one_answer_are_compared_by_their_shifts(
     assert titles == ["grades", "labels", "pass"]
     planned = voirdire("plan", *SMALL, *wordings)
     assert planned.returncode == 0, planned.stderr
-    assert "More questions that would decide what study quick leaves open" in planned.stdout
+    assert "Further questions that would decide the open gates of study quick" in planned.stdout
     advised = warehouse.query("select prompt, more_questions from mart.recommendations")
     for prompt, number in advised.drop_nulls().rows():
         assert f"offline/dazzled / {prompt}: about {number} more question" in planned.stdout

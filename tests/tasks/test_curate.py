@@ -9,6 +9,7 @@ from schemas.curation import Answers, Questions, Versions
 from tasks import curate
 from tasks.curate import _check, _keep_first, import_dataset
 from tasks.datasets import Dataset, Imported
+from tasks.kit.catalogue import Catalogue
 from tasks.validation.unknown_names import UnknownNameError
 
 
@@ -157,7 +158,7 @@ WHOLE = _imported({"d/1": "A"}, ["d/1/a1"])
 
 def test_passes_on_what_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Dataset("d", "source", "license", lambda _: WHOLE, "summary")
-    monkeypatch.setattr(curate, "DATASETS", {"d": entry})
+    monkeypatch.setattr(curate, "DATASETS", Catalogue("dataset", {"d": Path()}, lambda *_: entry))
     assert import_dataset("d") is WHOLE
 
 
@@ -209,7 +210,7 @@ def test_check_names_what_is_broken(broken: Imported, said: str) -> None:
 def test_every_import_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = GOOD._replace(answers=Answers.empty())
     entry = Dataset("d", "source", "license", lambda _: broken, "summary")
-    monkeypatch.setattr(curate, "DATASETS", {"d": entry})
+    monkeypatch.setattr(curate, "DATASETS", Catalogue("dataset", {"d": Path()}, lambda *_: entry))
     with pytest.raises(ValueError, match="dataset 'd' has 1 question without one answer"):
         import_dataset("d")
 
