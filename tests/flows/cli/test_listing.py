@@ -139,9 +139,7 @@ def test_an_explanation_says_how_to_read_a_statistic_before_its_formula() -> Non
     shown = explained("dasr")
     headings = re.findall(r"^(\w.*):$", shown, re.MULTILINE)
     assert headings == ["How to read it", "Details", "Notes", "References", "Example"]
-    assert "dasr: unit share, 0 if there is no effect (null), compared with (floor)" in flat(
-        shown
-    )
+    assert "dasr: unit share, 0 if there is no effect (null), compared with (floor)" in flat(shown)
     assert "Two rows per cell: `dasr` in [-1, 1] by cluster linearisation" in flat(shown)
     assert "docs/reference/statistics.md#dasr" in shown
     assert "One row per sample and perturbation" not in shown
