@@ -157,7 +157,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
             continue
         rescaled = rescaled_sigma(sigma, votes, own, TYPICAL[unit])
         at = "" if votes == own else f" at {count(votes, 'vote')}"
-        what = EASY if easy else "earlier shifts" if asked else "shifts of others"
+        what = EASY if easy else "earlier shifts" if asked else "shifts, other perturbations"
         name = unit_name(judge, prompt, study.prompts)
         spreads[name] = Spread(rescaled, f"{shifts} {what}{at}", easy)
     return spreads

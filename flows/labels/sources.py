@@ -18,8 +18,8 @@ from tasks.agreement.sources import (
     items_of,
     labelled_by_table,
     readable_labels,
+    report_unknown_items,
     require_same_form,
-    tell_strangers,
 )
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
@@ -260,7 +260,7 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
     found = labels_of_ratings(ratings, people)
     if people is not None:
         named = [item_names(each.items["item"], _dataset(each.labelled)) for each in found]
-        tell_strangers(people, _names(named), calibration.humans or "", "the study")
+        report_unknown_items(people, _names(named), calibration.humans or "", "the study")
     labelled = [each for each in found if not each.labelled.humans.is_empty()]
     if not labelled:
         graded = (ratings["kind"] == "number").all()
@@ -304,7 +304,7 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     named = [item_names(items_of(each)["item"], each.dataset) for each in voted]
     for labels, file in zip((humans, judges), files, strict=True):
         if labels is not None:
-            tell_strangers(labels, _names(named), file or "", "the study")
+            report_unknown_items(labels, _names(named), file or "", "the study")
     if humans is None and given.is_empty():
         _require_labels(voted, calibration.study, newer, warehouse)
     return [_completed(each, humans, judges, calibration.study, newer) for each in voted]

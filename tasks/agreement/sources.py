@@ -41,7 +41,7 @@ def require_positive(labelled: Sequence[Labelled], positive: str | None, source:
         return
     labels = pl.concat(side["label"] for each in labelled for side in (each.humans, each.judges))
     require_known(labels, positive, source)
-    tell_fails(labelled, positive)
+    report_fails(labelled, positive)
 
 
 def require_known(labels: pl.Series, positive: str, source: str) -> None:
@@ -57,20 +57,20 @@ def require_known(labels: pl.Series, positive: str, source: str) -> None:
     )
 
 
-def tell_strangers(labels: pl.DataFrame, known: Sequence[str], file: str, where: str) -> None:
+def report_unknown_items(labels: pl.DataFrame, known: Sequence[str], file: str, where: str) -> None:
     """Say how many labels of a file are about items that are not ``where``, if some are not."""
     given = labels.drop_nulls("item")
-    strange = given.filter(~pl.col("item").is_in(known))
-    if 0 < strange.height < given.height:
-        one = strange.height == 1
+    unknown = given.filter(~pl.col("item").is_in(known))
+    if 0 < unknown.height < given.height:
+        one = unknown.height == 1
         current_status().tell(
-            f"{strange.height} of {several(given.height, 'label')} of {Path(file).name} "
+            f"{unknown.height} of {several(given.height, 'label')} of {Path(file).name} "
             f"{'is about an item that is' if one else 'are about items that are'} not in {where}, "
-            f"such as {clip(strange['item'].min())}."
+            f"such as {clip(unknown['item'].min())}."
         )
 
 
-def tell_fails(labelled: Sequence[Labelled], positive: str) -> None:
+def report_fails(labelled: Sequence[Labelled], positive: str) -> None:
     """Say which different labels of people count as fails, as they are not the one that passes."""
     labels = pl.concat(each.humans["label"] for each in labelled)
     known = values_of(labels, Reading("name")).select("label", "word").drop_nulls("word")

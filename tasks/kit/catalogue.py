@@ -35,7 +35,7 @@ MOST_PROBLEMS = 20
 """Most problems of a file that an error lists."""
 
 
-LONGEST_REASON = 300
+LONGEST_FAILURE = 300
 """Most characters of what the user's own code says of its failure."""
 
 
@@ -253,7 +253,7 @@ def _failure(error: BaseException, file: Path) -> str:
     steps = traceback.extract_tb(error.__traceback__)
     lines = [step.lineno for step in steps if step.filename == str(file)]
     place = f" in line {lines[-1]}" if lines else ""
-    first = str(error).strip().split("\n")[0][:LONGEST_REASON].rstrip(".")
+    first = str(error).strip().split("\n")[0][:LONGEST_FAILURE].rstrip(".")
     said = EXITS if isinstance(error, SystemExit) else f"{first}." if first else "no reason given."
     return f"{type(error).__name__}{place}: {said}"
 

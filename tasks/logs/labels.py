@@ -12,7 +12,7 @@ from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
 from tasks.agreement.compare import AS_GIVEN, Options
-from tasks.agreement.sources import tell_strangers
+from tasks.agreement.sources import report_unknown_items
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
 from tasks.calibration.label_values import (
@@ -140,7 +140,7 @@ def labels_in_log_and_file(
             f"no label of {file.name} is about an item of {path.name}. The file names items such "
             f"as {shown[0]:.200}; those of the log are {shown[1]:.200}. Name items as the log does."
         )
-    tell_strangers(given, labelled.clusters["item"].to_list(), file.name, path.name)  # type: ignore[index]
+    report_unknown_items(given, labelled.clusters["item"].to_list(), file.name, path.name)  # type: ignore[index]
     if humans:
         labelled = require_two_names(labelled._replace(humans=known))
     else:

@@ -19,7 +19,9 @@ from tasks.statistics import Rows, statistic
 EMPTY = "no contest without a label: nothing to correct"
 ONE_SIDED = "fewer than two questions labelled as wins, or as losses or ties: no error rates"
 BEYOND = "the judge's rate is beyond what its errors allow for any true rate: no interval"
-CUT = "cut at the end of its range: error rates may differ between items with and without a label"
+CUT_OFF = (
+    "cut at the end of its range: error rates may differ between items with and without a label"
+)
 ROUNDED = 1e-9
 """How far from 0 or 1 an estimate is by rounding alone."""
 BLIND = "se + sp - 1 is below {:g}: the judge is hardly better than chance"
@@ -211,7 +213,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         **{end: pl.when(known).then(end) for end in BOOT},
         method=pl.when(known).then(pl.lit("Rogan-Gladen, Fieller t")).otherwise(pl.lit("none")),
         reason=pl.when(known & ~pl.col("theta").is_between(-ROUNDED, 1 + ROUNDED))
-        .then(pl.lit(CUT))
+        .then(pl.lit(CUT_OFF))
         .otherwise("reason"),
     )
 

@@ -207,7 +207,7 @@ COMPARED_WITH = {
 """Whether shifts are over the sham, and whether over the control -> what the legend says."""
 
 
-D = re.compile(r"\bD -?[.\d]")
+BY_MEAN_SCORES = re.compile(r"\bD -?[.\d]")
 """A share of flaws detected by mean scores, in the note of a finding."""
 
 
@@ -249,7 +249,9 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
             "noise deducted."
         )
     elif flaws:
-        by_scores = any(D.search(f"{detected(row)} {row['reason'] or ''}") for row in cells)
+        by_scores = any(
+            BY_MEAN_SCORES.search(f"{detected(row)} {row['reason'] or ''}") for row in cells
+        )
         also = "; D is the same share computed from mean scores" if by_scores else ""
         sentences.append(
             f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the share of "

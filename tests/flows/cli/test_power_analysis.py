@@ -145,7 +145,7 @@ def test_cells_count_by_their_degrees_of_freedom(makes: Any, tmp_path: Path) -> 
         for e, n, df in cells
     ]
     spread = earlier_spreads(STUDY, measured(tmp_path, makes, rows))["offline/honest"]
-    assert spread.source == "178 shifts of others"
+    assert spread.source == "178 shifts, other perturbations"
     assert spread.sigma == pytest.approx(((31 * 1.28 + 49 * 2.0) / 80) ** 0.5)
 
 
@@ -158,7 +158,7 @@ def test_shifts_under_the_perturbations_of_the_study_come_first(makes: Any, tmp_
     path = measured(tmp_path, makes, rows)
     for names, sigma, source in (
         (["fake_reference"], 0.1, "60 earlier shifts"),
-        (["rich_content"], ((0.1**2 + 0.3**2) / 2) ** 0.5, "120 shifts of others"),
+        (["rich_content"], ((0.1**2 + 0.3**2) / 2) ** 0.5, "120 shifts, other perturbations"),
     ):
         study = STUDY.model_copy(update={"perturbations": names})
         spread = earlier_spreads(study, path)["offline/honest"]

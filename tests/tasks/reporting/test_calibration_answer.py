@@ -175,3 +175,12 @@ def test_the_limits_are_those_of_the_calibration(said: Any) -> None:
         assert "winning rate of at least .75" in calibration_policy(tested=True)
         [line] = said(None, OPEN)
     assert "(limit .45)" in line.why
+
+
+def test_grades_beside_pairs_of_one_dataset_are_answered_as_grades(said: Any) -> None:
+    # The labels that both gave are those of pairs; the other prompt has none.
+    other = {"prompt": "single_v1"}
+    [graded] = said(None, KAPPA | other, CLEAR | other, word="anchor")
+    assert graded.recommendation == "agrees with people"
+    [compared] = said(None, KAPPA | {"kind": "name"}, word="anchor")
+    assert compared.recommendation == "not decided here"

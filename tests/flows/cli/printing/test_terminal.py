@@ -100,6 +100,20 @@ def test_without_shams_the_column_is_left_out(width: int) -> None:
     assert "the shift that the sham itself causes" not in legend([ROW | unshammed])
 
 
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"detected_by": "detection_power"}, False),
+        ({"detected_by": "detection_share"}, True),
+        ({"reason": "the mean preference moves to the flaw: D -.12"}, True),
+    ],
+)
+def test_d_is_explained_where_it_is_shown(changes: dict[str, object], *, shown: bool) -> None:
+    flaw = {"kind": "detract", "finding": "detects some", "detected": 0.3}
+    row = ROW | flaw | {"detected_low": 0.1, "detected_high": 0.5} | changes
+    assert ("D is the same share computed from mean scores" in legend([row])) is shown
+
+
 @pytest.mark.parametrize("width", [60, 140])
 def test_single_answers_have_no_rates_of_pairs_and_a_unit_only_beside_another(width: int) -> None:
     unknown = {name: None for name in ROW if name.startswith(("asr", "sham_floor", "position"))}
