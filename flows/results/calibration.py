@@ -33,7 +33,7 @@ from tasks.calibration.calibrate import (
     try_judges,
     why_none_is_tested,
 )
-from tasks.calibration.label_values import Labelled
+from tasks.calibration.label_values import TIED, Labelled
 from tasks.kit.defaults import calibrated_by
 from tasks.kit.printable import several
 from tasks.progress import step
@@ -153,6 +153,11 @@ def _calibrate(calibration: Calibration, sources: Sources, steps: Steps) -> Cali
         named = "graded" if label_kind(terms.metric) != "text" else pl.lit(value=True)
         if unread := unreadable_line(comparison.unreadable.filter(named), none_read=True):
             why = f"{unread}."
+        elif tied := comparison.unreadable.filter(label=TIED).height:
+            why = (
+                f"on {several(tied, 'item')} the repeats of the judge tie, and no other has a "
+                "label of both. An odd number of repeats ties less often."
+            )
         raise NotComparableError(f"judges and people cannot be compared: {why}")
     return Calibrated(
         *_together(trials),

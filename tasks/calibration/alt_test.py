@@ -114,7 +114,7 @@ def alt_test(
         "epsilon": np.tile(np.array(epsilons, np.float64), shape[0]),
     }
     rows = [
-        _verdict(each, at, left, least, int(lost)) | same | {"test": test}
+        _verdict(each, at, left, least, int(lost), metric) | same | {"test": test}
         for judge, (left, lost) in enumerate(zip(counted, machines.unreadable, strict=True))
         for at in ((judge, margin) for margin in range(shape[1]))
     ]
@@ -278,7 +278,12 @@ def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: in
 
 
 def _verdict(
-    each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, lost: int
+    each: dict[str, NDArray[Any]],
+    at: tuple[int, int],
+    left: LeftOut,
+    least: int,
+    lost: int,
+    metric: Metric,
 ) -> dict[str, Any]:
     """Summarise a judge's results over the tested annotators."""
     known = ~np.isnan(each["rejected"][at])
@@ -301,7 +306,7 @@ def _verdict(
         "n": left.instances,
         "dropped": left.dropped,
         "unreadable": lost,
-        "reason": _reason(tested, left, least),
+        "reason": _reason(tested, left, least, metric),
     }
 
 
@@ -309,12 +314,15 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _reason(tested: int, left: LeftOut, least: int) -> str | None:
+def _reason(tested: int, left: LeftOut, least: int, metric: Metric) -> str | None:
     """Give the reason why there is no winning rate, or why to doubt it."""
+    numbers = metric.labels == "number"
+    needed = f", which metric {metric.name} needs" if numbers else ""
     if not left.labelled:
-        return "the judge gave no valid label"
+        return f"the judge gave no {'number' if numbers else 'valid label'}{needed}"
     if not left.instances:
-        return "no instance has labels of the judge and of two people"
+        labels = "numbers" if numbers else "labels"
+        return f"no instance has {labels} of the judge and of two people{needed}"
     if not tested:
         return f"no annotator has {least} instances"
     fewest = calibration_limits().recommended_annotators

@@ -96,3 +96,10 @@ def test_unreadable_grades_are_those_of_the_log(
     assert "5 items compared" in read
     assert "agreement .20" in read  # only b fails
     assert "5 items compared" in run("calibrate", *log, "--no-save", "--scale", "0", "1")
+
+
+def test_a_judge_whose_repeats_always_tie_gave_no_invalid_label(tmp_path: Path) -> None:
+    log = mapped(tmp_path, {item: [0, 1] for item in PEOPLE})
+    said = run("calibrate", *log, "--no-save", code=2)
+    assert f"on {len(PEOPLE)} items the repeats of the judge tie, and no other has" in said
+    assert "readable" not in said

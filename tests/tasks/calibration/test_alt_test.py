@@ -195,6 +195,16 @@ def test_a_judge_that_labels_nothing() -> None:
         assert row["unreadable"] == len(nothing)
 
 
+def test_names_are_no_numbers_and_the_reason_says_so() -> None:
+    names, numbers = tell("aabb"), {"i0": 1, "i1": 2}
+    (row,) = run(HUMANS, {"ada": names}, "neg_rmse").judges["reason"]
+    assert row == "the judge gave no number, which metric neg_rmse needs"
+    (row,) = run(HUMANS, {"ada": numbers}, "neg_rmse").judges["reason"]
+    assert row == (
+        "no instance has numbers of the judge and of two people, which metric neg_rmse needs"
+    )
+
+
 def test_unreadable_labels_are_counted_and_left_out() -> None:
     humans = {
         "Ann": {"i0": 1, "i1": "two", "i2": None, "i3": [3], "i4": True, "i5": 5},
