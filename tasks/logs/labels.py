@@ -35,6 +35,7 @@ IN_THE_LOG = (
     "--map human_label=H`"
 )
 """What makes a log of judges and people comparable."""
+SINGLE = "single answers"
 
 
 def labels_in_log(
@@ -81,7 +82,7 @@ def labels_of_log(
 
     Raise ValueError if the log has no such slice.
     """
-    ratings = log.ratings if log else Ratings.empty()
+    ratings = _apart(votes, log.ratings) if log else Ratings.empty()
     verdicts = log.verdicts if log else None
     labelled = [
         _with_verdicts(each, verdicts, options.positive)
@@ -90,6 +91,20 @@ def labels_of_log(
     metadata = log.metadata if log else pl.DataFrame(schema=dict.fromkeys(METADATA, pl.String))
     split = slices_of(votes, ratings, metadata, slices, name, field=field) if slices else None
     return labelled, items_in_log(labelled, log.texts if log else None, split, ratings)
+
+
+def _apart(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> DataFrame[Ratings]:
+    """Name what ratings of single answers are about, where a dataset has verdicts on pairs too.
+
+    Nothing that was given to one of the two is missing on the other.
+    """
+    verdict, dataset = pl.col("kind") == "verdict", pl.col("dataset").cast(pl.String)
+    pairs = pl.concat(
+        [votes.select(dataset), ratings.filter(verdict).select(dataset)]
+    ).to_series()
+    named = pl.when(~verdict & dataset.is_in(pairs.unique().implode())).then(pl.lit(SINGLE))
+    criterion = pl.coalesce(pl.col("criterion").cast(pl.String), named)
+    return Ratings.draft(ratings.with_columns(criterion=criterion))
 
 
 def labels_in_log_and_file(

@@ -305,8 +305,10 @@ def _test_in_words(test: Row) -> list[str]:
 
 def _in_words(row: Row, *, limited: bool = True) -> str:
     """Say what a coefficient or a bias is, and what is concluded."""
-    ends = interval(row["low"], row["high"])
-    said = f"{NAMES[row['statistic']]} {number(row['estimate'])} {ends}"
+    said = f"{NAMES[row['statistic']]} {number(row['estimate'])}"
+    if row["estimate"] is not None:
+        known = row["low"] is not None
+        said += f" {interval(row['low'], row['high']) if known else 'without an interval'}"
     for word, part in (("on", row["criterion"]), ("in wave", row["wave"])):
         said += f" {word} {clip(clean(part), 40)}" if part else ""
     least = calibration_limits().least_agreement

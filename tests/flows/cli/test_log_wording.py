@@ -186,3 +186,23 @@ def test_names_of_metrics_and_epsilons_break_at_underscores(
     head = table.split("accuracy")[0].split()
     assert "multiplicative" in head
     assert "llm_judge_0" in table
+
+
+def test_grades_in_a_folder_of_verdicts_on_pairs_miss_no_reply(tmp_path: Path) -> None:
+    """FastChat keeps both forms in one folder; people gave verdicts on pairs, and grades or not."""
+    folder, turn = tmp_path / "bench", {"turn": 1}
+    folder.mkdir()
+    pair = {"model_1": "a", "model_2": "b", "judge": ["ada", "pair"], **turn}
+    one = {"model": "a", "judge": ["ada", "single"], **turn}
+    person = {"model_a": "a", "model_b": "b", "judge": "expert_1", **turn}
+    each = [{"question_id": at} for at in range(4)]
+    won = {"g1_winner": "model_1", "g2_winner": "model_1"}
+    lines(folder / "pairs.jsonl", [pair | at | won for at in each])
+    graded = {"user_prompt": "Rate.", "judgment": "Rating: [[7]]", "score": 7}
+    lines(folder / "single.jsonl", [one | at | graded for at in each])
+    lines(folder / "people.jsonl", [person | at | {"winner": "model_a"} for at in each])
+    for command in (("calibrate", folder, "--no-save"), ("measure", folder)):
+        said = " ".join(run(*command).split())
+        assert "4 items compared" in said
+        assert "without a reply" not in said
+        assert "without a label" not in said

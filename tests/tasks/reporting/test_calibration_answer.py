@@ -184,3 +184,15 @@ def test_grades_beside_pairs_of_one_dataset_are_answered_as_grades(said: Any) ->
     assert graded.recommendation == "agrees with people"
     [compared] = said(None, KAPPA | {"kind": "name"}, word="anchor")
     assert compared.recommendation == "not decided here"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"estimate": None, "low": None, "high": None}, "Kappa not known."),
+        ({"low": None, "high": None}, "Kappa .60 without an interval."),
+    ],
+)
+def test_what_is_not_known_is_said_once(said: Any, numbers: Any, expected: str) -> None:
+    [line] = said(None, KAPPA | {"kind": "name", "estimate": 0.6} | numbers, word="anchor")
+    assert line.why.startswith(expected)
