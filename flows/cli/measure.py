@@ -25,11 +25,9 @@ from flows.labels.sources import Sources, sources_of_log
 from flows.publishing.csv_escaping import csv_text
 from flows.results.calibration import Calibrated, NotComparableError, calibrate_sources
 from flows.results.saved_votes import require_free, save_file
-from flows.results.study_results import results_of_votes
+from flows.results.study_results import results_in_log
 from flows.running.run_row import CODE_VERSION
 from flows.studies.calibration import Calibration, make_calibration
-from schemas.calibration import Ratings
-from schemas.judging import VoteLog
 from schemas.results import Estimates
 from tasks.agreement.compare import Options
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
@@ -39,7 +37,16 @@ from tasks.kit.printable import several
 from tasks.logs.declared import with_declared
 from tasks.logs.items import CATEGORY
 from tasks.logs.labels import labels_of_log
-from tasks.logs.reading import KNOWN, MANY, Log, NoLogError, people_in, read_log
+from tasks.logs.reading import (
+    KNOWN,
+    MANY,
+    Log,
+    NoLogError,
+    is_long,
+    log_of_votes,
+    people_in,
+    read_log,
+)
 from tasks.logs.recognised import (
     counts_of,
     limits_of,
@@ -132,30 +139,28 @@ def show_measures(
         )
     rows = [] if gates else _rows_of(only)
     step("reading votes")
-    other = read_log(votes, people, mapping, slices)
-    log = other.votes if other else _votes_in(votes, people)
-    both = _labels_of_both(votes.name, log, other, calibration, (mapping or {}).get(CATEGORY))
-    other = _with_declared(other, calibration.options(), votes.name, both)
-    for line in recognised_lines(other) if other else ():
+    log = read_log(votes, people, mapping, slices) or _votes_in(votes, people)
+    both = _labels_of_both(votes.name, log, calibration, (mapping or {}).get(CATEGORY))
+    log = _with_declared(log, calibration.options(), votes.name, both)
+    for line in recognised_lines(log) if log.titles else ():
         current_status().tell(line)
     if warehouse:
-        _require_votes(votes, other)
+        _require_votes(votes, log)
         require_free(votes, warehouse)
     with share_interval(interval):
-        found = results_of_votes(log, mode, other)
+        found = results_in_log(log, mode)
     concluded = found.concluded
     estimates = concluded.estimates
     if warehouse:
-        study = save_file(votes, mode, log, found, warehouse)
+        study = save_file(votes, mode, log.votes, found, warehouse)
         current_status().tell(
-            f"{several(log.height, 'vote')} and all results saved as study {study} in {warehouse}. "
-            f"`voirdire report {study} --warehouse {warehouse}` writes the report."
+            f"{several(log.votes.height, 'vote')} and all results saved as study {study} in "
+            f"{warehouse}. `voirdire report {study} --warehouse {warehouse}` writes the report."
         )
     if form == "table" and not only:
         _show_all(
             votes.name,
             log,
-            other,
             concluded,
             view,
             calibration=calibration,
@@ -167,7 +172,7 @@ def show_measures(
     if gates:
         view.close()
         advised = concluded.recommendations
-        absent = not_measured(advised, people=len(_persons(log, other)))
+        absent = not_measured(advised, people=len(people_in(log)))
         about = () if advised.is_empty() else (absent, policy(DEFAULTS, advised))
         _show(concluded.gates, form, partial(show_gates, about=about))
         return
@@ -180,7 +185,7 @@ def show_measures(
     if only:
         chosen = chosen.filter(pl.col("statistic").is_in(rows))
     view.close()
-    persons = _persons(log, other)
+    persons = people_in(log)
     listed, folded = _without_many_people(chosen, persons) if form == "table" else (chosen, "")
     _show(listed, form, partial(show_rows, marks=marks_of(estimates, persons)))
     if folded:
@@ -190,14 +195,13 @@ def show_measures(
     for name in only:
         if present.isdisjoint(_rows_of([name])):
             statistic = name if name in STATISTICS else makers[name]
-            why = missing_of(other, statistic) if other else missing(log, statistic)
+            why = missing_of(log, statistic) if log.titles else missing(log.votes, statistic)
             say(f"{name}: no rows, because {why}.", err=True)
 
 
 def _show_all(
     file: str,
-    log: DataFrame[VoteLog],
-    other: Log | None,
+    log: Log,
     concluded: Conclusions,
     view: View,
     *,
@@ -213,17 +217,17 @@ def _show_all(
         current_status().tell(line)
     view.close()
     console = Printer(highlight=False)
-    if other:
-        show_counts(console, with_intervals(counts_of(other), concluded.estimates))
+    if log.titles:
+        show_counts(console, with_intervals(counts_of(log), concluded.estimates))
         if concluded.estimates.is_empty():
             return
-    persons = _persons(log, other)
+    persons = people_in(log)
     listed, folded = _without_many_people(concluded.estimates, persons)
     shown = concluded._replace(estimates=listed)
     # Single answers have no mode.
-    title = f"{file}, mode {mode}" if not log.is_empty() else file
+    title = f"{file}, mode {mode}" if not log.votes.is_empty() else file
     # Of single answers with one label each, the gate agreement is what the comparison begins with.
-    single = agreement is not None and agreement.tests.is_empty() and not _has_verdicts(log, other)
+    single = agreement is not None and agreement.tests.is_empty() and not _has_verdicts(log)
     if agreement and single:
         show_table(calibration, agreement, more=more)
         print_line(console, "")
@@ -232,11 +236,11 @@ def _show_all(
         print_line(console, folded)
     shifts = f"`voirdire measure {file} --only category_shift`"
     show_categories(console, concluded.category_shifts, shifts)
-    if line := _lacking(log, other):
+    if line := _lacking(log):
         print_line(console, line)
     if agreement and not single:
         show_table(calibration, agreement, more=more)
-    elif agreement is None and _has_both(log, other) and _is_long(log, other):
+    elif agreement is None and _has_both(log) and is_long(log):
         line = f"More than {MANY} votes and ratings are compared with people by {more} only."
         print_line(console, line)
 
@@ -268,9 +272,7 @@ def _refuse_unused(calibration: Calibration, instead: Callable[[str], str]) -> N
             )
 
 
-def _with_declared(
-    log: Log | None, options: Options, file: str, both: Sources | None
-) -> Log | None:
+def _with_declared(log: Log, options: Options, file: str, both: Sources | None) -> Log:
     """Read grades and labels as declared; refuse to do so where there is nothing to read."""
     scale, threshold = options.scale, options.threshold
     used = [
@@ -280,7 +282,7 @@ def _with_declared(
     ]
     if not used:
         return log
-    if log and (log.ratings["kind"] != "verdict").any():
+    if (log.ratings["kind"] != "verdict").any():
         return with_declared(log, options, file)
     if both is None:
         raise ValueError(
@@ -288,10 +290,6 @@ def _with_declared(
             "pairs. Leave it out."
         )
     return log
-
-
-def _persons(log: DataFrame[VoteLog], other: Log | None) -> set[str]:
-    return people_in(other) if other else {*log.filter("human")["judge"].unique()}
 
 
 def _without_many_people(
@@ -309,7 +307,7 @@ def _without_many_people(
     return cast("DataFrame[Estimates]", others), line
 
 
-def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
+def _votes_in(file: Path, people: str | None) -> Log:
     if people:
         raise ValueError(
             f"--people {people!r:.80} is for logs of other tools, and {file.name} is a file of "
@@ -317,7 +315,7 @@ def _votes_in(file: Path, people: str | None) -> DataFrame[VoteLog]:
         )
     if summary := described(file) or described_labels(file):
         raise ValueError(summary)
-    return read_votes(file)
+    return log_of_votes(file.name, read_votes(file))
 
 
 def show_recognised(
@@ -335,24 +333,22 @@ def show_recognised(
         if summary := described(path) or described_labels(path):
             say(summary)
             return
-        votes = read_votes(path)
-        say(f"{path.name}: votes for `voirdire measure`, {several(votes.height, 'row')}.")
-        if line := _lacking(votes, None):
-            say(f"- {line}")
-        return
-    say(f"{path.name}: {recognised_line(log)}.")
-    for line in (*limits_of(log), _lacking(log.votes, log)):
+        log = log_of_votes(path.name, read_votes(path))
+    what = (
+        recognised_line(log)
+        if log.titles
+        else f"votes for `voirdire measure`, {several(log.rows, 'row')}"
+    )
+    say(f"{path.name}: {what}.")
+    for line in (*(limits_of(log) if log.titles else ()), _lacking(log)):
         if line:
             say(f"- {line}")
-    show_counts(Printer(highlight=False), counts_of(log))
+    if log.titles:
+        show_counts(Printer(highlight=False), counts_of(log))
 
 
 def _labels_of_both(
-    file: str,
-    votes: DataFrame[VoteLog],
-    log: Log | None,
-    calibration: Calibration,
-    category: str | None,
+    file: str, log: Log, calibration: Calibration, category: str | None
 ) -> Sources | None:
     """Return the labels of judges and people on the same items; null without, or of too many rows.
 
@@ -361,19 +357,16 @@ def _labels_of_both(
     Raise ValueError for slices that the log does not have.
     """
     slices = calibration.slice_columns
-    if slices and not _has_both(votes, log):
+    if slices and not _has_both(log):
         raise ValueError(
             f"--slice {slices[0]!r:.60} splits the agreement of judges with people, and {file} "
             "does not have rows of both. Leave it out."
         )
-    if not _has_both(votes, log) or (_is_long(votes, log) and not slices):
+    if not _has_both(log) or (is_long(log) and not slices):
         return None
-    labels = labels_of_log(
-        file, votes, log, calibration.metric, slices, field=category, options=calibration.options()
-    )
-    if not labels[0] or _is_long(votes, log):
-        return None
-    return sources_of_log(*labels, calibration.options())
+    options = calibration.options()
+    labels = labels_of_log(file, log, calibration.metric, slices, field=category, options=options)
+    return sources_of_log(*labels, options) if labels[0] and not is_long(log) else None
 
 
 def _agreement(calibration: Calibration, both: Sources) -> Calibrated | None:
@@ -385,34 +378,30 @@ def _agreement(calibration: Calibration, both: Sources) -> Calibrated | None:
         return None
 
 
-def _has_both(votes: pl.DataFrame, log: Log | None) -> bool:
+def _has_both(log: Log) -> bool:
     """Tell whether there are rows of judges and of people."""
-    human = {*votes["human"].fill_null(value=False).unique()}
-    return len(human | {*(log.ratings["human"].unique() if log else ())}) > 1
+    humans = (rows["human"].fill_null(value=False) for rows in (log.votes, log.ratings))
+    return len({human for each in humans for human in each.unique()}) > 1
 
 
-def _is_long(votes: pl.DataFrame, log: Log | None) -> bool:
-    return votes.height + (log.ratings.height if log else 0) > MANY
-
-
-def _has_verdicts(votes: pl.DataFrame, log: Log | None) -> bool:
+def _has_verdicts(log: Log) -> bool:
     """Tell whether there are verdicts on pairs, with their order or without."""
-    return not votes.is_empty() or bool(log and (log.ratings["kind"] == "verdict").any())
+    return not log.votes.is_empty() or (log.ratings["kind"] == "verdict").any()
 
 
-def _lacking(votes: pl.DataFrame, log: Log | None) -> str:
+def _lacking(log: Log) -> str:
     """Say which columns the statistics of pairs lack, and those of single answers."""
-    ratings, verdict = log.ratings if log else Ratings.empty(), pl.col("kind") == "verdict"
-    verdicts = ratings.filter(verdict).rename({"label": "rated", "correct": "label"})
-    single = ratings.filter(~verdict)
-    of_pairs = lacking_line(filled_columns(votes, verdicts)) if _has_verdicts(votes, log) else ""
+    verdict = pl.col("kind") == "verdict"
+    verdicts = log.ratings.filter(verdict).rename({"label": "rated", "correct": "label"})
+    single = log.ratings.filter(~verdict)
+    of_pairs = lacking_line(filled_columns(log.votes, verdicts)) if _has_verdicts(log) else ""
     alone = lacking_line(filled_columns(single), single=True) if single.height else ""
     return " ".join(filter(None, (of_pairs, alone)))
 
 
-def _require_votes(path: Path, log: Log | None) -> None:
+def _require_votes(path: Path, log: Log) -> None:
     """Refuse to save a log as a study of votes, if it has more than votes."""
-    if log and (path.is_dir() or not log.ratings.is_empty() or log.votes.is_empty()):
+    if path.is_dir() or not log.ratings.is_empty() or log.votes.is_empty():
         raise ValueError(
             f"{path.name}: --warehouse saves one file of votes whose order is known, and this log "
             "has ratings, or several files. `voirdire calibrate` saves ratings of judges and "

@@ -87,13 +87,13 @@ def results_of_study(
     )
 
 
-def results_of_votes(log: DataFrame[VoteLog], mode: str, other: Log | None = None) -> StudyResults:
-    """Return the results of a file of votes, or of another tool's log, whose votes are ``log``."""
-    results = results_of_log(other, mode) if other else results_of_file(log, mode)
+def results_in_log(log: Log, mode: str) -> StudyResults:
+    """Return the results of a file of votes, or of another tool's log."""
+    results = results_of_log(log, mode) if log.titles else results_of_file(log.votes, mode)
     return StudyResults(
         results,
-        results.concluded(drift_in(log, mode)),
-        voters_of_file(log),
+        results.concluded(drift_in(log.votes, mode)),
+        voters_of_file(log.votes),
         ReplyChanges.empty(),
         pl.DataFrame(),
     )

@@ -114,7 +114,7 @@ def alt_test(
         "epsilon": np.tile(np.array(epsilons, np.float64), shape[0]),
     }
     rows = [
-        _verdict(each, at, left, least, int(lost), metric) | same | {"test": test}
+        _verdict(each, at, left, least, metric) | {"unreadable": int(lost)} | same | {"test": test}
         for judge, (left, lost) in enumerate(zip(counted, machines.unreadable, strict=True))
         for at in ((judge, margin) for margin in range(shape[1]))
     ]
@@ -278,12 +278,7 @@ def _reasons(counts: tuple[Counts, ...], undefined: NDArray[np.bool_], least: in
 
 
 def _verdict(
-    each: dict[str, NDArray[Any]],
-    at: tuple[int, int],
-    left: LeftOut,
-    least: int,
-    lost: int,
-    metric: Metric,
+    each: dict[str, NDArray[Any]], at: tuple[int, int], left: LeftOut, least: int, metric: Metric
 ) -> dict[str, Any]:
     """Summarise a judge's results over the tested annotators."""
     known = ~np.isnan(each["rejected"][at])
@@ -305,7 +300,6 @@ def _verdict(
         "annotators": tested,
         "n": left.instances,
         "dropped": left.dropped,
-        "unreadable": lost,
         "reason": _reason(tested, left, least, metric),
     }
 

@@ -10,6 +10,7 @@ from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.agreement.sources import described, items_of
 from tasks.calibration.label_values import Labelled
+from tasks.logs.reading import Log
 from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
 
 CATEGORY = "category"
@@ -126,19 +127,13 @@ def _require_few(values: pl.Series, name: str, source: str) -> None:
 
 
 def items_in_log(
-    labelled: Sequence[Labelled],
-    texts: pl.DataFrame | None = None,
-    slices: pl.DataFrame | None = None,
-    ratings: pl.DataFrame | None = None,
+    labelled: Sequence[Labelled], log: Log, slices: pl.DataFrame | None = None
 ) -> list[pl.DataFrame]:
-    """Return the items of labels with their texts, slices and chances, as far as they are known.
-
-    The ``ratings`` have the ``label_chance`` of items.
-    """
-    found = _with_texts(labelled, texts, slices)
-    if ratings is None or ratings[CHANCE].count() == 0:
+    """Return the items of labels with their texts, slices and chances, as far as they are known."""
+    found = _with_texts(labelled, log.texts, slices)
+    if log.ratings[CHANCE].count() == 0:
         return found
-    chances = ratings.drop_nulls(CHANCE).select(pl.col("item").cast(pl.String), CHANCE)
+    chances = log.ratings.drop_nulls(CHANCE).select(pl.col("item").cast(pl.String), CHANCE)
     chances = chances.unique("item", maintain_order=True)
     return [
         items.drop(CHANCE).join(chances, on="item", how="left", maintain_order="left")
@@ -147,10 +142,8 @@ def items_in_log(
 
 
 def _with_texts(
-    labelled: Sequence[Labelled], texts: pl.DataFrame | None, slices: pl.DataFrame | None
+    labelled: Sequence[Labelled], texts: pl.DataFrame, slices: pl.DataFrame | None
 ) -> list[pl.DataFrame]:
-    if texts is None:
-        texts = pl.DataFrame(schema=dict.fromkeys(("item", "texts", "dataset"), pl.String))
     found = []
     for each in labelled:
         known = texts.filter(_is_of(each.dataset)).select("item", "texts")

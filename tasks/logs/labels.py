@@ -27,7 +27,6 @@ from tasks.logs.items import CATEGORY, NAME, items_in_log, slices_of
 from tasks.logs.ratings import annotations_of, means_of
 from tasks.logs.reading import Log, read_log
 from tasks.logs.unreadable import unread_items
-from tasks.readers.formats import METADATA
 from tasks.readers.labels import read_labels
 
 IN_THE_LOG = (
@@ -59,7 +58,7 @@ def labels_in_log(
     if log is None:
         return None
     field = (mapping or {}).get(CATEGORY)
-    found = labels_of_log(path.name, log.votes, log, metric, slices, field=field, options=options)
+    found = labels_of_log(path.name, log, metric, slices, field=field, options=options)
     if not found[0]:
         raise ValueError(_why_not(path.name, log))
     return found
@@ -67,30 +66,28 @@ def labels_in_log(
 
 def labels_of_log(
     name: str,
-    votes: DataFrame[VoteLog],
-    log: Log | None,
+    log: Log,
     metric: str,
     slices: Sequence[str] = (),
     *,
     field: str | None = None,
     options: Options = AS_GIVEN,
 ) -> tuple[list[Labelled], list[pl.DataFrame]]:
-    """Return the labels of a log that is read, or of ``votes`` alone, and its items.
+    """Return the labels of a log that is read, and its items.
 
     ``name`` is that of the file, ``field`` the field of the log that is its category. Repeats of a
     judge are read as ``options`` say before they are combined.
 
     Raise ValueError if the log has no such slice.
     """
-    ratings = _apart(votes, log.ratings) if log else Ratings.empty()
-    verdicts = log.verdicts if log else None
+    ratings = _apart(log.votes, log.ratings)
     labelled = [
-        _with_verdicts(each, verdicts, options.positive)
-        for each in labels_of_both(votes, ratings, metric, options)
+        _with_verdicts(each, log.verdicts, options.positive)
+        for each in labels_of_both(log.votes, ratings, metric, options)
     ]
-    metadata = log.metadata if log else pl.DataFrame(schema=dict.fromkeys(METADATA, pl.String))
-    split = slices_of(votes, ratings, metadata, slices, name, field=field) if slices else None
-    return labelled, items_in_log(labelled, log.texts if log else None, split, ratings)
+    held = (log.votes, ratings, log.metadata)
+    split = slices_of(*held, slices, name, field=field) if slices else None
+    return labelled, items_in_log(labelled, log, split)
 
 
 def _apart(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> DataFrame[Ratings]:
@@ -99,9 +96,7 @@ def _apart(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> DataFrame[
     Nothing that was given to one of the two is missing on the other.
     """
     verdict, dataset = pl.col("kind") == "verdict", pl.col("dataset").cast(pl.String)
-    pairs = pl.concat(
-        [votes.select(dataset), ratings.filter(verdict).select(dataset)]
-    ).to_series()
+    pairs = pl.concat([votes.select(dataset), ratings.filter(verdict).select(dataset)]).to_series()
     named = pl.when(~verdict & dataset.is_in(pairs.unique().implode())).then(pl.lit(SINGLE))
     criterion = pl.coalesce(pl.col("criterion").cast(pl.String), named)
     return Ratings.draft(ratings.with_columns(criterion=criterion))
@@ -165,7 +160,7 @@ def labels_in_log_and_file(
     field = (mapping or {}).get(CATEGORY)
     held = (log.votes, log.ratings, log.metadata)
     split = slices_of(*held, slices, path.name, field=field) if slices else None
-    return [labelled], items_in_log([labelled], log.texts, split, log.ratings)
+    return [labelled], items_in_log([labelled], log, split)
 
 
 def _with_verdicts(

@@ -45,11 +45,11 @@ KNOWN = "`voirdire list formats` shows the formats that are recognised."
 
 
 class Log(NamedTuple):
-    """What files of other tools hold: votes with their order, and ratings."""
+    """What files hold: votes with their order, and ratings."""
 
     name: str
     titles: tuple[str, ...]
-    """Titles of the formats."""
+    """Titles of the formats of other tools; none of a file of votes."""
     files: int
     skipped: tuple[str, ...]
     """Files of the folder that were not recognised."""
@@ -137,6 +137,12 @@ def read_log(
     if log.votes.is_empty() and log.ratings.is_empty():
         _require_rows(path.name, log)
     return _only(log, people) if people else log
+
+
+def log_of_votes(name: str, votes: DataFrame[VoteLog]) -> Log:
+    """Return a file of votes as a log without ratings."""
+    nothing = (Counter[str](), (), _texts(name, []), _metadata([]))
+    return Log(name, (), 1, (), votes, Ratings.empty(), *nothing, votes.height)
 
 
 def _require_rows(name: str, log: Log) -> None:

@@ -108,7 +108,7 @@ def nothing_runs(
     )
     for module, name, stub in (
         (audit, "_audit", end),
-        (measure, "results_of_votes", end),
+        (measure, "results_in_log", end),
         (calibrate, "calibrate_labels", end),
         (remeasure, "results_of_study", end),
         (os, "execv", end),
