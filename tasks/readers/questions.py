@@ -55,22 +55,21 @@ from tasks.validation.unknown_names import nearest
 REQUIRED = ["question", "anchor", "target"]
 ANSWER = "answer"
 ALONE = ["question", "target"]
-"""Required if each question has one answer, which may be called ``answer`` instead."""
+"""Required if each question has one answer, also called ``answer``."""
 AUTHORS = ["author", "anchor_author", "target_author"]
 EARLIER = ["question_1", "anchor_1", "target_1"]
 """Columns of the turn before; with one of them, all are required."""
 BEFORE = [*EARLIER, "reference_1"]
 ALIASES = {ANSWER: "target", "answer_1": "target_1"}
-OPTIONAL = ["question_id", "category", "turn", "reference", "context"]
-OPTIONAL += [*BEFORE, *AUTHORS, "label", *SHARES]
+OPTIONAL = ["question_id", "category", "turn", "reference", "context", *BEFORE, *AUTHORS, "label"]
+OPTIONAL += SHARES
 OF_PAIRS = {"anchor", "anchor_1", "anchor_author", "target_author", "label", "human_score"}
 """Columns that mean nothing if a question has one answer."""
 GROUP = "\0group"
 """Where the values of the column are put that the categories are taken from."""
 LABELS = {"question_id", "category", "turn", GROUP, *AUTHORS}
 """Columns that are used in ids and tables, so they must be short and on one line."""
-MAX_LABEL = 200
-ID_DIGITS = 16
+MAX_LABEL, ID_DIGITS = 200, 16
 CORRECT = "Correct the name."
 BY = "--by (`category_column` of the study)"
 MAPPING = "the mapping (--map, or `columns` of the study)"
@@ -312,15 +311,12 @@ def _is_known(column: str) -> bool:
 def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
     repeated_columns(columns, problems)
     meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set(), form)
-    needed = form.required
-    missing = [column for column in needed if column not in columns and column not in meant]
+    missing = [name for name in form.required if name not in columns and name not in meant]
     if missing:
-        what = f"missing column {', '.join(map(repr, missing))}; required: {', '.join(needed)}"
-        what += (
-            f" (of single answers: question, {ANSWER})"
-            if {"anchor", "target"} <= {*missing}
-            else ""
-        )
+        required = ", ".join(form.required)
+        what = f"missing column {', '.join(map(repr, missing))}; required: {required}"
+        if {"anchor", "target"} <= {*missing}:
+            what += f" (of single answers: question, {ANSWER})"
         problems.add("header", what, f"Add it, or {MAP_IT}. {SEPARATED}")
 
 
@@ -341,6 +337,7 @@ def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form
 
 def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
     seen: dict[str, str] = {}
+    rows: dict[str, str] = {}
     reported: set[str] = set()
     meant: set[str] = set()
     for row in table.rows:
@@ -361,9 +358,15 @@ def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
                 problems.add(row.where, f"field {name!r} {fault.what}", fault.todo)
         if problems.full:
             return
-        if not faults:
-            seen[row.fields["question_id"]] = row.where
-            yield _sample(row.fields)
+        if faults:
+            continue
+        seen[row.fields["question_id"]] = row.where
+        # Votes on a copy would count as those on another, independent question.
+        rest = {**row.fields, "question_id": None}
+        if (first := rows.setdefault(content_key(rest), row.where)) != row.where:
+            what = f"the row is a copy of {first} with another question_id"
+            problems.add(row.where, what, "Delete one of the two.")
+        yield _sample(row.fields)
 
 
 def _faults(

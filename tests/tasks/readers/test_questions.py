@@ -230,6 +230,19 @@ def test_a_row_without_an_id_gets_one_of_its_texts(tmp_path: Path, suffix: str) 
     assert alone in both
 
 
+def test_a_copy_under_another_id_is_no_independent_question(
+    refusal: Callable[[str, bytes], str], tmp_path: Path
+) -> None:
+    rows = [GOOD, {**GOOD, "question_id": "2", "target": "other"}, {**GOOD, "question_id": "3"}]
+    error = refusal("mine.jsonl", _bytes("jsonl", rows))
+    assert "line 3: the row is a copy of line 1 with another question_id. Delete one" in error
+    # Two models may give the same answer.
+    rows[2] |= {"target_author": "m/other"}
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(_bytes("jsonl", rows))
+    assert load_own(path).questions.height == 3
+
+
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_refuses_unknown_columns(refusal: Callable[[str, bytes], str], suffix: str) -> None:
     rows = [{**GOOD, "fake_referense": "x"}, {**GOOD, "question_id": "2", "fake_referense": "y"}]
