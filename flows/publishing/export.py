@@ -21,7 +21,14 @@ LOG = f"""
 """Votes on pairs and ratings of single answers."""
 
 REPLIES = f"select ballot_id, pair_id from mart.transcript where {OF_STUDY}"
-ASKED = f"from ballots semi join ({REPLIES}) using (ballot_id, pair_id)"
+IN_WAVES = f"""
+    select ballot_id, pair_id from ballots
+    semi join (from study_pairs where {OF_STUDY}) using (pair_id)
+    semi join ({LOG}) using (judge, prompt)
+    where wave <> ''
+"""
+"""Results are those of the last wave, but drift is measured against earlier ones."""
+ASKED = f"from ballots semi join ({REPLIES} union {IN_WAVES}) using (ballot_id, pair_id)"
 
 FACTS = {
     "ballots": ASKED,

@@ -3,8 +3,10 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from flows.cli.printing.terminal import number
@@ -42,6 +44,7 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     emulated: Any,
     ask_server: Callable[..., Any],
     errors_of: Callable[[str], list[str]],
+    tmp_path: Path,
 ) -> None:
     emulated.provider(repeat_as_seed=True)
     two = {**STEADY, "seed": 2}
@@ -76,6 +79,12 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     assert all(wave in page for wave in (WAVES[0], WAVES[-1]))
     csv = voirdire("sql", "select * from mart.numbers", "--format", "csv")
     assert csv.returncode == 0
+    # The drift in it rests on the votes of all waves.
+    files = tmp_path / "files"
+    done = voirdire("export", "waves", "--output", str(files), "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    for name in ("ballots", "votes"):
+        assert pl.read_csv(files / f"{name}.csv").height == 240 * len(WAVES)
     artifacts = ask_server("/artifacts/filter", {"limit": 200})
     of_waves = [a for a in artifacts if "waves" in (a["description"] or "")]
     assert [a["key"] for a in of_waves].count("answer") == len(WAVES)
