@@ -8,7 +8,7 @@ from schemas.keys import CELL
 from tasks.counting.reasons import explained
 from tasks.drift.changes import SERIES, by_mcnemar, contrast
 from tasks.kit.defaults import limits
-from tasks.pointwise.rated import on_scale, rated, things
+from tasks.pointwise.rated import TARGET, on_scale, rated, things
 from tasks.pointwise.shifts import arms_beside
 
 RATED = ("rating_drift", "rating_shift_drift")
@@ -38,8 +38,7 @@ def rating_changes(answers: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
         (contrast if graded else _rates)("rating_drift", some.drop("subgroup"), bases, widest=1.0)
         for (graded,), some in level.partition_by("graded", as_dict=True).items()
     ]
-    target = pl.col("side").is_null() | (pl.col("side") == "target")
-    shifts = arms_beside(answers.filter(target))
+    shifts = arms_beside(answers.filter(TARGET))
     if not shifts.is_empty():
         # The same base in all waves: losing shams in one wave must not look like a change.
         shammed = pl.col("has_sham").all().over([name for name in CELL if name != "wave"])

@@ -10,6 +10,8 @@ THING = (*JUDGE, "subgroup", "item", "sample", "side", "arm", "perturbation")
 SCALE = ("dataset", "prompt", "subgroup")
 ABOUT = ("cluster", "kind", "simulated", "graded", "lowest", "highest", "passes_at")
 CONTROL = pl.col("arm") == "control"
+TARGET = pl.col("side").is_null() | (pl.col("side") == "target")
+"""Marks ratings of targets; those that name no side are of targets."""
 NOTHING = pl.lit(None, pl.Float64)
 IN_ONE_REPLY = pl.col("criterion").is_not_null() & (
     pl.col("sample").is_not_null() | pl.col("weight").is_not_null()

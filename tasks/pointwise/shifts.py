@@ -8,7 +8,7 @@ from tasks.inference.cluster_sums import PART, join_cells
 from tasks.inference.intervals import LEVEL, tango
 from tasks.inference.linearised_errors import over
 from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
-from tasks.pointwise.rated import on_scale, quantities, rated, things
+from tasks.pointwise.rated import TARGET, on_scale, quantities, rated, things
 
 PLANTED = (*JUDGE, "subgroup", "sample", "perturbation")
 NATURAL = (*JUDGE, "subgroup", "sample")
@@ -34,8 +34,7 @@ def rating_shifts(ratings: pl.DataFrame) -> pl.DataFrame:
     """
     if not (ratings["arm"] == "experimental").any():
         return ratings.clear()
-    target = pl.col("side").is_null() | (pl.col("side") == "target")
-    return arms_beside(things(rated(ratings.filter(target)))).join(
+    return arms_beside(things(rated(ratings.filter(TARGET)))).join(
         quantities(ratings), on=["dataset", "prompt"], how="left", maintain_order="left"
     )
 

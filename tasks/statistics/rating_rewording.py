@@ -7,7 +7,7 @@ from schemas.calibration import Ratings
 from schemas.keys import JUDGE
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import differences, means
-from tasks.pointwise.rated import differences_in_unit, on_scale, rated, things
+from tasks.pointwise.rated import TARGET, differences_in_unit, on_scale, rated, things
 from tasks.statistics import Rows, statistic
 
 ARMS = ("control", "replicate", "reworded")
@@ -85,8 +85,7 @@ def _asked(ratings: pl.DataFrame) -> pl.DataFrame:
     arm = pl.col("arm").cast(pl.String)
     if not ratings.select((arm == "reworded").any()).item():
         return ratings.clear()
-    target = pl.col("side").is_null() | (pl.col("side") == "target")
-    rows = rated(ratings.filter(arm.is_in(ARMS) & target))
+    rows = rated(ratings.filter(arm.is_in(ARMS) & TARGET))
     return rows if rows.is_empty() else things(rows.filter(pl.col("subgroup") == ""))
 
 

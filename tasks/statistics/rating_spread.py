@@ -13,7 +13,7 @@ from tasks.inference.cluster_sums import PART, grouped
 from tasks.inference.delta_method import linearised, mean_of, summed
 from tasks.inference.intervals import EMPTY
 from tasks.inference.multiplicity import holm
-from tasks.pointwise.rated import in_unit, rated, things
+from tasks.pointwise.rated import TARGET, in_unit, rated, things
 from tasks.pointwise.shifts import arms_beside
 from tasks.statistics import Rows, statistic
 from tasks.statistics.heterogeneity import NOTHING, spread_rows
@@ -67,8 +67,7 @@ def rating_spread(ratings: DataFrame[Ratings]) -> Rows:
     """
     if not (ratings["arm"] == "experimental").any():
         return []
-    target = pl.col("side").is_null() | (pl.col("side") == "target")
-    rows = rated(ratings.filter(target))
+    rows = rated(ratings.filter(TARGET))
     if rows.is_empty():
         return []
     effects = _effects(rows)
