@@ -6,7 +6,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
-JUDGE = ("dataset", "judge", "prompt", "wave")
+SERIES = ("dataset", "judge", "prompt")
+"""A judge in all its waves."""
+
+JUDGE = (*SERIES, "wave")
 """A judge as it was asked."""
 
 CONDITIONS = ("dataset", "prompt", "wave")
@@ -15,7 +18,10 @@ CONDITIONS = ("dataset", "prompt", "wave")
 CELL = (*JUDGE, "mode", "perturbation")
 """A judge under a perturbation: what a bias is claimed about."""
 
-PANEL = ("dataset", "prompt", "wave", "mode", "perturbation")
+JUDGES = (*CONDITIONS, "mode")
+"""All judges that were asked alike."""
+
+PANEL = (*JUDGES, "perturbation")
 """All judges under a perturbation."""
 
 SAMPLE = (*JUDGE, "sample")

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.keys import SERIES
 from schemas.results import MEASURES, Drifts, Gates
 from tasks.charts import chart
 from tasks.drawing.names import Name
@@ -48,9 +49,6 @@ ANSWERS = {
 """Verdict of the gate -> whether the judge changed."""
 SUSPECTED = ANSWERS | {"inconclusive": "may have changed"}
 """The same if a change is suspected."""
-WHO = ("dataset", "judge", "prompt")
-"""What tells panels apart."""
-
 
 LINE_HEIGHT = 14
 """Height of a line, in pixels."""
@@ -75,7 +73,7 @@ def drift_strip(drifts: DataFrame[Drifts], gates: DataFrame[Gates]) -> list[Spec
     """
     # By wave, so that the last one stays.
     known = gates.filter(gate="drift").sort("wave").to_dicts()
-    verdicts = {tuple(row[column] for column in WHO): row for row in known}
+    verdicts = {tuple(row[column] for column in SERIES): row for row in known}
     named = with_who(drifts.with_columns(label=pl.col("wave")).with_columns(wave=pl.lit("")))
     judges = named.sort("who").partition_by("who", maintain_order=True)
     return [_panel(rows, verdicts) for rows in judges]
@@ -89,7 +87,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
         "measure", "perturbation", maintain_order=True
     )
     rows = [_row(cell.to_dicts(), waves[-1]) for cell in cells]
-    judge = tuple(found[column][0] for column in WHO)
+    judge = tuple(found[column][0] for column in SERIES)
     who, simulated = found["who"][0], bool(found["simulated"].any())
     alerts = shown.filter(state="alert")["label"].unique().sort()
     bases = [{"at": waves.index(wave)} for wave in alerts]

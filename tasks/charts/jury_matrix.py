@@ -6,7 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import JuryFindings, PanelMembers
-from schemas.keys import CELL, PANEL
+from schemas.keys import CELL, JUDGES, PANEL
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.counting.primary_endpoint import primary
@@ -16,7 +16,6 @@ from tasks.drawing.row_panels import measured, sizes
 from tasks.drawing.spec import Row, Spec
 from tasks.reporting.wording import clean, clip, number
 
-GROUP = ("dataset", "prompt", "wave", "mode")
 ACROSS = 4
 """Maximum number of perturbations in a panel."""
 
@@ -52,14 +51,14 @@ def _parts(
 
     Each part has at most ``ACROSS`` perturbations.
     """
-    differing = [juries[column].n_unique() > 1 for column in GROUP]
+    differing = [juries[column].n_unique() > 1 for column in JUDGES]
     # Promote first, as the columns are.
     juries = juries.rename({"shift": "estimate"}).sort(pl.col("kind") != "promote", "perturbation")
-    for key, group in juries.partition_by(GROUP, as_dict=True, maintain_order=True).items():
+    for key, group in juries.partition_by(JUDGES, as_dict=True, maintain_order=True).items():
         where = " / ".join(
             str(value) for value, differs in zip(key, differing, strict=True) if differs
         )
-        own = dict(zip(GROUP, key, strict=True))
+        own = dict(zip(JUDGES, key, strict=True))
         members = shifts.filter(**own).sort("judge")
         wanted = group["perturbation"].unique(maintain_order=True).to_list()
         for start in range(0, len(wanted), ACROSS):

@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import WinChecks
 from schemas.judging import VERSUS
-from schemas.keys import BETWEEN, PANEL
+from schemas.keys import BETWEEN, JUDGE, PANEL
 from schemas.results import Contrasts, Estimates
 from tasks.conclusions.rules import first_finding, half_width, is_significant, is_within, reaches
 from tasks.inference.linearised_errors import is_enough, why_not_enough
@@ -16,7 +16,7 @@ from tasks.kit.defaults import limits
 
 CELL = tuple(name for name in PANEL if name != "prompt")
 FAMILY = (*CELL, "statistic")
-WIN = ("dataset", "judge", "prompt", "wave", "subgroup")
+WIN = (*JUDGE, "subgroup")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
 
 

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
+from schemas.keys import CONDITIONS, JUDGES
 from tasks.inference.bootstrap import weights
 from tasks.inference.cluster_sums import combined, first_of, numbered
 from tasks.inference.linearised_errors import too_few
@@ -19,7 +20,6 @@ from tasks.panels.panels import (
     with_primary,
 )
 
-JUDGES = ("dataset", "prompt", "wave", "mode")
 UNBOUNDED = "no interval"
 Floats = NDArray[np.float64]
 DRAWS, SEED = 10_000, 20240613
@@ -49,7 +49,7 @@ def least_margins(gates: pl.DataFrame) -> pl.DataFrame:
         )
     )
     ordered = named.sort("margin", "named", nulls_last=False)
-    cell = ("dataset", "prompt", "wave", "judge")
+    cell = (*CONDITIONS, "judge")
     return (
         ordered.group_by(cell, maintain_order=True)
         .agg(

@@ -17,7 +17,7 @@ from tasks.counting.verdicts import one_order_of_a_person
 from tasks.inference.cluster_sums import Numbers, combined, numbered
 from tasks.kit.defaults import LEAST_EXCESS
 
-TEXTS = ("dataset", "judge", "prompt", "wave", "cluster", "sample")
+TEXTS = (*JUDGE, "cluster", "sample")
 CONTEST = (*JUDGE, "mode", "cluster", "other", "half")
 SCORES = ("score", "human", "label_chance")
 PAIRS_AT_ONCE = 1_000_000

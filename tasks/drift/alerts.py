@@ -9,10 +9,10 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.judging import Shifts, Tallies, VoteLog
-from schemas.keys import JUDGE
+from schemas.keys import JUDGE, SERIES
 from schemas.results import MEASURES, Drifts
 from tasks.drift.canary import canary, first_token_canary
-from tasks.drift.changes import SERIES, TWICE, changes
+from tasks.drift.changes import TWICE, changes
 from tasks.drift.rating_changes import RATED, rated_answers, rating_changes
 from tasks.inference.bootstrap import seed_of_bounds
 from tasks.inference.intervals import LEVEL
@@ -28,7 +28,7 @@ CELLS = 9
 REPEATS = 8
 """Votes on each fixed prompt in the baseline, pooled over as many waves as needed."""
 
-CELL = ("dataset", "judge", "prompt", "mode", "perturbation", "measure")
+CELL = (*SERIES, "mode", "perturbation", "measure")
 ADJUSTMENT = "Holm, all cells of the wave (F4)"
 PERMUTED = "permutation of repeats within prompts"
 OF_REPLIES = ("item", "outcome", "votes", "first_token", "first_probability")

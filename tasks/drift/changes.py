@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from schemas.keys import CELL, JUDGE
+from schemas.keys import CELL, JUDGE, SERIES
 from tasks.counting.cells import UNEQUAL, planned
 from tasks.counting.positions import ORDERS, PLACES, VOTES, lead_and_votes
 from tasks.counting.primary_endpoint import over_shams
@@ -27,9 +27,6 @@ from tasks.inference.intervals import (
 from tasks.inference.linearised_errors import over, ratio_difference
 from tasks.inference.permutation import sign_test
 from tasks.kit.defaults import PERMUTATIONS
-
-SERIES = ("dataset", "judge", "prompt")
-"""A judge in all its waves."""
 
 Floats = NDArray[np.float64]
 TWICE = (
@@ -310,7 +307,7 @@ def _verdicts(
     tallies: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
 ) -> pl.DataFrame:
     """Return the canary test of verdicts: each pair in each order is a fixed prompt."""
-    keys = ["dataset", "judge", "prompt", "sample", "arm", "perturbation"]
+    keys = [*SERIES, "sample", "arm", "perturbation"]
     new = tallies.select(*keys, "wave", "cluster", "simulated", "planned", *VOTES).join(
         bases, on=JUDGE
     )

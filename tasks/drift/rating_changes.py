@@ -4,9 +4,9 @@ from typing import Any
 
 import polars as pl
 
-from schemas.keys import CELL
+from schemas.keys import CELL, SERIES
 from tasks.counting.reasons import explained
-from tasks.drift.changes import SERIES, by_mcnemar, contrast
+from tasks.drift.changes import by_mcnemar, contrast
 from tasks.kit.defaults import limits
 from tasks.pointwise.rated import TARGET, on_scale, rated, things
 from tasks.pointwise.shifts import arms_beside

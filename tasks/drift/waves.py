@@ -5,7 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import Waves
 from schemas.judging import Tallies
-from schemas.keys import JUDGE
+from schemas.keys import JUDGE, SERIES
 from schemas.results import Drifts
 
 
@@ -21,7 +21,7 @@ def waves_of(tallies: DataFrame[Tallies], drifts: DataFrame[Drifts]) -> DataFram
         design=pl.when(even).then(pl.lit("balanced")).otherwise(pl.lit("random"))
     )
     later = drifts.select(*JUDGE, epoch=pl.col("epoch") + (pl.col("state") == "alert"))
-    bases = drifts.select("dataset", "judge", "prompt", "epoch", wave="base").select(later.columns)
+    bases = drifts.select(*SERIES, "epoch", wave="base").select(later.columns)
     epochs = pl.concat([later, bases]).group_by(JUDGE).agg(pl.col("epoch").max())
     named = designs.with_columns(pl.col(JUDGE).cast(pl.String))
     compared = drifts.select(*JUDGE, since_baseline=pl.lit(value=True)).unique()

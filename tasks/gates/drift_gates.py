@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.keys import JUDGE
+from schemas.keys import JUDGE, SERIES
 from schemas.results import MEASURES, Drifts
 
 
@@ -17,7 +17,7 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
     epoch were: the names of waves do not tell which of them it confirms. It starts a new baseline,
     of which later waves name the change that it confirmed.
     """
-    cell = ["dataset", "judge", "prompt", "mode", "perturbation", "measure", "epoch", "sign"]
+    cell = [*SERIES, "mode", "perturbation", "measure", "epoch", "sign"]
     changes = drifts.with_columns(sign=pl.col("estimate").sign())
     suspected = changes.filter(pl.col("state") == "suspect", pl.col("wave") != "")
     first_seen = suspected.group_by(cell).agg(since=pl.col("wave").unique())
@@ -37,10 +37,8 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
     alerts = changes.filter(pl.col("state") == "alert").with_columns(plain.name.prefix("plain_"))
     since = pl.format(" since wave {}", "plain_since").fill_null("")
     confirmed = pl.lit("a change") + since + pl.format(", confirmed in wave {}", "plain_wave")
-    rebased = alerts.group_by("dataset", "judge", "prompt", base="wave").agg(
-        earlier_change=confirmed.min()
-    )
-    measured = measured.join(rebased, on=["dataset", "judge", "prompt", "base"], how="left")
+    rebased = alerts.group_by(*SERIES, base="wave").agg(earlier_change=confirmed.min())
+    measured = measured.join(rebased, on=[*SERIES, "base"], how="left")
     wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ",", literal=True))
     since = pl.format(" since wave {}", wave).fill_null("")
     rows = measured.with_columns(

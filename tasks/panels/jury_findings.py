@@ -10,7 +10,7 @@ from tasks.conclude import cells_with_findings
 from tasks.counting.primary_endpoint import primary
 from tasks.kit.defaults import DETECTS_AT, limits
 
-FAMILY = ("dataset", "judge", "prompt", "wave", "mode")
+FAMILY = (*JUDGE, "mode")
 PREFIX = "jury_"
 ADJUSTMENT = "Benjamini-Hochberg, the jury's perturbations"
 PRICES = (

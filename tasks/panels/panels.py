@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
-from schemas.keys import PANEL
+from schemas.keys import CONDITIONS, PANEL
 from tasks.counting.positions import ORDERS, order_score
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
 from tasks.inference.cluster_sums import Numbers, all_numbered, combined, first_of, most_common
@@ -306,7 +306,7 @@ def _places(sample: Numbers, cluster: Numbers) -> tuple[Numbers, Numbers]:
 
 
 ALL = "jury/all"
-JURY = ["dataset", "prompt", "wave"]
+JURY = CONDITIONS
 ITEM = [*JURY, "sample", "cluster"]
 NAMES = (*ITEM, "judge", "label")
 
@@ -346,23 +346,23 @@ def _scores(tallies: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-JUDGE = ("dataset", "judge")
+PERSON = ("dataset", "judge")
 
 
 def people_of(tallies: pl.DataFrame) -> pl.DataFrame:
     """Return ``dataset`` and ``judge`` of the people among the judges."""
     person = tallies.filter(pl.col("human").fill_null(value=False))
-    return person.select(pl.col(JUDGE).cast(pl.String)).unique()
+    return person.select(pl.col(PERSON).cast(pl.String)).unique()
 
 
 def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Shifts]:
     """Return the shifts of judges that are not people, as known from ``tallies``."""
     people = people_of(tallies)
-    judges = shifts.select(JUDGE).unique().select(pl.col(JUDGE).cast(pl.String))
-    if judges.join(people, on=JUDGE, how="semi").is_empty():
+    judges = shifts.select(PERSON).unique().select(pl.col(PERSON).cast(pl.String))
+    if judges.join(people, on=PERSON, how="semi").is_empty():
         return shifts
-    names = [pl.col(name).cast(pl.String) for name in JUDGE]
-    models = shifts.join(people, left_on=names, right_on=JUDGE, how="anti")
+    names = [pl.col(name).cast(pl.String) for name in PERSON]
+    models = shifts.join(people, left_on=names, right_on=PERSON, how="anti")
     return cast("DataFrame[Shifts]", models)
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
+from schemas.keys import PANEL
 from schemas.results import Estimates
 from tasks.kit.catalogue import Catalogue, modules
 from tasks.kit.home import own_folder
@@ -140,13 +141,12 @@ class Statistic:
 
 def with_floors(rows: pl.DataFrame) -> pl.DataFrame:
     """Fill in floors that depend on other rows of the same perturbation."""
-    cell = ("dataset", "prompt", "wave", "mode", "perturbation")
     statistic, enough = pl.col("statistic").cast(pl.String), pl.col("too_few").is_null()
     shams = statistic.is_in(["mps_sham", "jury_mps_sham"])
     contrasted = statistic.is_in(["mps_contrast", "mps_sham_contrast"])
     pairs = rows.filter(shams | contrasted | (statistic == "mps"))
     over = (
-        pairs.group_by(cell)
+        pairs.group_by(PANEL)
         .agg(
             shams.any().alias("_shams"),
             # The same base as that of pairs of judges, which is chosen for all of them.
@@ -159,7 +159,7 @@ def with_floors(rows: pl.DataFrame) -> pl.DataFrame:
         )
         .filter("_shams")
     )
-    found = rows.join(over, on=cell, how="left", nulls_equal=True, maintain_order="left")
+    found = rows.join(over, on=PANEL, how="left", nulls_equal=True, maintain_order="left")
     floor = pl.col("floor")
     sham = pl.lit("sham")
     return found.with_columns(

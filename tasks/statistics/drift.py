@@ -4,7 +4,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
-from tasks.drift.changes import SERIES, changes
+from schemas.keys import SERIES
+from tasks.drift.changes import changes
 from tasks.statistics import Rows, statistic
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
-from schemas.keys import PANEL
+from schemas.keys import CONDITIONS, PANEL
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
 from tasks.counting.cells import UNEQUAL, planned
@@ -156,7 +156,7 @@ def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
             of_judges(tallies, "invalid_rate"),
         ]
     found = excluded_judges(pl.concat(rates))
-    return set(found.filter("excluded").select("dataset", "prompt", "wave", "judge").rows())
+    return set(found.filter("excluded").select(*CONDITIONS, "judge").rows())
 
 
 def _means(panel: Panel, out: set[Judge]) -> Iterator[Mean]:

@@ -20,6 +20,7 @@ from tasks.kit.defaults import ALPHA
 from tasks.panels.letter_display import letter, letters
 from tasks.panels.panels import (
     ALONE,
+    PERSON,
     Known,
     Panel,
     enough,
@@ -40,7 +41,6 @@ from tasks.statistics.rating_shift import linearised_shift
 
 Floats = NDArray[np.float64]
 Judge = tuple[str, str]
-PERSON = ("dataset", "judge")
 UNMOVED = "no valid ratings in the arms that are compared, or all alike: nothing could move them"
 ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
 

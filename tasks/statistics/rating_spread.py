@@ -6,6 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
+from schemas.keys import CELL, JUDGE
 from schemas.results import Estimates
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.bootstrap import BOOT
@@ -18,7 +19,7 @@ from tasks.pointwise.shifts import arms_beside
 from tasks.statistics import Rows, statistic
 from tasks.statistics.heterogeneity import NOTHING, spread_rows
 
-HALF = ["dataset", "judge", "prompt", "wave", "mode", "subgroup", "perturbation", "sample"]
+HALF = [*JUDGE, "mode", "subgroup", "perturbation", "sample"]
 
 
 @statistic(
@@ -120,7 +121,7 @@ def _criteria(effects: pl.DataFrame) -> pl.DataFrame:
     parts = effects.filter(pl.col("subgroup") != "")
     if parts.is_empty():
         return Estimates.empty()
-    alike = ["dataset", "judge", "prompt", "wave", "mode", "perturbation", "sample"]
+    alike = [*CELL, "sample"]
     effect = pl.col("shift") / pl.col("scale")
     known = effect.is_not_null()
     items = parts.with_columns(counted=known, dropped=~known, num=effect, den=pl.lit(1.0))

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
+from schemas.keys import SERIES
 from tasks.aggregate import count_votes
-from tasks.drift.changes import SERIES, paired_evidence
+from tasks.drift.changes import paired_evidence
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
 from tasks.statistics.dasr import dasr
