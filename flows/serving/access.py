@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flows.running.processes import identity
+from tasks.kit.printable import AUTHENTICATION
 from warehouse.private import write_private
 
-AUTH_VARIABLE = "PREFECT_API_AUTH_STRING"
 USER = "voirdire"
 
 
@@ -30,9 +30,9 @@ class Access(NamedTuple):
     def put_into_environment(self) -> None:
         """Make Prefect's client use the server, in this process and its child processes."""
         os.environ["PREFECT_API_URL"] = self.url
-        os.environ.pop(AUTH_VARIABLE, None)
+        os.environ.pop(AUTHENTICATION, None)
         if self.auth:
-            os.environ[AUTH_VARIABLE] = self.auth
+            os.environ[AUTHENTICATION] = self.auth
 
 
 def folder() -> Path:

@@ -16,8 +16,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.serving.access import AUTH_VARIABLE, Access, own_server
+from flows.serving.access import Access, own_server
 from flows.serving.guarded_server import HOSTS, origins
+from tasks.kit.printable import AUTHENTICATION
 
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -64,7 +65,7 @@ def find_server(named: str | None = None) -> Access | None:
     A server that merely answers at the usual port is not used, because it may be another user's.
     """
     if url := named or os.environ.get("PREFECT_API_URL"):
-        return Access(_api(url), os.environ.get(AUTH_VARIABLE))
+        return Access(_api(url), os.environ.get(AUTHENTICATION))
     own = own_server()
     return own[0] if own else None
 
@@ -179,7 +180,7 @@ class Server:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if name not in {"PREFECT_API_URL", AUTH_VARIABLE, "PREFECT_SERVER_API_AUTH_STRING"}
+            if name not in {"PREFECT_API_URL", AUTHENTICATION, "PREFECT_SERVER_API_AUTH_STRING"}
         }
         auth = {"PREFECT_SERVER_API_AUTH_STRING": self.access.auth} if self.access.auth else {}
         return {
@@ -233,7 +234,7 @@ def _problem(access: Access, seconds: float) -> Problem | None:
             return None
     except urllib.error.HTTPError as error:
         if error.code in {401, 403}:
-            hint = f"it asks for authentication: set {AUTH_VARIABLE} to its string"
+            hint = f"it asks for authentication: set {AUTHENTICATION} to its string"
             return Problem(hint, final=True)
         return Problem(f"it answers {error.code} {error.reason}")
     except (OSError, ValueError, HTTPException) as error:

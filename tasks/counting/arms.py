@@ -11,6 +11,8 @@ from tasks.counting.positions import ORDERS, VOTES, order_score
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.kit.memo import memoised
 
+ARMS = ("control", "experimental", "sham")
+"""Arms of a shift."""
 CELL = ("perturbation", "kind", "cluster", "simulated")
 LOST = pl.col("voted") - pl.sum_horizontal(VOTES)
 """Votes that were cast and are not valid: invalid, abstained or ambiguous."""

@@ -70,6 +70,8 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
+OF_LOGS = Limits(size=8 << 30, rows=20_000_000)
+"""Limits of logs and of votes, which may be far longer than questions."""
 
 
 class Row(NamedTuple):

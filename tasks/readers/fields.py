@@ -17,7 +17,7 @@ from schemas.arrow import fetch
 from tasks.readers.bounded import (
     MAX_FILE,
     MAX_LINE,
-    Limits,
+    OF_LOGS,
     Problems,
     clip,
     existing_file,
@@ -31,8 +31,6 @@ from tasks.readers.bounded import (
 )
 from tasks.readers.parquet import as_pattern
 
-LIMITS = Limits(size=8 << 30, rows=20_000_000)
-"""Limits of a log, which is read by columns and may be long."""
 MOST_SECONDS = 600
 """Time after which reading one file is given up: a small file can unpack to terabytes."""
 HEAD = 4096
@@ -121,12 +119,12 @@ class Source:
                 for (kind, top), paths in inner.items()
             ]
             rows = f"(select {', '.join([*map(quoted, sorted(tops)), *values])} from {rows})"  # noqa: S608
-        query = f"select {', '.join(shown)} from {rows} limit {LIMITS.rows + 1}"  # noqa: S608
+        query = f"select {', '.join(shown)} from {rows} limit {OF_LOGS.rows + 1}"  # noqa: S608
         with reported(self.problems, self.path if self.format != "parquet" else None):
             table = run_query(query)
-        if table.height > LIMITS.rows:
-            what = f"the file has more than {LIMITS.rows} rows, the maximum"
-            self.problems.add("", what, LIMITS.todo)
+        if table.height > OF_LOGS.rows:
+            what = f"the file has more than {OF_LOGS.rows} rows, the maximum"
+            self.problems.add("", what, OF_LOGS.todo)
         self.problems.check()
         return table
 
@@ -210,7 +208,7 @@ def opened(path: Path) -> Iterator[Source | None]:
 
     Raise ValueError if there is no such file, or it is empty or too large.
     """
-    problems = Problems(path.name, limits=LIMITS)
+    problems = Problems(path.name, limits=OF_LOGS)
     existing_file(path, problems)
     with TemporaryDirectory() as folder, unpacked(path, problems) as file:
         source = _source(file, path.name, problems)

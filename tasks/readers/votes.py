@@ -15,8 +15,8 @@ from schemas.frame import FrameError
 from schemas.judging import ARMS, CHOICES, FORMATS, SIDES, STOPS, VERSUS, VoteLog
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
+    OF_LOGS,
     SURROGATE,
-    Limits,
     Problems,
     Reader,
     csv_table,
@@ -113,13 +113,11 @@ BOOLEANS = {"true": True, "false": False}
 LOGS = {".json", ".eval"}
 """Suffixes that logs have, and tables of votes have not."""
 READERS: dict[str, Reader] = {".jsonl": json_lines, ".ndjson": json_lines, ".csv": csv_table}
-LIMITS = Limits(size=8 << 30, rows=20_000_000)
-"""Limits of a file of votes, which may be far longer than one of questions."""
 
 Place = Callable[[int], str]
 
 
-@reads_gzip(LIMITS)
+@reads_gzip(OF_LOGS)
 def read_votes(path: Path) -> DataFrame[VoteLog]:
     """Read a .jsonl, .csv or .parquet file with one vote per row, without converting values.
 
@@ -148,7 +146,7 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
     """Return the typed votes, and a function that names the place of a row."""
     if path.suffix.lower() in LOGS and path.is_file():
         raise ValueError(f"{path.name}: {NO_FORMAT}.")
-    problems = Problems(path.name, LIKE, LIMITS)
+    problems = Problems(path.name, LIKE, OF_LOGS)
     if known_suffix(path, problems, (*READERS, ".parquet")) == ".parquet":
         return _parquet(path), lambda row: f"{path.name}, row {row + 1}"
     table = open_table(path, problems, READERS)

@@ -10,6 +10,7 @@ from schemas.conclusions import CategoryShifts
 from schemas.keys import CONDITIONS, unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
+from tasks.kit.defaults import ALPHA
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import Judged, Lookup, Row, Text, finding_text, said
 from tasks.reporting.summary import (
@@ -408,7 +409,7 @@ def category_groups(
             )
             for row in part.to_dicts()
         ]
-        moved = int((part["p_adjusted"] < 0.05).sum())
+        moved = int((part["p_adjusted"] < ALPHA).sum())
         summary = f"{moved} of {count(len(rows), 'shift')} differ from 0 (adjusted p below .05)"
         groups.append(Categories(str(perturbation), summary, rows))
     return groups

@@ -19,6 +19,7 @@ from tasks.rewriting.words import (
 )
 
 CACHED_CHARACTERS = 20_000
+"""Longer texts are not cached, to bound memory."""
 CACHED_TEXTS = 4096
 
 Rules = dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]

@@ -20,7 +20,7 @@ from tasks.kit.catalogue import read_toml
 from tasks.kit.random_numbers import normal, pick, uniform
 from tasks.prompts import MARK_DIGITS
 from tasks.providers import Judge
-from tasks.rewriting.plain_content import canonical, features
+from tasks.rewriting.plain_content import CACHED_CHARACTERS, canonical, features
 from tasks.rewriting.words import plain, sentences, words
 from tasks.simulation.traits import Feature, Traits
 
@@ -35,9 +35,6 @@ else:
 KEYS = Path(__file__).parents[1] / "datasets" / "_bloom"
 ERROR_FEATURES: dict[str, Feature] = {"errors": "factual_error", "bias": "gender_bias"}
 """Field of a bundled question -> the feature that its replacements make."""
-
-CACHED_CHARACTERS = 20_000
-"""Longer texts are not cached, to bound memory."""
 
 QUESTION, START, END = "[Question]\n", "[Start of answer A]\n", "[End of answer B]"
 BETWEEN = re.compile(r"\n?\[End of answer A\]\s*\[Start of answer B\]\n?")

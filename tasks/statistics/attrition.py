@@ -5,13 +5,12 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
-from tasks.counting.arms import arms_beside
+from tasks.counting.arms import ARMS, arms_beside
 from tasks.counting.cells import differences, portions, shares
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
 from tasks.statistics import Rows, statistic
 
-ARMS = ("control", "experimental", "sham")
 ALL_LOST = "no sample that the attack may win has an experimental verdict"
 BOUNDS = "bounds by vote"
 

@@ -20,7 +20,6 @@ from tasks.inference.linearised_errors import Sums, over
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import Rows, statistic
 
-ARMS = ("experimental", "sham", "control")
 TOO_FEW = "no sample has a valid vote in each order of both arms"
 ROUNDING = 1e-12
 UNBOUNDED = "shifts may differ no more than noise explains: no interval"

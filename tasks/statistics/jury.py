@@ -12,6 +12,7 @@ from schemas.frame import ranked
 from schemas.judging import Shifts, Tallies
 from schemas.results import Estimates
 from tasks.agreement.coefficients import Coefficient
+from tasks.counting.arms import ARMS
 from tasks.counting.cells import planned
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.panels.error_correlation import correlation, products, size_rows
@@ -25,7 +26,6 @@ from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.net_flips import net_flips
 from tasks.statistics.sham_shift import sham_shift
 
-ARMS = ("control", "experimental", "sham")
 BESIDE = ("control", "sham")
 EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)

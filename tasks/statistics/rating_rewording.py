@@ -9,8 +9,8 @@ from tasks.counting.arms import mean_shift
 from tasks.counting.cells import differences, means
 from tasks.pointwise.rated import TARGET, differences_in_unit, on_scale, rated, things
 from tasks.statistics import Rows, statistic
+from tasks.statistics.rewording_sensitivity import ARMS
 
-ARMS = ("control", "replicate", "reworded")
 ANSWER = (*JUDGE, "item")
 
 

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import polars as pl
 
 from tasks.kit.printable import several
-from tasks.readers.bounded import Problems, clip
+from tasks.readers.bounded import MAX_FILE, Problems, clip
 from tasks.readers.fields import file_literal, quoted, reported, run_query
 
 ZSTANDARD = 93
@@ -26,9 +26,7 @@ LARGEST = 64_000_000
 MOST_UNPACKED = 8 << 30
 """Maximum size of all members together."""
 MOST_RATIO = 500
-"""Maximum size unpacked over size packed; JSON shrinks to a tenth or a hundredth."""
-ALWAYS_ALLOWED = 256_000_000
-"""Size of all members together up to which the ratio does not matter."""
+"""Maximum size unpacked over size packed of a large log; JSON shrinks to a tenth or less."""
 LOCAL_HEADER = struct.Struct("<26x2H")
 """Start of a member in the archive: lengths of its name and of its extra field."""
 AGAIN = "Copy or export the log again."
@@ -90,7 +88,7 @@ def _refuse_bombs(path: Path, found: Sequence[zipfile.ZipInfo], problems: Proble
     elif unpacked > MOST_UNPACKED:
         what = f"has {unpacked} bytes unpacked; at most {MOST_UNPACKED} are allowed"
         problems.add("", what, BOMB if unpacked > MOST_RATIO * there else "Log fewer raw requests.")
-    elif unpacked > max(ALWAYS_ALLOWED, MOST_RATIO * there):
+    elif unpacked > max(MAX_FILE, MOST_RATIO * there):
         what = f"has {there} bytes, and {unpacked} unpacked: more than {MOST_RATIO} times as many"
         problems.add("", what, BOMB)
     problems.check()
