@@ -17,12 +17,11 @@ from tasks.agreement.coefficients import (
 )
 from tasks.agreement.kinds import FAIL, PASS, Kind
 from tasks.gates.more_questions import more_questions
-from tasks.inference.cluster_sums import combined, numbered
+from tasks.inference.cluster_sums import Sums, combined, numbered
 from tasks.inference.intervals import (
     ALIKE,
     LEVEL,
     SINGLE,
-    Sums,
     arrays,
     newcombe,
     proportions,

@@ -28,7 +28,7 @@ from tasks.counting.annotations import (
     pairs_of,
     some,
 )
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.kit.memo import memo
 from tasks.statistics import STATISTICS
 from tasks.statistics.krippendorff_alpha import MOST_LABELS

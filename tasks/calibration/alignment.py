@@ -7,15 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tasks.calibration.advantage_variance import Places, Spread, no_spread, spread_of
+from tasks.calibration.advantage_variance import Flags, Places, Spread, no_spread, spread_of
 from tasks.calibration.label_values import Codes, Panel, make_panel, read_labels
 from tasks.calibration.non_inferiority import Counts
 from tasks.kit.printable import several
 from tasks.metrics import Gaps, Metric
-
-Flags = NDArray[np.int8]
 
 
 class Labels(NamedTuple):

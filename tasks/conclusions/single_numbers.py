@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.keys import CONDITIONS, JUDGES
 from tasks.inference.bootstrap import weights
-from tasks.inference.cluster_sums import combined, first_of, numbered
+from tasks.inference.cluster_sums import Floats, combined, first_of, numbered
 from tasks.inference.linearised_errors import too_few
 from tasks.panels.panels import (
     ALONE,
@@ -21,7 +21,6 @@ from tasks.panels.panels import (
 )
 
 UNBOUNDED = "no interval"
-Floats = NDArray[np.float64]
 DRAWS, SEED = 10_000, 20240613
 
 

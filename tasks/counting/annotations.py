@@ -16,8 +16,8 @@ from pandera.typing.polars import DataFrame
 from schemas.results import Estimates
 from tasks.inference import linearised_errors
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, bca, by_chance, percentiles, resampled
-from tasks.inference.cluster_sums import combined, first_of, numbered
-from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, Sums, proportions, table_moments
+from tasks.inference.cluster_sums import Sums, combined, first_of, numbered
+from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, proportions, table_moments
 from tasks.inference.linearised_errors import correction
 from tasks.kit.memo import memoised
 

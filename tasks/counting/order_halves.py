@@ -17,10 +17,10 @@ from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.counting.cells import NUMBERS
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
-from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
+from tasks.inference.cluster_sums import PART, Groups, Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY, LEVEL
-from tasks.inference.linearised_errors import Sums, correction, over
+from tasks.inference.linearised_errors import correction, over
 from tasks.inference.quantiles import chi_square_tail, t_tail
 from tasks.kit.defaults import limits
 

@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schemas.keys import JUDGE
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.permutation import EXHAUSTIVE, drawn_p_value
 from tasks.kit.defaults import PERMUTATIONS
 
@@ -35,8 +36,8 @@ SLACK = 1e-9
 class Null(NamedTuple):
     """Permutation distribution of M for one prompt: values and their probabilities."""
 
-    values: NDArray[np.float64]
-    chances: NDArray[np.float64]
+    values: Floats
+    chances: Floats
 
 
 def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl.DataFrame:
@@ -170,7 +171,6 @@ MOST_WAYS = 5000
 """Most permutations of a prompt's replies that are enumerated; beyond, they are sampled."""
 
 AT_ONCE = 100_000
-Floats = NDArray[np.float64]
 
 
 def first_token_canary(

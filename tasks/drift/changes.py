@@ -2,7 +2,6 @@
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from schemas.keys import CELL, JUDGE, SERIES
 from tasks.counting.cells import UNEQUAL, planned
@@ -13,7 +12,7 @@ from tasks.counting.reasons import explained
 from tasks.counting.verdicts import symmetric
 from tasks.drift.canary import canary
 from tasks.inference.bootstrap import boot_ends, bounds_of
-from tasks.inference.cluster_sums import Groups, grouped
+from tasks.inference.cluster_sums import Floats, Groups, grouped
 from tasks.inference.intervals import (
     EMPTY,
     LEVEL,
@@ -28,7 +27,6 @@ from tasks.inference.linearised_errors import over, ratio_difference
 from tasks.inference.permutation import sign_test
 from tasks.kit.defaults import PERMUTATIONS
 
-Floats = NDArray[np.float64]
 TWICE = (
     "no prompt has two replies in each of the two waves (--votes 4, or --votes 2 for single "
     "answers)"

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.inference.cluster_sums import PART, SUMS_AT_ONCE, Groups, grouped
+from tasks.inference.cluster_sums import PART, SUMS_AT_ONCE, Groups, Sums, grouped
 from tasks.inference.intervals import LEVEL
-from tasks.inference.linearised_errors import Sums, effective_clusters, over
+from tasks.inference.linearised_errors import effective_clusters, over
 from tasks.inference.quantiles import normal_below, normal_quantile, t_quantile, widened
 from tasks.kit.defaults import BOOTSTRAPS
 

@@ -12,7 +12,9 @@ from schemas.keys import CELL
 from tasks.kit.memo import memoised
 
 Numbers = NDArray[np.int64]
-Sums = NDArray[np.float64]
+Floats = NDArray[np.float64]
+Sums = Floats
+"""Sums by cluster or by cell."""
 PART = (*CELL, "subgroup")
 LARGEST = 4_000_000
 """Codes up to this size use a lookup table instead of a sort."""

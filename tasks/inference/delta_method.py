@@ -11,9 +11,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.inference.bootstrap import BOOT, Value, boot_ends, bounds_of
-from tasks.inference.cluster_sums import Groups, grouped
+from tasks.inference.cluster_sums import Groups, Sums, grouped
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, arrays, t_interval
-from tasks.inference.linearised_errors import ROUNDING, Sums, correction, over
+from tasks.inference.linearised_errors import ROUNDING, correction, over
 
 METHOD = "cluster linearisation, t"
 

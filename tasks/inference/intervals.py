@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.inference.cluster_sums import totals
+from tasks.inference.cluster_sums import Sums, totals
 from tasks.inference.linearised_errors import correction, over
 from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
 
@@ -28,7 +28,6 @@ BISECTIONS = 50
 """Bisection steps; the remaining width is below rounding error."""
 
 ALIKE = "no variation between clusters: no interval"
-Sums = NDArray[np.float64]
 
 
 FOUND = ("estimate", "low", "high", "standard_error", "df", "p_value", "method", "reason")

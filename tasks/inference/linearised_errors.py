@@ -17,10 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.inference.cluster_sums import totals
+from tasks.inference.cluster_sums import Sums, totals
 from tasks.kit.defaults import limits
 
-Sums = NDArray[np.float64]
 ROUNDING = 1e-12
 DIGITS = 9
 """Decimals of the degrees of freedom: ten equal clusters must give 9, not 8.9999999999."""

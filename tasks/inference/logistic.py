@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, weights
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
 from tasks.inference.quantiles import t_quantile
 
-Floats = NDArray[np.float64]
 SEED = 20_240_404
 STEPS = 40
 LONGEST_STEP, FURTHEST = 3.0, 15.0

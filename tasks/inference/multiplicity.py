@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tasks.inference.cluster_sums import Floats
+
 Adjust = Callable[[Floats, NDArray[np.int64]], Floats]
 
 

@@ -16,6 +16,7 @@ from pandera.typing.polars import DataFrame
 from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.inference.bootstrap import MOST_CLUSTERS
+from tasks.inference.cluster_sums import Floats
 from tasks.kit.defaults import PERMUTATIONS
 
 EXHAUSTIVE = 4096
@@ -26,7 +27,6 @@ CLEAR = 0.1
 """A pair whose p-value is above this after the first block is not drawn further."""
 
 SEED = 20240611
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 

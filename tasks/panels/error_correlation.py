@@ -16,12 +16,12 @@ from tasks.inference.bootstrap import (
     resampled,
     widened_percentiles,
 )
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, LEVEL, SINGLE
 from tasks.inference.linearised_errors import correction
 
 OPPOSED = "errors of the members cancel out: the size has no bound"
 UNBOUNDED = "errors of the members may cancel out: the interval has no upper end"
-Floats = NDArray[np.float64]
 
 
 def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:

@@ -20,12 +20,12 @@ from tasks.inference.bootstrap import (
     weights,
     widened_percentiles,
 )
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.permutation import SEED, Pairs, Sums, Tested
 from tasks.panels.panels import Panel, panels, panels_of_prompts, several_prompts
 
-Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]
 """Cluster sums of the first and of the second judge of each pair."""
 

@@ -14,12 +14,17 @@ from schemas.judging import Shifts, Tallies
 from schemas.keys import CONDITIONS, PANEL
 from tasks.counting.positions import ORDERS, order_score
 from tasks.counting.primary_endpoint import BASES, has_shift, over_sham
-from tasks.inference.cluster_sums import Numbers, all_numbered, combined, first_of, most_common
+from tasks.inference.cluster_sums import (
+    Floats,
+    Numbers,
+    all_numbered,
+    combined,
+    first_of,
+    most_common,
+)
 from tasks.inference.linearised_errors import have_enough
 from tasks.kit.defaults import limits
 from tasks.kit.memo import memoised
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

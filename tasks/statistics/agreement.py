@@ -26,7 +26,7 @@ from tasks.counting.annotations import (
     pairs_of,
     sums_of,
 )
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 KAPPAS = {"cohen_kappa": AGREE, "cohen_kappa_linear": LINEAR, "cohen_kappa_quadratic": QUADRATIC}

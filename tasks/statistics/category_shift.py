@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts, Tallies
@@ -14,12 +13,11 @@ from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.cluster_sums import Groups, grouped, numbered
+from tasks.inference.cluster_sums import Floats, Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import Rows, statistic
 
-Floats = NDArray[np.float64]
 AT_ONCE = 4_000_000
 """Cluster sums by category held in memory at once."""
 

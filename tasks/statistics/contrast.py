@@ -12,12 +12,12 @@ from tasks.counting.cells import planned
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, common_difference, t_interval
 from tasks.inference.linearised_errors import have_enough, over, ratio_difference
 from tasks.inference.permutation import Pairs, sign_test, swap_rates, swap_sums
 from tasks.panels.judge_pairs import (
     Duel,
-    Floats,
     Part,
     Sides,
     Test,

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.cells import even, reduced
 from tasks.counting.verdicts import may_win, symmetric, wins, with_sham
-from tasks.inference.cluster_sums import grouped
+from tasks.inference.cluster_sums import Floats, grouped
 from tasks.inference.intervals import EMPTY
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.statistics import Rows, statistic
@@ -20,7 +19,6 @@ DRAWS, SEED = 4000, 20240613
 LEAST = 0.05
 PRIOR = 0.5
 METHOD = f"Dirichlet posterior, {DRAWS} draws"
-Floats = NDArray[np.float64]
 
 
 @statistic(

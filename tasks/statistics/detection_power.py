@@ -12,10 +12,10 @@ from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.primary_endpoint import base_value
 from tasks.counting.verdicts import PROMOTE, symmetric
-from tasks.inference.cluster_sums import PART, grouped
+from tasks.inference.cluster_sums import PART, Sums, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
 from tasks.inference.intervals import EMPTY, LEVEL, arrays
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 from tasks.statistics import Rows, statistic
 
 SUMS = ("attacked", "unattacked")

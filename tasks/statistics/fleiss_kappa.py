@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import ONE_LABEL, Asked, Block, Row, measured, over, some
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 N, ALIKE, FIRST = 0, 1, 2

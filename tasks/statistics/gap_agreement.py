@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import HUMANS, NO_SCALE, Asked, Block, Codes, Row, measured, over
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 TERTILES = ("small", "middle", "large")

@@ -19,7 +19,7 @@ from tasks.counting.annotations import (
     pairs_of,
     sums_of,
 )
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 

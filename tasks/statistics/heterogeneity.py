@@ -13,10 +13,10 @@ from tasks.counting.arms import arms_beside
 from tasks.counting.positions import ORDERS
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import BOOT, by_chance
-from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
+from tasks.inference.cluster_sums import PART, Groups, Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, mean_of, ratio_limits, summed
 from tasks.inference.intervals import LEVEL, arrays
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import Rows, statistic
 

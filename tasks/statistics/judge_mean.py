@@ -21,6 +21,7 @@ from tasks.inference.bootstrap import (
     resampled,
     widened_percentiles,
 )
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.inference.linearised_errors import correction, over
 from tasks.panels.panels import Panel, of_models, panels, primary_shift
@@ -41,7 +42,6 @@ PARTS = {
 
 OTHERS = ("standard_error", "df", "method", "reason")
 Judge = tuple[str, str, str, str]
-Floats = NDArray[np.float64]
 
 
 class Mean(NamedTuple):

@@ -15,6 +15,7 @@ from tasks.agreement.coefficients import Coefficient
 from tasks.counting.arms import ARMS
 from tasks.counting.cells import planned
 from tasks.counting.verdicts import verdict_of_mean
+from tasks.inference.cluster_sums import Floats
 from tasks.panels.error_correlation import correlation, products, size_rows
 from tasks.panels.panels import ALL, Panel, of_models, panels
 from tasks.statistics import statistic
@@ -31,7 +32,6 @@ EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
 FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
 UNVARIED = "shifts of the members do not vary"
 NO_ERRORS = "a good judge reacts to the flaw, so shifts are not errors"
-Floats = NDArray[np.float64]
 
 
 @statistic(

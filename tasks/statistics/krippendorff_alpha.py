@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import NO_SCALE, ONE_LABEL, Asked, Block, Row, measured, over, some
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 MOST_LABELS = 30

@@ -8,9 +8,9 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import sides
 from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_orders
-from tasks.inference.cluster_sums import PART
+from tasks.inference.cluster_sums import PART, Floats
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.logistic import TIES, Counted, Floats, Row, fit, logit_row, rate_row, refits
+from tasks.inference.logistic import TIES, Counted, Row, fit, logit_row, rate_row, refits
 from tasks.statistics import Rows, statistic
 
 FEW = "fewer than three contests with a score and both lengths"

@@ -9,10 +9,10 @@ from schemas.results import Estimates
 from tasks.counting.arms import beside_control, beside_sham
 from tasks.counting.positions import ORDERS, VERDICTS
 from tasks.inference.bootstrap import BOOT
-from tasks.inference.cluster_sums import grouped
+from tasks.inference.cluster_sums import Sums, grouped
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY, LEVEL, t_interval
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
 from tasks.statistics import Rows, statistic

@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import HUMANS, Asked, Block, Codes, Row, measured, over
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 NEVER = "the people never agree with each other: no ratio"

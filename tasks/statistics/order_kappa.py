@@ -23,7 +23,7 @@ from tasks.counting.annotations import (
     sums_of,
 )
 from tasks.counting.positions import VERDICTS
-from tasks.inference.intervals import Sums
+from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 ORDERS = ("once_12", "once_21")

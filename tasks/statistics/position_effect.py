@@ -10,10 +10,10 @@ from schemas.results import Estimates
 from tasks.counting.order_halves import one_order_effect, only_order, without_biased_orders
 from tasks.counting.positions import arm_groups, first_matches, matches
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
-from tasks.inference.cluster_sums import Groups
+from tasks.inference.cluster_sums import Groups, Sums
 from tasks.inference.delta_method import METHOD
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, arrays
-from tasks.inference.linearised_errors import Sums, correction, over
+from tasks.inference.linearised_errors import correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 from tasks.statistics import Rows, statistic
 

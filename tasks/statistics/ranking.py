@@ -13,6 +13,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, LEVEL
 from tasks.inference.linearised_errors import correction, over, too_few
 from tasks.inference.multiplicity import holm
@@ -39,7 +40,6 @@ from tasks.statistics import Rows, statistic
 from tasks.statistics.contrast import compare_shifts
 from tasks.statistics.rating_shift import linearised_shift
 
-Floats = NDArray[np.float64]
 Judge = tuple[str, str]
 UNMOVED = "no valid ratings in the arms that are compared, or all alike: nothing could move them"
 ALWAYS_EQUAL = "equal to another judge in every draw: no interval"

@@ -10,8 +10,8 @@ from tasks.counting.cells import differences
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import PART, grouped, join_cells
+from tasks.inference.cluster_sums import Sums as Totals
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.linearised_errors import Sums as Totals
 from tasks.inference.permutation import Pairs, Sums, swap_sums
 from tasks.panels.judge_pairs import BARE, swapped
 from tasks.pointwise.shifts import passes, rating_shifts

@@ -6,8 +6,9 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import weighted_shares
+from tasks.inference.cluster_sums import Sums
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 from tasks.pointwise.rated import control_things
 from tasks.statistics import Rows, statistic
 

@@ -10,9 +10,9 @@ from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import means
-from tasks.inference.cluster_sums import PART, join_cells
+from tasks.inference.cluster_sums import PART, Sums, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 from tasks.pointwise.rated import in_points
 from tasks.pointwise.shifts import passes, rating_shifts, with_score_interval
 from tasks.statistics import Rows, statistic

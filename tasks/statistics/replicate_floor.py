@@ -9,10 +9,10 @@ from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import even, weighted_shares
 from tasks.counting.verdicts import symmetric, with_sham
-from tasks.inference.cluster_sums import grouped, join_cells
+from tasks.inference.cluster_sums import Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
 from tasks.inference.intervals import EMPTY
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 from tasks.statistics import Rows, statistic
 
 FLOORS = ("sham", "replicate")

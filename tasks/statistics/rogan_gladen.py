@@ -2,14 +2,13 @@
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
-from tasks.inference.cluster_sums import PART, grouped, join_cells
+from tasks.inference.cluster_sums import PART, Floats, grouped, join_cells
 from tasks.inference.intervals import ALIKE, LEVEL, arrays, moments
 from tasks.inference.linearised_errors import effective_clusters, over
 from tasks.inference.quantiles import t_quantile
@@ -32,8 +31,6 @@ PARTS = {
     "sp": (~YES, 1 - pl.col("won")),
 }
 """Rate -> the contests that it uses, and what counts as a hit."""
-
-Floats = NDArray[np.float64]
 
 
 @statistic(

@@ -10,9 +10,9 @@ from schemas.results import Estimates
 from tasks.counting.contests import all_excess, excess
 from tasks.counting.order_halves import ONE_ORDER_NOTE
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.cluster_sums import numbered
+from tasks.inference.cluster_sums import Floats, numbered
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.logistic import TIES, Counted, Floats, Row, fit, logit_row, refits
+from tasks.inference.logistic import TIES, Counted, Row, fit, logit_row, refits
 from tasks.statistics import Rows, statistic
 
 APART = "models are not connected by contests with a score"

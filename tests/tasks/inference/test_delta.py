@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.counting.cells import ratios
+from tasks.inference.cluster_sums import Sums
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
-from tasks.inference.linearised_errors import Sums, over
+from tasks.inference.linearised_errors import over
 
 
 def items_of(rows: list[tuple[str, float, float]], **changes: object) -> pl.DataFrame:
