@@ -21,6 +21,7 @@ from tasks.inference.cluster_sums import Sums, totals
 from tasks.kit.defaults import limits
 
 ROUNDING = 1e-12
+"""Differences below this share of their terms are rounding error."""
 DIGITS = 9
 """Decimals of the degrees of freedom: ten equal clusters must give 9, not 8.9999999999."""
 

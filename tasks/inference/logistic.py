@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, weights
 from tasks.inference.cluster_sums import Floats
-from tasks.inference.intervals import ALIKE, LEVEL, SINGLE
+from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, SINGLE
 from tasks.inference.quantiles import t_quantile
 
 SEED = 20_240_404
@@ -153,7 +153,6 @@ def _outer_products(design: NDArray[Any]) -> NDArray[Any]:
 
 UNSTABLE = "more than a tenth of the bootstrap draws have no finite fit: no interval"
 TIES = "all contests are ties: nothing to fit"
-ROUNDING = 1e-12
 METHOD = "cluster bootstrap with refit, t"
 Row = dict[str, Any]
 

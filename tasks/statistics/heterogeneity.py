@@ -16,12 +16,11 @@ from tasks.inference.bootstrap import BOOT, by_chance
 from tasks.inference.cluster_sums import PART, Groups, Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, mean_of, ratio_limits, summed
 from tasks.inference.intervals import LEVEL, arrays
-from tasks.inference.linearised_errors import over
+from tasks.inference.linearised_errors import ROUNDING, over
 from tasks.inference.permutation import FLIP_SEED, sign_flip_test
 from tasks.statistics import Rows, statistic
 
 TOO_FEW = "no sample has a valid vote in each order of both arms"
-ROUNDING = 1e-12
 UNBOUNDED = "shifts may differ no more than noise explains: no interval"
 ALL_NOISE = "shifts differ no more between samples than the noise of votes explains"
 SUMS = ("d", "dd")

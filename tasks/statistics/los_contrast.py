@@ -11,12 +11,10 @@ from tasks.inference.bootstrap import boot_ends
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.delta_method import METHOD
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, SINGLE, t_interval
-from tasks.inference.linearised_errors import correction, over
+from tasks.inference.linearised_errors import ROUNDING, correction, over
 from tasks.panels.judge_pairs import Duel, Sides, duels, names_of
 from tasks.statistics import Rows, statistic
 from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
-
-ROUNDING = 1e-12
 
 
 @statistic(

@@ -13,7 +13,7 @@ from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, Sums
 from tasks.inference.delta_method import METHOD
 from tasks.inference.intervals import ALIKE, LEVEL, SINGLE, arrays
-from tasks.inference.linearised_errors import correction, over
+from tasks.inference.linearised_errors import ROUNDING, correction, over
 from tasks.inference.quantiles import normal_quantile, normal_tail, t_quantile, t_tail
 from tasks.statistics import Rows, statistic
 
@@ -21,7 +21,6 @@ NEITHER = "no match with two votes for the same slot"
 ADDED = 0.5
 SIMPLE = "1/2 sqrt(1/n_FF + 1/n_SS), normal"
 MIDDLE = (1 + LEVEL) / 2
-ROUNDING = 1e-12
 FLAG = "; .5 added to both counts because one was 0"
 
 

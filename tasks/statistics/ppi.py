@@ -9,7 +9,7 @@ from schemas.results import Estimates
 from tasks.counting.contests import differences, of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, by_chance, redrawn
 from tasks.inference.cluster_sums import PART, join_cells, totals
-from tasks.inference.intervals import ALIKE, LEVEL, t_interval
+from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, t_interval
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import TARGET_HALF_WIDTH
@@ -226,7 +226,7 @@ def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
         .then(pl.lit(FEW))
         .when(pl.Series(spare < 1))
         .then(pl.lit(TWO))
-        .when(pl.col("standard_error") < 1e-12)
+        .when(pl.col("standard_error") < ROUNDING)
         .then(pl.lit(ALIKE))
     )
     known = pl.col("reason").is_null()

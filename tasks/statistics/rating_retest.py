@@ -8,7 +8,7 @@ from schemas.calibration import Ratings
 from tasks.counting.cells import weighted_shares
 from tasks.inference.cluster_sums import Sums
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.linearised_errors import over
+from tasks.inference.linearised_errors import ROUNDING, over
 from tasks.pointwise.rated import control_things
 from tasks.statistics import Rows, statistic
 
@@ -128,4 +128,4 @@ def _correlation(sums: dict[str, Sums], fewer: Sums, *, simple: bool = False) ->
     within = over(sums["within"], k - n)
     per_item = over(k, n) if simple else over(k - over(sums["kk"], k), fewer)
     whole = between + (per_item - 1) * within
-    return over(between - within, np.where(np.abs(whole) > 1e-12, whole, 0.0))
+    return over(between - within, np.where(np.abs(whole) > ROUNDING, whole, 0.0))

@@ -9,7 +9,7 @@ from schemas.results import Estimates
 from tasks.counting.contests import of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, Floats, grouped, join_cells
-from tasks.inference.intervals import ALIKE, LEVEL, arrays, moments
+from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, arrays, moments
 from tasks.inference.linearised_errors import effective_clusters, over
 from tasks.inference.quantiles import t_quantile
 from tasks.kit.defaults import limits
@@ -191,7 +191,7 @@ def _solved(cells: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(ONE_SIDED))
         .when(informedness < limits().least_informedness)
         .then(pl.lit(BLIND.format(limits().least_informedness)))
-        .when(pl.col("error") < 1e-12)
+        .when(pl.col("error") < ROUNDING)
         .then(pl.lit(ALIKE))
     )
     df = found["df"].fill_null(1.0).to_numpy()
