@@ -188,7 +188,7 @@ def why_untested(
     Parameters
     ----------
     humans, judges
-        ``annotator`` and ``item`` of each label, readable or not.
+        ``annotator``, ``item`` and ``label`` (null if empty), readable or not.
     advantages
         Results per judge and annotator: ``n``, and the annotator's ``unreadable`` labels.
     unreadable
@@ -208,6 +208,11 @@ def why_untested(
         whose, option = ("a judge", "judges") if known else ("people", "humans")
         if not (missing if known else lost):
             return f"there are no labels of {whose}. Name a file that has some with --{option}."
+        if not known and humans["label"].count() == 0:
+            return (
+                "the labels of people are all empty. Fill them in, or name the column or file that "
+                "has them."
+            )
         return (
             f"metric {metric} needs {NEEDED[kind]}, but no label of {whose} is readable as such: "
             f"{lost} labels of people and {missing} of judges are not. Choose another --metric "

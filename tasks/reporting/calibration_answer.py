@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import AltTests
 from schemas.keys import JUDGE
 from tasks.agreement.compare import Comparison
-from tasks.agreement.measures import COEFFICIENTS, TO_DECIDE
+from tasks.agreement.measures import COEFFICIENTS, DESCRIPTIVE, TO_DECIDE
 from tasks.agreement.pass_words import VERDICTS as PASS_PAIRS
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
@@ -173,8 +173,9 @@ def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -
     """Return a line per judge: whether it may replace people or, without a test, agrees with them.
 
     A judge that passes the alternative annotator test may replace people: with care if a note
-    doubts the test, or the judge is biased or hardly agrees with people's combined label. One that
-    fails is not shown to be able to. Without a test, a judge agrees with people if it agrees on
+    doubts the test or the judge is biased, and not if it does not agree with people's combined
+    label: as good as people who agree by chance is any judge. One that fails is not shown to be
+    able to. Without a test, a judge agrees with people if it agrees on
     each criterion beyond the limit ``least_agreement``: with care unless its bias is irrelevant.
     Judges that may be used come first.
     """
@@ -212,12 +213,12 @@ def calibration_policy(*, tested: bool) -> str:
     by_test = (
         "A judge that passes the alternative annotator test (winning rate of at least "
         f"{number(limits.least_winning_rate)}) may replace people, with care if its bias is "
-        "relevant or it does not agree with people's combined label"
+        "relevant, but not if it does not agree with people's combined label"
     )
     alone = (
         "A judge agrees with people if the whole 95 % interval of its kappa (for grades: of "
         f"Spearman's correlation) lies above {number(limits.least_agreement)}, but with care "
-        "unless its bias is shown to be irrelevant"
+        "unless its bias is shown to be irrelevant (labels that are names have none)"
     )
     return (
         f"{by_test if tested else alone}. Nothing is concluded from fewer than "
@@ -235,7 +236,7 @@ def _advice(
     biased = [row for row in biases if row["finding"] == BIASED]
     passed = test["passed"] if test else None
     shown, more_labels, undecided = [*apart, *biased], None, agreed[:0]
-    if passed:
+    if passed and not apart:
         careful = bool(shown or (test and test["reason"]))
         level, word = "use with care" if careful else "use", MAY
     elif passed is None and by_votes:
@@ -258,11 +259,18 @@ def _advice(
     if others := shown[REASONS_SHOWN:]:
         why.append(f"{count(len(others), 'more reason')} below")
     if not why:
-        why = [next((row["reason"] for row in rows if row["reason"]), "nothing is compared")]
+        found = (row["reason"] for row in (*agreed, *rows))
+        told = (each for each in found if each not in {None, "", DESCRIPTIVE})
+        why = [next(told, "nothing is compared")]
     said = "; ".join(why)
     if by_votes and passed is None:
         said += f". {OF_PAIRS}"
-    if more_labels:
+    if undecided and any(map(_is_one_label, rows)):
+        said += (
+            f". People gave all items one label, and so {NAMES['kappa']} is 0 whatever a judge "
+            "says: label items that deserve another one"
+        )
+    elif more_labels:
         labels = labelled(more_labels, undecided[0], "more ")
         said += f". About {labels} like these would decide the agreement"
     return Advice(MARKS[level], word, name, simulated, f"{said[:1].upper()}{said[1:]}")
@@ -282,6 +290,11 @@ def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | 
     every = [needed.get(_part(row)) for row in undecided]
     known = [each for each in every if each is not None]
     return int(max(known)) if known and len(known) == len(every) else None
+
+
+def _is_one_label(row: Row) -> bool:
+    """Tell whether a row says that people gave all items the same label."""
+    return row["statistic"] == "majority_share" and row["estimate"] == 1
 
 
 def _part(row: Row) -> tuple[str | None, ...]:

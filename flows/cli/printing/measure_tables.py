@@ -69,7 +69,10 @@ MOST_MODELS = 20
 """Most rows of models in the summary."""
 WINS = "win_rate"
 OF_MODELS = {
-    WINS: ("win rate", "share of verdicts for the model, a tie as half a verdict for it"),
+    WINS: (
+        "win rate",
+        "mean score for the model: of a vote for it 1, of a tie a half, of a vote against it 0",
+    ),
     "model_rating": ("mean rating", "of the model's answers, repeats of an answer as one"),
     "model_pass_rate": ("pass rate", "share of the model's answers that pass"),
 }

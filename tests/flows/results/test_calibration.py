@@ -521,10 +521,7 @@ NOT_COMPARED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         {"Ann": {}, "Bob": {"i00": None}},
         {"ada": {"i00": ""}},
         [],
-        (
-            "metric accuracy needs names or numbers, but no label of people is readable as such: 1 "
-            "labels of people and 1 of judges are not."
-        ),
+        "the labels of people are all empty. Fill them in, or name the column or file that has",
     ),
 }
 UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {

@@ -8,6 +8,7 @@ import pytest
 
 from schemas.calibration import AltTests, ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.compare import Comparison
+from tasks.agreement.measures import DESCRIPTIVE
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.advice import Advice
 from tasks.reporting.calibration_answer import calibration_advice, calibration_policy
@@ -76,7 +77,7 @@ def said(make_alt_tests: Make) -> Callable[..., list[Advice]]:
         (PASSES, [KAPPA, CLEAR], "✓", "may replace people"),
         (PASSES, [KAPPA, UNDECIDED], "✓", "may replace people"),
         (PASSES, [KAPPA, BIAS], "!", "may replace people, with care"),
-        (PASSES, [APART], "!", "may replace people, with care"),
+        (PASSES, [APART], "✗", "does not agree with people"),
         (PASSES | {"reason": "2 people"}, [KAPPA], "!", "may replace people, with care"),
         (FAILS, [KAPPA, CLEAR], "?", "not shown that it may replace people"),
         (FAILS, [APART], "✗", "does not agree with people"),
@@ -196,3 +197,18 @@ def test_grades_beside_pairs_of_one_dataset_are_answered_as_grades(said: Any) ->
 def test_what_is_not_known_is_said_once(said: Any, numbers: Any, expected: str) -> None:
     [line] = said(None, KAPPA | {"kind": "name", "estimate": 0.6} | numbers, word="anchor")
     assert line.why.startswith(expected)
+
+
+def test_one_label_of_people_asks_for_another_label_and_not_for_more(said: Any) -> None:
+    share = KAPPA | {"statistic": "majority_share", "estimate": 1.0, "finding": None}
+    more = KAPPA | {"statistic": "labels_to_decide", "estimate": 415.0, "finding": None}
+    [line] = said(None, OPEN, more, share)
+    assert "label items that deserve another one" in line.why
+    assert "415" not in line.why
+
+
+def test_a_description_is_no_reason(said: Any) -> None:
+    described = KAPPA | {"statistic": "agreement_by_chance", "finding": None, "reason": DESCRIPTIVE}
+    alike = OPEN | {"estimate": None, "low": None, "high": None, "reason": "all are alike"}
+    [line] = said(None, described, alike | {"finding": None})
+    assert line.why == "All are alike"
