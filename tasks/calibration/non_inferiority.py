@@ -206,13 +206,10 @@ def why_untested(
     gave, missing = _counts(judges)["count"].sum(), sum(unreadable.values())
     if not known or missing >= gave:
         whose, option = ("a judge", "judges") if known else ("people", "humans")
-        if not (missing if known else lost):
-            return f"there are no labels of {whose}. Name a file that has some with --{option}."
-        if not known and humans["label"].count() == 0:
-            return (
-                "the labels of people are all empty. Fill them in, or name the column or file that "
-                "has them."
-            )
+        if not (missing if known else humans["label"].count()):
+            empty = "the labels of people are all empty" if lost and not known else ""
+            none = empty or f"there are no labels of {whose}"
+            return f"{none}. Name a file that has some with --{option}."
         return (
             f"metric {metric} needs {NEEDED[kind]}, but no label of {whose} is readable as such: "
             f"{lost} labels of people and {missing} of judges are not. Choose another --metric "

@@ -294,7 +294,7 @@ def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | 
 
 def _is_one_label(row: Row) -> bool:
     """Tell whether a row says that people gave all items the same label."""
-    return row["statistic"] == "majority_share" and row["estimate"] == 1
+    return bool(row["statistic"] == "majority_share" and row["estimate"] == 1)
 
 
 def _part(row: Row) -> tuple[str | None, ...]:

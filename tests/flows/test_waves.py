@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -44,7 +43,6 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     emulated: Any,
     ask_server: Callable[..., Any],
     errors_of: Callable[[str], list[str]],
-    tmp_path: Path,
 ) -> None:
     emulated.provider(repeat_as_seed=True)
     two = {**STEADY, "seed": 2}
@@ -80,7 +78,7 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     csv = voirdire("sql", "select * from mart.numbers", "--format", "csv")
     assert csv.returncode == 0
     # The drift in it rests on the votes of all waves.
-    files = tmp_path / "files"
+    files = warehouse.path.parent / "files"
     done = voirdire("export", "waves", "--output", str(files), "--format", "csv")
     assert done.returncode == 0, done.stderr
     for name in ("ballots", "votes"):

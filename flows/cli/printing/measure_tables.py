@@ -71,7 +71,7 @@ WINS = "win_rate"
 OF_MODELS = {
     WINS: (
         "win rate",
-        "mean score for the model: of a vote for it 1, of a tie a half, of a vote against it 0",
+        "mean score for the model: 1 of a vote for it, .5 of a tie",
     ),
     "model_rating": ("mean rating", "of the model's answers, repeats of an answer as one"),
     "model_pass_rate": ("pass rate", "share of the model's answers that pass"),

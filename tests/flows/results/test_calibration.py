@@ -521,7 +521,7 @@ NOT_COMPARED: dict[str, tuple[Labels, Labels, list[str], str]] = {
         {"Ann": {}, "Bob": {"i00": None}},
         {"ada": {"i00": ""}},
         [],
-        "the labels of people are all empty. Fill them in, or name the column or file that has",
+        "the labels of people are all empty. Name a file that has some with --humans.",
     ),
 }
 UNTESTED: dict[str, tuple[Labels, Labels, list[str], str]] = {
