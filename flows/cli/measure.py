@@ -29,7 +29,7 @@ from flows.results.study_results import results_in_log
 from flows.running.run_row import CODE_VERSION
 from flows.studies.calibration import Calibration, make_calibration
 from schemas.results import Estimates
-from tasks.agreement.compare import Options
+from tasks.agreement.kinds import Declared
 from tasks.conclusions.derived_columns import COLUMNS, SCORECARD
 from tasks.inference.intervals import share_interval
 from tasks.kit.defaults import DEFAULTS
@@ -141,7 +141,7 @@ def show_measures(
     step("reading votes")
     log = read_log(votes, people, mapping, slices) or _votes_in(votes, people)
     both = _labels_of_both(votes.name, log, calibration, (mapping or {}).get(CATEGORY))
-    log = _with_declared(log, calibration.options(), votes.name, both)
+    log = _with_declared(log, calibration.declared(), votes.name, both)
     for line in recognised_lines(log) if log.titles else ():
         current_status().tell(line)
     if warehouse:
@@ -272,18 +272,18 @@ def _refuse_unused(calibration: Calibration, instead: Callable[[str], str]) -> N
             )
 
 
-def _with_declared(log: Log, options: Options, file: str, both: Sources | None) -> Log:
+def _with_declared(log: Log, declared: Declared, file: str, both: Sources | None) -> Log:
     """Read grades and labels as declared; refuse to do so where there is nothing to read."""
-    scale, threshold = options.scale, options.threshold
+    positive, scale, threshold = declared
     used = [
-        *([f"--pass {options.positive!r:.60}"] if options.positive is not None else []),
+        *([f"--pass {positive!r:.60}"] if positive is not None else []),
         *([f"--scale {scale[0]:g} {scale[1]:g}"] if scale else []),
         *([f"--threshold {threshold:g}"] if threshold is not None else []),
     ]
     if not used:
         return log
     if (log.ratings["kind"] != "verdict").any():
-        return with_declared(log, options, file)
+        return with_declared(log, declared, file)
     if both is None:
         raise ValueError(
             f"{used[0]} says how grades and labels are read, and {file} has verdicts on "
@@ -364,9 +364,9 @@ def _labels_of_both(
         )
     if not _has_both(log) or (is_long(log) and not slices):
         return None
-    options = calibration.options()
-    labels = labels_of_log(file, log, calibration.metric, slices, field=category, options=options)
-    return sources_of_log(*labels, options) if labels[0] and not is_long(log) else None
+    declared = calibration.declared()
+    labels = labels_of_log(file, log, calibration.metric, slices, field=category, declared=declared)
+    return sources_of_log(*labels, declared) if labels[0] and not is_long(log) else None
 
 
 def _agreement(calibration: Calibration, both: Sources) -> Calibrated | None:

@@ -12,7 +12,7 @@ from flows.results.vote_summary import newer_line
 from flows.studies.calibration import Calibration
 from schemas.calibration import Ratings
 from schemas.results import Annotations
-from tasks.agreement.compare import Options
+from tasks.agreement.kinds import Declared
 from tasks.agreement.sources import (
     described,
     items_of,
@@ -200,7 +200,7 @@ def _sources_without_texts(
 ) -> Sources:
     found = _of_log(calibration, known)
     if found is not None:
-        return sources_of_log(*found, calibration.options())
+        return sources_of_log(*found, calibration.declared())
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():
@@ -218,14 +218,14 @@ def _sources_without_texts(
     )
     table = read_label_table(Path(calibration.table), columns)
     one = labelled_by_table(calibration.name, table)
-    return Sources([one], [table.items], [readable_labels(one, calibration.options())])
+    return Sources([one], [table.items], [readable_labels(one, calibration.declared())])
 
 
 def sources_of_log(
-    labelled: list[Labelled], items: list[pl.DataFrame], options: Options
+    labelled: list[Labelled], items: list[pl.DataFrame], declared: Declared
 ) -> Sources:
     """Return the labels of a log and its items as sources."""
-    return Sources(labelled, items, [readable_labels(each, options) for each in labelled])
+    return Sources(labelled, items, [readable_labels(each, declared) for each in labelled])
 
 
 def _of_log(
@@ -241,17 +241,17 @@ def _of_log(
         [name for name in calibration.slice_columns if f"{SLICE}{name}" not in there],
         calibration.people,
     )
-    options = calibration.options()
+    declared = calibration.declared()
     if calibration.log:
         humans, judges = (
             Path(file) if file else None for file in (calibration.humans, calibration.judges)
         )
         path = Path(calibration.log)
-        found = labels_in_log_and_file(path, *how, options=options, humans=humans, judges=judges)
+        found = labels_in_log_and_file(path, *how, declared=declared, humans=humans, judges=judges)
         for each in found[0]:
-            require_same_form(each, options, path.name)
+            require_same_form(each, declared, path.name)
         return found
-    return labels_in_log(Path(calibration.humans or ""), *how, options=options)
+    return labels_in_log(Path(calibration.humans or ""), *how, declared=declared)
 
 
 def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:
@@ -272,11 +272,11 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
             "asked twice), or give labels with --humans FILE."
         )
     for each in labelled:
-        require_same_form(each.labelled, calibration.options(), calibration.study or "")
+        require_same_form(each.labelled, calibration.declared(), calibration.study or "")
     return Sources(
         [each.labelled for each in labelled],
         [each.items for each in labelled],
-        [readable_labels(each.labelled, calibration.options()) for each in labelled],
+        [readable_labels(each.labelled, calibration.declared()) for each in labelled],
     )
 
 

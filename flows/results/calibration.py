@@ -122,8 +122,9 @@ def calibrate_sources(
 def _calibrate(calibration: Calibration, sources: Sources, steps: Steps) -> Calibrated:
     terms = calibration.terms()
     options = calibration.options()
-    require_positive(sources.labelled, options.positive, label_source(calibration))
-    require_grades(sources.labelled, options.threshold, label_source(calibration), options.scale)
+    source = label_source(calibration)
+    require_positive(sources.labelled, options.declared.positive, source)
+    require_grades(sources.labelled, options.declared, source)
     labelled = sources.for_test
     step("testing judges")
     # Neither needs the other, and of millions of labels either takes seconds.

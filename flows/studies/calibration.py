@@ -10,7 +10,8 @@ from pydantic import Field, ValidationError
 from flows.studies import Parameters
 from flows.studies.study import SUFFIX
 from schemas.keys import content_key, file_digest
-from tasks.agreement.compare import Options, scale_of
+from tasks.agreement.compare import Options
+from tasks.agreement.kinds import Declared, scale_of
 from tasks.calibration.calibrate import Terms
 from tasks.calibration.non_inferiority import check_epsilon
 from tasks.calibration.similarity import find_metric
@@ -113,14 +114,16 @@ class Calibration(Parameters):
             self.thresholds,
         )
 
-    def options(self) -> Options:
-        """Return how labels are read and compared.
+    def declared(self) -> Declared:
+        """Return how labels are read.
 
         Raise ValueError for a scale with one end, or whose ends are not in order.
         """
-        scale = scale_of(self.scale_low, self.scale_high)
-        limits = (self.thresholds, self.threshold)
-        return Options(self.positive, scale, self.interval, self.random_labels, *limits)
+        return Declared(self.positive, scale_of(self.scale_low, self.scale_high), self.threshold)
+
+    def options(self) -> Options:
+        """Return how labels are read and compared; raise ValueError as :meth:`declared` does."""
+        return Options(self.declared(), self.interval, self.random_labels, self.thresholds)
 
     def fingerprint(self) -> str:
         """Return a digest of all that decides its results, but for votes in a warehouse."""

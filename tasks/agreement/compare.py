@@ -11,7 +11,17 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.curation import VERDICTS
 from tasks.agreement.corrected_means import corrected_means
-from tasks.agreement.kinds import FAIL, HAS, LACKS, PASS, Fractions, OddLabels, Ranges
+from tasks.agreement.kinds import (
+    AS_GIVEN,
+    FAIL,
+    HAS,
+    LACKS,
+    PASS,
+    Declared,
+    Fractions,
+    OddLabels,
+    Ranges,
+)
 from tasks.agreement.measures import (
     COEFFICIENTS,
     DESCRIPTIVE,
@@ -64,36 +74,11 @@ NOTHING = "no item has a valid label of the judge and a combined label of people
 class Options(NamedTuple):
     """How labels are read and compared."""
 
-    positive: str | None = None
-    scale: tuple[float, float] | None = None
+    declared: Declared = AS_GIVEN
     interval: str = "wilson"
     random_labels: bool = False
     """Whether the labelled items are a random sample of all items."""
     thresholds: CalibrationThresholds = CALIBRATION
-    threshold: float | None = None
-    """Grades from this one on pass; null if grades stay grades."""
-
-
-AS_GIVEN = Options()
-
-
-def scale_of(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """Return a scale of grades; None without ends.
-
-    Raise ValueError for a scale with one end, or whose ends are not in order.
-    """
-    if low is None and high is None:
-        return None
-    if low is not None and high is not None and low >= high:
-        raise ValueError(
-            f"of a scale the low end ({low:g}) must be below the high end ({high:g}): write "
-            f"{high:g} {low:g}."
-        )
-    if low is None or high is None:
-        raise ValueError(
-            f"the scale from {low} to {high} is not one: give its lowest and its highest grade."
-        )
-    return low, high
 
 
 LABEL_WORDS = {PASS: HAS, FAIL: LACKS}
@@ -159,14 +144,8 @@ def compare(
     unread = [UNREAD_OF_PEOPLE]
     with share_interval(options.interval), calibrated_by(options.thresholds):
         for each, places in zip(labelled, items, strict=True):
-            for paired in pair_labels(
-                each,
-                places,
-                positive=options.positive,
-                scale=options.scale,
-                threshold=options.threshold,
-            ):
-                if paired.kind == "grade" and paired.scale and options.scale is None:
+            for paired in pair_labels(each, places, options.declared):
+                if paired.kind == "grade" and paired.scale and options.declared.scale is None:
                     undeclared.append((paired.criterion, *paired.scale))
                 if paired.odd:
                     odd.append((paired.criterion, paired.odd))

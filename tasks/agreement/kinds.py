@@ -23,6 +23,44 @@ TIMES = 1.8
 """How many times the highest grade of one is that of the other where their ranges differ."""
 
 
+class Declared(NamedTuple):
+    """How the user says that labels are read; null what the labels themselves decide."""
+
+    positive: str | None = None
+    """The label that counts as a pass."""
+    scale: tuple[float, float] | None = None
+    """Ends of the scale of grades."""
+    threshold: float | None = None
+    """Grades from this one on pass."""
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether grades are declared: the few labels that are no numbers are invalid ones."""
+        return self.scale is not None or self.threshold is not None
+
+
+AS_GIVEN = Declared()
+
+
+def scale_of(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """Return a scale of grades; None without ends.
+
+    Raise ValueError for a scale with one end, or whose ends are not in order.
+    """
+    if low is None and high is None:
+        return None
+    if low is not None and high is not None and low >= high:
+        raise ValueError(
+            f"of a scale the low end ({low:g}) must be below the high end ({high:g}): write "
+            f"{high:g} {low:g}."
+        )
+    if low is None or high is None:
+        raise ValueError(
+            f"the scale from {low} to {high} is not one: give its lowest and its highest grade."
+        )
+    return low, high
+
+
 class Reading(NamedTuple):
     """How the labels of one criterion are read."""
 
@@ -39,22 +77,16 @@ class Reading(NamedTuple):
     """Whether the word of a grade is the nearest whole grade (see ``as_whole``)."""
 
 
-def reading_of(
-    people: pl.Series,
-    positive: str | None = None,
-    scale: tuple[float, float] | None = None,
-    threshold: float | None = None,
-) -> Reading:
+def reading_of(people: pl.Series, declared: Declared = AS_GIVEN) -> Reading:
     """Return how to read the labels, from those that people gave (as JSON).
 
-    They are verdicts if all are usual words for pass and fail, or if ``positive`` names one; grades
-    if all are numbers (with a declared ``scale`` or ``threshold``: more than half), which become
-    verdicts by a ``threshold``; else names.
+    They are verdicts if all are usual words for pass and fail, or if one is declared to be a pass;
+    grades if all are numbers (with a declared scale or threshold: more than half), which become
+    verdicts by a threshold; else names.
     """
+    positive, scale, threshold = declared
     given = [json.loads(label) for label in people.drop_nulls().unique()]
-    # Where grades are declared, the few labels that are no numbers are invalid ones.
-    declared = scale is not None or threshold is not None
-    graded = are_mostly_numbers(people) if declared else are_numbers(people)
+    graded = are_mostly_numbers(people) if declared.has_grades else are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
         return Reading("pass_fail", low=low, high=high, threshold=threshold)

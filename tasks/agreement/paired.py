@@ -8,6 +8,8 @@ import polars as pl
 
 from tasks.agreement.combine import combined, left_out, nearest
 from tasks.agreement.kinds import (
+    AS_GIVEN,
+    Declared,
     Fractions,
     Kind,
     OddLabels,
@@ -65,12 +67,7 @@ class Paired(NamedTuple):
 
 
 def pair_labels(
-    labelled: Labelled,
-    items: pl.DataFrame,
-    *,
-    positive: str | None = None,
-    scale: tuple[float, float] | None = None,
-    threshold: float | None = None,
+    labelled: Labelled, items: pl.DataFrame, declared: Declared = AS_GIVEN
 ) -> Iterator[Paired]:
     """Yield the pairs of each criterion.
 
@@ -96,11 +93,11 @@ def pair_labels(
         else:
             humans = with_complete_labels(humans, labelled.unlabelled)
             both = pl.concat([humans["label"], judges["label"]])
-            reading = reading_of(humans["label"], positive_of(positive, both), scale, threshold)
+            own_pass = positive_of(declared.positive, both)
+            reading = reading_of(humans["label"], declared._replace(positive=own_pass))
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
-            declared = scale is not None or threshold is not None
-            graded = not declared and are_numbers(humans["label"])
+            graded = not declared.has_grades and are_numbers(humans["label"])
             found = found._replace(odd=odd_labels(humans, reading), graded=graded)
             # Of a log, labels may be means of repeats.
             yield found if labelled.means is None else found._replace(fractions=None)

@@ -6,8 +6,14 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.agreement.compare import Options
-from tasks.agreement.kinds import Reading, positive_of, reading_of, values_of
+from tasks.agreement.kinds import (
+    Declared,
+    Reading,
+    are_mostly_numbers,
+    positive_of,
+    reading_of,
+    values_of,
+)
 from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
@@ -86,18 +92,18 @@ def report_fails(labelled: Sequence[Labelled], positive: str) -> None:
         )
 
 
-def require_grades(
-    labelled: Sequence[Labelled],
-    threshold: float | None,
-    source: str,
-    scale: tuple[float, float] | None = None,
-) -> None:
+def require_grades(labelled: Sequence[Labelled], declared: Declared, source: str) -> None:
     """Refuse a scale or threshold if people gave no grades, or none that it could tell apart.
 
-    A ValueError gives what the labels are, or the declared ``scale`` if that does not hold it.
+    A ValueError gives what the labels are, or the declared scale if that does not hold it.
     """
+    if not declared.has_grades:
+        return
+    scale, threshold = declared.scale, declared.threshold
+    parts = [part["label"] for each in labelled for part in _by_criterion(each.humans)]
+    graded = [labels for labels in parts if are_mostly_numbers(labels)]
     if threshold is None:
-        if scale and not any(_are_grades(each.humans, scale) for each in labelled):
+        if not graded:
             raise ValueError(
                 f"--scale is about grades, but the labels of people in {source} are no numbers. "
                 "Leave it out."
@@ -109,18 +115,13 @@ def require_grades(
             f"all grades {'pass' if threshold <= scale[0] else 'fail'}. Choose a threshold above "
             f"{scale[0]:g} and at most {scale[1]:g}."
         )
-    grades = []
-    for each in labelled:
-        for labels in _by_criterion(each.humans):
-            reading = reading_of(labels["label"], scale=scale, threshold=threshold)
-            if reading.threshold is not None:
-                found = values_of(labels["label"], Reading("grade"))["value"]
-                grades += found.drop_nulls().to_list()
-    if not grades:
+    if not graded:
         raise ValueError(
             f"--threshold {threshold:g} turns grades into pass and fail, but the labels of people "
             f"in {source} are no numbers. Leave it out."
         )
+    values = (values_of(labels, Reading("grade"))["value"] for labels in graded)
+    grades = pl.concat(values).drop_nulls().to_list()
     low, high = min(grades), max(grades)
     if not low < threshold <= high:
         raise ValueError(
@@ -134,19 +135,13 @@ def _by_criterion(labels: pl.DataFrame) -> list[pl.DataFrame]:
     return labels.partition_by("criterion") if "criterion" in labels.columns else [labels]
 
 
-def _are_grades(labels: pl.DataFrame, scale: tuple[float, float]) -> bool:
-    parts = _by_criterion(labels)
-    return any(reading_of(part["label"], scale=scale).kind == "grade" for part in parts)
-
-
-def require_same_form(labelled: Labelled, options: Options, study: str) -> None:
+def require_same_form(labelled: Labelled, declared: Declared, study: str) -> None:
     """Refuse to compare verdicts of judges with grades of people, unless a threshold is declared.
 
     A ValueError gives the grades, and what to give.
     """
     people, judges = labelled.humans["label"], labelled.judges["label"]
-    read = (options.positive, options.scale, options.threshold)
-    if reading_of(people, *read).kind != "grade" or not _are_verdicts(judges):
+    if reading_of(people, declared).kind != "grade" or not _are_verdicts(judges):
         return
     grades = values_of(people, Reading("grade"))["value"].to_list()
     raise ValueError(
@@ -168,7 +163,7 @@ def suitable_metrics(people: Sequence[pl.Series], first: str) -> list[str]:
     kinds = {"text", "any"}
     if are_sets(labels):
         kinds.add("set")
-    elif reading_of(labels, scale=(0, 1)).kind == "grade":
+    elif are_mostly_numbers(labels):
         kinds.add("number")
     others = [name for name in METRICS if name != first and METRICS[name].labels in kinds]
     return [first, *others]
@@ -196,7 +191,7 @@ def described(items: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     ).drop("found")
 
 
-def readable_labels(labelled: Labelled, options: Options) -> Labelled:
+def readable_labels(labelled: Labelled, declared: Declared) -> Labelled:
     """Return labels for tests that know neither kinds nor criteria.
 
     Each item and criterion becomes an item. Labels that are invalid as people's kind of label
@@ -211,8 +206,8 @@ def readable_labels(labelled: Labelled, options: Options) -> Labelled:
         sides = [each.filter(own) for each in both_sides]
         sides[0] = with_complete_labels(sides[0], labelled.unlabelled)
         if not are_sets(sides[0]["label"]):
-            positive = positive_of(options.positive, pl.concat(s["label"] for s in sides))
-            reading = reading_of(sides[0]["label"], positive, options.scale, options.threshold)
+            positive = positive_of(declared.positive, pl.concat(s["label"] for s in sides))
+            reading = reading_of(sides[0]["label"], declared._replace(positive=positive))
             sides = [words_of(each, reading, sides[0]["label"]) for each in sides]
         parts.append(sides)
     humans, judges = (pl.concat(side) for side in zip(*parts, strict=True))

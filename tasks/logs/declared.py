@@ -3,8 +3,9 @@
 import polars as pl
 
 from schemas.calibration import Ratings
-from tasks.agreement.compare import Options
 from tasks.agreement.kinds import (
+    AS_GIVEN,
+    Declared,
     Reading,
     are_mostly_numbers,
     positive_of,
@@ -27,8 +28,8 @@ TOLD = pl.col("invalid").is_null() | (pl.col("invalid") == UNREADABLE)
 """Marks ratings whose label was read, or is there and could not be without a declaration."""
 
 
-def with_declared(log: Log, options: Options, file: str) -> Log:
-    """Return a log whose grades and labels are read as ``options`` say.
+def with_declared(log: Log, declared: Declared, file: str) -> Log:
+    """Return a log whose grades and labels are read as ``declared``.
 
     Grades off the declared scale become invalid. With a threshold all grades, and with a label
     that counts as a pass all labels, become pass or fail, as where judges are compared with people.
@@ -37,26 +38,25 @@ def with_declared(log: Log, options: Options, file: str) -> Log:
     Raise ValueError if the log has no grade to which a scale or a threshold applies, or nobody gave
     the label that counts as a pass.
     """
-    positive, scale, threshold = options.positive, options.scale, options.threshold
+    positive, scale, threshold = declared
     single = pl.col("kind") != "verdict"
     rows: pl.DataFrame = log.ratings.filter(single)
     if positive is not None:
         require_known(_labels(rows)["json"], positive, file)
     parts = rows.partition_by("dataset", "criterion", maintain_order=True)
     graded = any(_are_grades(part, words=threshold is not None) for part in parts)
-    if (scale or threshold is not None) and not graded:
+    if declared.has_grades and not graded:
         option = "--scale" if scale else "--threshold"
         raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
-    parts = [_read(part, options) for part in parts]
+    parts = [_read(part, declared) for part in parts]
     # What passed or failed is no grade or label any more.
     verdicts = threshold is not None or positive is not None
-    left = options._replace(positive=None, scale=None, threshold=None) if verdicts else options
     read = pl.concat([log.ratings.filter(~single), *parts])
-    return log._replace(ratings=Ratings.of(read), declared=left)
+    return log._replace(ratings=Ratings.of(read), declared=AS_GIVEN if verdicts else declared)
 
 
-def repeats_as_declared(ratings: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Return the ratings of judges that repeat items, each read as ``options`` say.
+def repeats_as_declared(ratings: pl.DataFrame, declared: Declared) -> pl.DataFrame:
+    """Return the ratings of judges that repeat items, each read as ``declared``.
 
     Repeats are combined after that: an item passes if most of its repeats do. Where a label is
     named as the pass, repeats keep labels of the log: that one, and one that is none.
@@ -64,14 +64,14 @@ def repeats_as_declared(ratings: pl.DataFrame, options: Options) -> pl.DataFrame
     """
     single = ratings.filter(pl.col("kind") != "verdict")
     nothing = single.clear()
-    if (options.positive, options.scale, options.threshold) == (None, None, None):
+    if declared == AS_GIVEN:
         return nothing
     again = ~pl.col("human") & pl.struct(*RATER, "item").is_duplicated()
     raters = single.filter(again).select(RATER).unique()
     if raters.is_empty():
         return nothing
     read = [
-        _read_repeats(part, options)
+        _read_repeats(part, declared)
         for part in single.partition_by("dataset", "criterion", maintain_order=True)
     ]
     return pl.concat(read).join(
@@ -79,11 +79,11 @@ def repeats_as_declared(ratings: pl.DataFrame, options: Options) -> pl.DataFrame
     )
 
 
-def _read_repeats(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
-    read = _read(rows.with_columns(_given="label"), options)
-    named = positive_of(options.positive, _labels(rows)["json"])
+def _read_repeats(rows: pl.DataFrame, declared: Declared) -> pl.DataFrame:
+    read = _read(rows.with_columns(_given="label"), declared)
+    named = positive_of(declared.positive, _labels(rows)["json"])
     # A threshold makes words for pass and fail of grades, whatever label is named.
-    if named is not None and (options.threshold is None or not _are_grades(rows)):
+    if named is not None and (declared.threshold is None or not _are_grades(rows)):
         value = pl.col("value")
         fails = pl.col("_given").filter(value == 0).min()
         word = pl.when(value == 1).then(pl.lit(named)).otherwise(fails)
@@ -95,10 +95,10 @@ def _are_grades(rows: pl.DataFrame, *, words: bool = True) -> bool:
     return bool(_as_grades(rows, words=words).select(GRADED.any()).item())
 
 
-def _read(rows: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _read(rows: pl.DataFrame, declared: Declared) -> pl.DataFrame:
     """Read the grades and labels of one criterion as declared."""
-    positive, scale, threshold = options.positive, options.scale, options.threshold
-    if scale or threshold is not None:
+    positive, scale, threshold = declared
+    if declared.has_grades:
         rows = _as_grades(rows, words=threshold is not None)
     if scale:
         rows = _with_scale(rows, *scale)

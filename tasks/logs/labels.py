@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
 from tasks.aggregate import count_votes
-from tasks.agreement.compare import AS_GIVEN, Options
+from tasks.agreement.kinds import AS_GIVEN, Declared
 from tasks.agreement.sources import report_unknown_items
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
@@ -44,13 +44,13 @@ def labels_in_log(
     slices: Sequence[str] = (),
     people: str | None = None,
     *,
-    options: Options = AS_GIVEN,
+    declared: Declared = AS_GIVEN,
 ) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
     """Return the labels of a log and what is known of their items; None if it is no log.
 
     There is an entry per dataset and criterion. A criterion that judges or people did not rate is
     left out, and so are people whose names do not match the pattern ``people``. A format's own
-    labels for pass and fail become the usual words, unless ``options`` name the label of a pass.
+    labels for pass and fail become the usual words, unless a label is ``declared`` to be a pass.
 
     Raise ValueError if no criterion has ratings of both, or the log has no such slice.
     """
@@ -58,7 +58,7 @@ def labels_in_log(
     if log is None:
         return None
     field = (mapping or {}).get(CATEGORY)
-    found = labels_of_log(path.name, log, metric, slices, field=field, options=options)
+    found = labels_of_log(path.name, log, metric, slices, field=field, declared=declared)
     if not found[0]:
         raise ValueError(_why_not(path.name, log))
     return found
@@ -71,19 +71,19 @@ def labels_of_log(
     slices: Sequence[str] = (),
     *,
     field: str | None = None,
-    options: Options = AS_GIVEN,
+    declared: Declared = AS_GIVEN,
 ) -> tuple[list[Labelled], list[pl.DataFrame]]:
     """Return the labels of a log that is read, and its items.
 
     ``name`` is that of the file, ``field`` the field of the log that is its category. Repeats of a
-    judge are read as ``options`` say before they are combined.
+    judge are read as ``declared`` before they are combined.
 
     Raise ValueError if the log has no such slice.
     """
     ratings = _apart(log.votes, log.ratings)
     labelled = [
-        _with_verdicts(each, log.verdicts, options.positive)
-        for each in labels_of_both(log.votes, ratings, metric, options)
+        _with_verdicts(each, log.verdicts, declared.positive)
+        for each in labels_of_both(log.votes, ratings, metric, declared)
     ]
     held = (log.votes, ratings, log.metadata)
     split = slices_of(*held, slices, name, field=field) if slices else None
@@ -109,7 +109,7 @@ def labels_in_log_and_file(
     slices: Sequence[str] = (),
     people: str | None = None,
     *,
-    options: Options = AS_GIVEN,
+    declared: Declared = AS_GIVEN,
     humans: Path | None = None,
     judges: Path | None = None,
 ) -> tuple[list[Labelled], list[pl.DataFrame]]:
@@ -123,7 +123,7 @@ def labels_in_log_and_file(
     log = read_log(path, people, mapping, slices)
     if file is None or log is None:
         raise ValueError(f"{path.name} is no log, or no file is given with it.")
-    rows = _annotated(log.votes, log.ratings, options)
+    rows = _annotated(log.votes, log.ratings, declared)
     theirs = rows.filter("human" if humans else ~pl.col("human"))
     if not theirs.is_empty():
         whose, option = ("people", "--humans") if humans else ("judges", "--judges")
@@ -139,7 +139,7 @@ def labels_in_log_and_file(
             f"{path.name} has labels on several criteria or data sets ({about:.200}), and a file "
             f"of labels is about one. Keep one of them in the log, or {IN_THE_LOG}."
         )
-    labelled = _with_verdicts(found[0], log.verdicts, options.positive)
+    labelled = _with_verdicts(found[0], log.verdicts, declared.positive)
     known = given.join(labelled.clusters, on="item", how="semi", maintain_order="left")  # type: ignore[arg-type]
     if known.is_empty():
         shown = [
@@ -187,10 +187,10 @@ def labels_of_both(
     votes: DataFrame[VoteLog],
     ratings: DataFrame[Ratings],
     metric: str,
-    options: Options = AS_GIVEN,
+    declared: Declared = AS_GIVEN,
 ) -> list[Labelled]:
     """Return the labels of each dataset and criterion that both judges and people rated."""
-    named = _annotated(votes, ratings, options)
+    named = _annotated(votes, ratings, declared)
     shared = named.filter(pl.col("human").n_unique().over("dataset") == 2)
     whole, means = _whole(ratings), means_of(ratings).with_columns(dataset=NAME)
     return [
@@ -203,10 +203,10 @@ def labels_of_both(
 
 
 def _annotated(
-    votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], options: Options
+    votes: DataFrame[VoteLog], ratings: DataFrame[Ratings], declared: Declared
 ) -> pl.DataFrame:
     """Return all labels as annotations, whose dataset names the criterion too."""
-    repeated = repeats_as_declared(ratings, options)
+    repeated = repeats_as_declared(ratings, declared)
     others = ratings.join(repeated, on=RATER, how="anti", nulls_equal=True, maintain_order="left")
     read = pl.concat([annotations_of(part, exact=True) for part in (others, repeated)])
     tallies = count_votes(votes)

@@ -13,7 +13,7 @@ from schemas.calibration import Ratings
 from schemas.frame import FrameError
 from schemas.judging import VERSUS, VoteLog
 from schemas.keys import file_digest
-from tasks.agreement.compare import Options
+from tasks.agreement.kinds import AS_GIVEN, Declared
 from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.kit.printable import several
 from tasks.logs.mapped import read_mapped
@@ -67,7 +67,7 @@ class Log(NamedTuple):
     """Rows of the files; where a file is one object, its samples or results."""
     verdicts: tuple[str, str] | None = None
     """Labels of the format for a pass and for a fail, if it has labels of its own."""
-    declared: Options = Options()
+    declared: Declared = AS_GIVEN
     """How the user says that grades and labels are read."""
 
 

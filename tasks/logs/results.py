@@ -104,14 +104,7 @@ def _agreement_with_one_label(log: Log) -> pl.DataFrame:
         if each.humans["item"].is_duplicated().any():
             continue
         dataset, criterion = named[each.dataset]
-        how = log.declared
-        for paired in pair_labels(
-            each,
-            items_of(each),
-            positive=how.positive,
-            scale=how.scale,
-            threshold=how.threshold,
-        ):
+        for paired in pair_labels(each, items_of(each), log.declared):
             # Each label of a set is compared by itself.
             subgroup = ": ".join(filter(None, (criterion, paired.criterion)))
             about = {"dataset": dataset, "subgroup": subgroup}

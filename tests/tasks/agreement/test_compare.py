@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.agreement.compare import ADJUSTMENT, Comparison, Options, compare
+from tasks.agreement.kinds import Declared
 from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.kit.defaults import CalibrationThresholds
@@ -196,7 +197,7 @@ def test_the_other_side_of_a_pair_is_worse_than_a_tie() -> None:
 
 
 def test_grades_outside_the_scale_are_invalid() -> None:
-    found = run({"h": [1, 2, 3, 4]}, {"j": [1, 2, 30, "7/10"]}, Options(scale=(1.0, 5.0)))
+    found = run({"h": [1, 2, 3, 4]}, {"j": [1, 2, 30, "7/10"]}, Options(Declared(scale=(1.0, 5.0))))
     row = table(found)["agreement"]
     assert (row["n"], row["invalid"]) == (2, 2)
 
@@ -266,7 +267,7 @@ def test_labels_to_decide_are_the_fewest_with_a_chance_of_80_percent() -> None:
 
 def test_the_pass_can_be_named() -> None:
     human, judge = ["Safe", "unsafe", "safe", "unsafe"], ["safe", "safe", "SAFE", "unclear"]
-    rows = table(run({"h": human}, {"j": judge}, Options(positive="safe")))
+    rows = table(run({"h": human}, {"j": judge}, Options(Declared(positive="safe"))))
     assert rows["tpr"]["estimate"] == 1
     assert (rows["tnr"]["n"], rows["agreement"]["invalid"]) == (1, 1)
 

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.agreement.kinds import Reading, reading_of, values_of
+from tasks.agreement.kinds import Declared, Reading, reading_of, values_of
 
 
 def texts(*labels: Any) -> pl.Series:
@@ -33,7 +33,7 @@ def test_people_decide_the_kind(labels: tuple[Any, ...], kind: str) -> None:
 
 
 def test_a_scale_makes_grades_of_0_and_1() -> None:
-    assert reading_of(texts(0, 1), scale=(0.0, 1.0)) == Reading("grade", None, 0.0, 1.0)
+    assert reading_of(texts(0, 1), Declared(scale=(0.0, 1.0))) == Reading("grade", None, 0.0, 1.0)
 
 
 def test_values() -> None:

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from tasks.agreement.compare import Options, compare
+from tasks.agreement.kinds import AS_GIVEN, Declared
 from tasks.agreement.sources import (
     described,
     items_of,
@@ -33,7 +34,7 @@ def test_a_threshold_makes_verdicts_of_grades() -> None:
     each = labelled(
         ["9", "7", "8", "6.9", "3", "7", None], ["7", "10", "6", "8", '"n/a"', "1", "9"]
     )
-    options = Options(threshold=7, random_labels=True)
+    options = Options(Declared(threshold=7), random_labels=True)
     found = compare([each], [items_of(each)], options).measures
     rows = {row["statistic"]: row for row in found.filter(judge="bot").to_dicts()}
     assert {row["kind"] for row in rows.values()} == {"pass_fail"}
@@ -47,30 +48,30 @@ def test_a_threshold_makes_verdicts_of_grades() -> None:
 def test_a_threshold_leaves_verdicts_as_they_are() -> None:
     # From 3 on, people pass t0 and t1; the judge says pass of t0 and t2.
     each = labelled(["4", "3", "2", "1"], ['"pass"', '"fail"', '"pass"', '"fail"'])
-    confusion = compare([each], [items_of(each)], Options(threshold=3)).confusion
+    confusion = compare([each], [items_of(each)], Options(Declared(threshold=3))).confusion
     found = {(h, j) for h, j in confusion["human_label", "judge_label"].rows()}
     assert found == {("pass", "pass"), ("pass", "fail"), ("fail", "pass"), ("fail", "fail")}
 
 
 @pytest.mark.parametrize(
-    ("people", "judge", "options", "refused"),
+    ("people", "judge", "declared", "refused"),
     [
-        (["4", "2"], ['"pass"', '"fail"'], Options(), True),
-        (["4", "2"], ['"pass"', '"fail"'], Options(threshold=3), False),
-        (['"yes"', "0"], ['"pass"', '"fail"'], Options(), False),
-        (["4", "2"], ["4", "1"], Options(), False),
-        (["4", "2"], ["1", "0"], Options(), False),
+        (["4", "2"], ['"pass"', '"fail"'], AS_GIVEN, True),
+        (["4", "2"], ['"pass"', '"fail"'], Declared(threshold=3), False),
+        (['"yes"', "0"], ['"pass"', '"fail"'], AS_GIVEN, False),
+        (["4", "2"], ["4", "1"], AS_GIVEN, False),
+        (["4", "2"], ["1", "0"], AS_GIVEN, False),
     ],
 )
 def test_verdicts_are_not_compared_with_grades(
-    people: list[str | None], judge: list[str | None], options: Options, *, refused: bool
+    people: list[str | None], judge: list[str | None], declared: Declared, *, refused: bool
 ) -> None:
     each = labelled(people, judge)
     if not refused:
-        require_same_form(each, options, "s")
+        require_same_form(each, declared, "s")
         return
     with pytest.raises(ValueError, match="labels of people are grades from 2 to 4"):
-        require_same_form(each, options, "s")
+        require_same_form(each, declared, "s")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_a_threshold_that_decides_nothing_is_refused(
     people: list[str | None], threshold: float, says: str
 ) -> None:
     with pytest.raises(ValueError, match=says):
-        require_grades([labelled(people, ["1", "2"])], threshold, "f.csv")
+        require_grades([labelled(people, ["1", "2"])], Declared(threshold=threshold), "f.csv")
 
 
 @pytest.mark.parametrize(
