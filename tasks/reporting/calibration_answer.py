@@ -211,9 +211,9 @@ def calibration_policy(*, tested: bool) -> str:
     """Say what decides the answer, with the limits in force; ``tested``: whether the test was."""
     limits = calibration_limits()
     by_test = (
-        "A judge that passes the alternative annotator test (winning rate of at least "
-        f"{number(limits.least_winning_rate)}) may replace people, with care if its bias is "
-        "relevant, but not if it does not agree with people's combined label"
+        "A judge may replace people if it passes the alternative annotator test (winning rate "
+        f"of at least {number(limits.least_winning_rate)}) and is not shown to disagree with "
+        "people's combined label; with care if its bias is relevant"
     )
     alone = (
         "A judge agrees with people if the whole 95 % interval of its kappa (for grades: of "
