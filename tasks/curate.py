@@ -71,9 +71,11 @@ def import_dataset(
     elif category_column is None and not columns and pass_label is None:
         found = _load(dataset, folder)
     else:
-        named = category_column is not None
-        given = f"category_column is {category_column!r:.80}" if named else "--map is set"
-        if not named and not columns:
+        if category_column is not None:
+            given = f"category_column is {category_column!r:.80}"
+        elif columns:
+            given = f"--map is {'='.join(next(iter(columns.items())))!r:.80}"
+        else:
             given = f"pass_label is {pass_label!r:.80}"
         file = _own_file(dataset, given)
         found = load_own(file, category_column, columns, turn, pass_label)

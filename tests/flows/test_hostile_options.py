@@ -158,6 +158,7 @@ VALUES = st.one_of(
     option=next(o for o in OPTIONS if o[0] == "audit" and o[1].name == "votes_per_pair"), value="00"
 )
 @example(option=next(o for o in OPTIONS if o[1].name == "query"), value="\r0")
+@example(option=next(o for o in OPTIONS if o[0] == "plan" and o[1].name == "columns"), value="0=0")
 @example(option=next(o for o in OPTIONS if o[1].name == "ask"), value="-00")
 @given(option=st.sampled_from(OPTIONS), value=VALUES)
 def test_any_value_of_any_option(

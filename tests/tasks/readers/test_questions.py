@@ -381,7 +381,8 @@ PAIR = st.tuples(TEXT, TEXT).filter(lambda pair: pair[0].strip() != pair[1].stri
 
 @st.composite
 def _records(draw: st.DrawFn) -> list[Record]:
-    pairs = draw(st.lists(PAIR, min_size=1, max_size=4))
+    # Copies of a row are refused.
+    pairs = draw(st.lists(PAIR, min_size=1, max_size=4, unique=True))
     maybe = st.one_of(st.none(), TEXT)
     return [
         {
