@@ -321,6 +321,7 @@ def _show(
 ) -> None:
     """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
     from flows.cli.printing.answer import next_step, show_advice, show_places
+    from flows.cli.printing.ranking_table import show_splits
     from flows.cli.printing.tables import print_line
     from flows.cli.printing.terminal import legend, lost_lines, result_table
     from flows.publishing.pages import report_path
@@ -355,16 +356,7 @@ def _show(
     for line in (*lost_lines(rows), lacking):
         if line:
             print_line(CONSOLE, line)
-    if study.category_column:
-        from flows.cli.printing.ranking_table import SHIFTS, show_categories
-
-        shifts = Warehouse(path).query(SHIFTS, {"study": study.name})
-        more = "the report, and the table mart.categories of `voirdire sql`"
-        show_categories(CONSOLE, shifts, more, study.category_column)
-    if study.reworded or len(study.prompts) > 1:
-        from flows.cli.printing.ranking_table import show_wordings
-
-        show_wordings(CONSOLE, study, Warehouse(path))
+    show_splits(CONSOLE, study, Warehouse(path))
     if study.wave:
         from flows.cli.printing.measure_tables import show_changes
 

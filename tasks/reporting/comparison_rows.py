@@ -42,6 +42,8 @@ RATED = {"rating_sham_contrast": "sd", "rating_contrast": "sd"}
 RATED |= {"pass_rate_sham_contrast": "share", "pass_rate_contrast": "share"}
 """Contrasts of ratings -> the unit of their difference."""
 PRIMARY = ("mps_sham_contrast", "mps_contrast", *RATED)
+PAIR = (*CONDITIONS, "perturbation", "judge", "other", "other_prompt")
+"""Columns that identify two judges, or two prompts, under a perturbation."""
 BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 FEWEST_PAIRS = 10
@@ -80,6 +82,16 @@ class Contrasted(NamedTuple):
     """All of them, listed or not."""
 
 
+def primary_contrasts(found: pl.DataFrame) -> pl.DataFrame:
+    """Return the contrast of each pair that its finding rests on.
+
+    That is the one over the sham where both are there, and of grades rather than passes.
+    """
+    order = pl.col("statistic").cast(pl.Enum(PRIMARY))
+    primary = found.filter(pl.col("statistic").is_in(PRIMARY)).sort(order, maintain_order=True)
+    return primary.unique(PAIR, keep="first", maintain_order=True)
+
+
 def contrast_groups(
     found: DataFrame[Contrasts], estimates: DataFrame[Estimates], most: int
 ) -> list[Contrasted]:
@@ -89,21 +101,14 @@ def contrast_groups(
     pairs are listed, as many of each perturbation.
     """
     simulated, labels = formulas(estimates), labelled(estimates)
-    primary = found.filter(pl.col("statistic").is_in(PRIMARY)).with_columns(who_of(found))
-    cell = [*CONDITIONS, "perturbation", "judge", "other", "other_prompt"]
-    # Over the sham where both are there, and grades rather than passes.
-    order = pl.col("statistic").cast(pl.Enum(PRIMARY))
-    primary = primary.sort(order, maintain_order=True).unique(
-        cell, keep="first", maintain_order=True
-    )
     beside = {
-        (row["statistic"], *(row[c] for c in cell)): row
+        (row["statistic"], *(row[c] for c in PAIR)): row
         for row in found.filter(pl.col("statistic").is_in(BESIDE)).to_dicts()
     }
     place = pl.col("finding").replace_strict(
         {word: at for at, word in enumerate(WORDS)}, default=len(WORDS), return_dtype=pl.Int64
     )
-    ordered = primary.sort(
+    ordered = primary_contrasts(found.with_columns(who_of(found))).sort(
         pl.col("kind") != "promote",
         "perturbation",
         place,
@@ -124,7 +129,7 @@ def contrast_groups(
             [
                 _row(
                     row,
-                    [beside.get((s, *(row[c] for c in cell))) for s in shown],
+                    [beside.get((s, *(row[c] for c in PAIR))) for s in shown],
                     simulated,
                     labels,
                 )
@@ -153,7 +158,7 @@ def _row(
     name = unit_name(row["other"], row["other_prompt"], [row["prompt"], row["other_prompt"]])
     other = Judged(name, row["other"] in simulated, [])
     texts = [
-        _difference(row, labels),
+        difference(row, labels),
         Text(p_value(row["p_holm"]), _raw(row)),
         *map(_beside, beside),
         _sizes(row),
@@ -167,7 +172,7 @@ def _beside(row: Row | None) -> Text:
         return Text("not measured")
     if row["statistic"] == "mcnemar":
         return Text(p_value(row["p_holm"]), _raw(row))
-    return _difference(row, with_words=True)
+    return difference(row, with_words=True)
 
 
 def _finding(row: Row, simulated: Collection[str]) -> Text:
@@ -191,7 +196,11 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
     )
 
 
-def _difference(row: Row, labels: Collection[str] = (), *, with_words: bool = False) -> Text:
+def difference(row: Row, labels: Collection[str] = (), *, with_words: bool = False) -> Text:
+    """Write a contrast with its unit and interval; ``labels`` are the prompts that ask for labels.
+
+    ``with_words`` adds the finding and its p-value.
+    """
     text = said({**row, "estimate": row["contrast"]})
     if unit := RATED.get(row["statistic"]):
         text = text._replace(text=f"{text.text} {_unit(unit, row['prompt'], labels)}")
@@ -388,13 +397,18 @@ class Categories(NamedTuple):
     rows: list[Judged]
 
 
+def by_category(found: DataFrame[CategoryShifts]) -> pl.DataFrame:
+    """Return the shifts with ``who``; none if all are of one category."""
+    named = with_who(found)
+    return named if found["category"].n_unique() > 1 else named.clear()
+
+
 def category_groups(
     found: DataFrame[CategoryShifts], estimates: DataFrame[Estimates]
 ) -> list[Categories]:
     """Return the shift of each judge in each category, by perturbation."""
-    if found.is_empty() or found["category"].n_unique() < 2:
-        return []
-    ordered, labels = with_who(found).sort("perturbation", "who", "category"), labelled(estimates)
+    ordered = by_category(found).sort("perturbation", "who", "category")
+    labels = labelled(estimates)
     groups = []
     for (perturbation,), part in ordered.group_by("perturbation", maintain_order=True):
         rows = [

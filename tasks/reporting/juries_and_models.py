@@ -1,5 +1,6 @@
 """The report's texts on the jury, on excluded judges and about models."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -9,7 +10,8 @@ from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Exclusions, KeptFindings
-from tasks.reporting.rows import Judged, Row, Text, Without, judge_of, said
+from tasks.pointwise.endpoints import labelled
+from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, Judged, Row, Text, Without, judge_of, said
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import (
     bounds,
@@ -18,6 +20,7 @@ from tasks.reporting.wording import (
     listing,
     number,
     p_value,
+    rated_unit,
     tagged,
     thousands,
     with_who,
@@ -149,47 +152,92 @@ def _conclusion(win: Row, checks: list[Row]) -> str:
     return "robust to the biases measured"
 
 
+RATINGS = "mean change of a rating if the prompt is reworded"
 REWORDED = {
     "verdicts on control pairs that change if the prompt is reworded": (
         "rewording_sensitivity",
         "repeat_sensitivity",
         "rewording_excess",
     ),
-    "mean change of a rating if the prompt is reworded": (
+    RATINGS: (
         "rating_rewording_change",
         "rating_repeat_change",
         "rating_rewording_excess",
     ),
 }
 """What the report calls it -> the rows for other words, for the same words, and the difference."""
+UNITS_REWORDED = {
+    "points": " points",
+    "share": " in the pass rate",
+    "labels": " in the share of labels chosen",
+}
+"""Unit of a change of ratings -> what follows its number."""
+
+
+class Reworded(NamedTuple):
+    """How many verdicts, or how far ratings, of a judge change in other words of its prompt."""
+
+    judge: str
+    simulated: bool
+    what: str
+    """A key of :data:`REWORDED`."""
+    unit: str
+    """What follows the change of a rating; empty for verdicts."""
+    changed: Row
+    again: Row
+    """The same for the same words, asked again."""
+    excess: Row
+    missing: str
+    """Why the change is unknown, or what chance alone would change; empty if both are known."""
+
+
+def reworded(estimates: DataFrame[Estimates]) -> list[Reworded]:
+    """Return what changes for each judge in other words of a prompt; empty if nobody was asked."""
+    names = [name for rows in REWORDED.values() for name in rows]
+    asked = estimates.filter(pl.col("statistic").is_in(names))["judge"].unique()
+    # A judge may have other prompts, without other words.
+    named = with_who(estimates.filter(pl.col("judge").is_in(asked.implode()))).sort("who")
+    whole, labels = named.filter(subgroup=""), labelled(estimates)
+    parts = [
+        (what, {row["statistic"]: row for row in part.to_dicts()})
+        for part in whole.partition_by("who", maintain_order=True)
+        for what in REWORDED
+    ]
+    return [
+        _reworded(what, rows, labels) for what, rows in parts if {*REWORDED[what]} & rows.keys()
+    ]
+
+
+def _reworded(what: str, rows: dict[str, Row], labels: Collection[str]) -> Reworded:
+    changed, again, excess = (rows.get(name) or {"estimate": None} for name in REWORDED[what])
+    first = next(iter(rows.values()))
+    unknown = [
+        row.get("reason") or NOT_MEASURED for row in (changed, again) if row["estimate"] is None
+    ]
+    unit = rated_unit(changed.get("unit"), labels=first["prompt"] in labels)
+    after = UNITS_REWORDED[unit] if what == RATINGS and unit else ""
+    missing = "; ".join(dict.fromkeys(unknown))
+    who, simulated = first["who"], bool(first["simulated"])
+    return Reworded(who, simulated, what, after, changed, again, excess, missing)
 
 
 def rewording(estimates: DataFrame[Estimates]) -> dict[str, str]:
     """Say what changes in other words of the prompt; empty if it was not asked."""
-    found = {name: _reworded(estimates, rows) for name, rows in REWORDED.items()}
-    return {name: text for name, text in found.items() if text}
-
-
-def _reworded(estimates: pl.DataFrame, names: tuple[str, str, str]) -> str:
-    about = estimates.filter(pl.col("statistic").is_in(names), pl.col("subgroup") == "")
-    if about.is_empty():
-        return ""
-    found: dict[str, dict[str, Row]] = {}
-    for row in with_who(about).sort("who").to_dicts():
-        found.setdefault(row["who"], {})[row["statistic"]] = row
-    texts = []
-    for who, rows in found.items():
-        changed, again, excess = (rows.get(name) or {"estimate": None} for name in names)
+    found: dict[str, list[str]] = {}
+    for row in reworded(estimates):
+        named = marked(row.judge, simulated=row.simulated)
+        texts = found.setdefault(row.what, [])
+        if row.missing:
+            texts.append(f"{named} {UNKNOWN} ({row.missing})")
+            continue
         difference = ""
-        if excess["estimate"] is not None:
-            difference = f", difference {number(excess['estimate'])}{bounds(excess)}"
-        named = marked(who, simulated=next(iter(rows.values()))["simulated"])
-        points = " points" if changed.get("unit") == "points" else ""
+        if row.excess["estimate"] is not None:
+            difference = f", difference {number(row.excess['estimate'])}{bounds(row.excess)}"
         texts.append(
-            f"{named} {number(changed['estimate'])}{points} (in the same words "
-            f"{number(again['estimate'])}{difference})"
+            f"{named} {number(row.changed['estimate'])}{row.unit} (in the same words "
+            f"{number(row.again['estimate'])}{difference})"
         )
-    return "; ".join(texts)
+    return {what: "; ".join(texts) for what, texts in found.items()}
 
 
 class Rule(NamedTuple):

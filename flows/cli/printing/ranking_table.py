@@ -5,21 +5,26 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pandera.typing.polars import DataFrame
 from rich.console import Console
 from rich.markup import escape
 
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
-from flows.cli.printing.terminal import OF_PAIRS, OF_RATINGS, compares, interval, number, say
+from flows.cli.printing.terminal import OF_PAIRS, compares, interval, number, plain, say
 from flows.publishing.gate import RECOMMENDED
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
 from flows.studies import Study
+from schemas.conclusions import CategoryShifts
 from schemas.keys import PEOPLE, unit_name
+from schemas.results import Contrasts, Estimates
 from tasks.kit.printable import several
-from tasks.reporting.comparison_rows import PRIMARY, RATED
-from tasks.reporting.wording import clean, clip, p_value, rated_unit, tagged, with_who
+from tasks.pointwise.endpoints import labelled
+from tasks.reporting.comparison_rows import by_category, difference, primary_contrasts
+from tasks.reporting.juries_and_models import Reworded, reworded
+from tasks.reporting.wording import clean, clip, differing, p_value, tagged
 from warehouse.store import Warehouse
 
 CELL = ("dataset", "wave", "perturbation", "quantity")
@@ -177,23 +182,7 @@ def _row(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-PAIRS = """
-    select judge, perturbation, prompt, other_prompt, statistic, clusters, contrast, low, high,
-        p_holm, finding, reason, asked.kind as prompt_kind
-    from mart.contrasts left join (select prompt, kind from prompts) as asked using (prompt)
-    where study = $study and other = judge and statistic in $primary
-    order by judge, contrasts.kind desc, perturbation, prompt, other_prompt, statistic desc
-"""
-COMPARED = (
-    "judge",
-    "perturbation",
-    "prompt",
-    "other prompt",
-    "questions",
-    "difference",
-    "p, Holm",
-    "finding",
-)
+COMPARED = ("prompt", "other prompt", "questions", "difference", "p, Holm", "finding")
 COMPARISON = (
     "difference: the judge's shift with the prompt minus that with the other, with its 95 % "
     "interval; above 0, the perturbation moves the judge further in favour of the changed answer "
@@ -202,99 +191,76 @@ COMPARISON = (
 )
 
 
+def show_splits(console: Console, study: Study, warehouse: Warehouse) -> None:
+    """Print shifts by category, and what prompts change, if the study asked for either."""
+    if study.category_column:
+        shifts = warehouse.read(CategoryShifts, pl.DataFrame({"study": [study.name]}))
+        more = "the report, and the table mart.categories of `voirdire sql`"
+        show_categories(console, shifts, more, study.category_column)
+    show_wordings(console, study, warehouse)
+
+
 def show_wordings(console: Console, study: Study, warehouse: Warehouse) -> None:
     """Print what rewording changes, and how a judge's prompts differ, if the study asked."""
-    if study.reworded:
-        for line in rewording_lines(study.name, study.prompts, warehouse):
-            print_line(console, line)
-    if len(study.prompts) > 1:
-        _show_prompts(console, study.name, warehouse)
-
-
-def _show_prompts(console: Console, study: str, warehouse: Warehouse) -> None:
-    """Print how far each judge's shifts differ between two prompts; nothing if none has two."""
-    pairs = warehouse.query(PAIRS, {"study": study, "primary": [*PRIMARY]}).to_dicts()
-    if not pairs:
+    if not study.reworded and len(study.prompts) < 2:
         return
+    mine = pl.DataFrame({"study": [study.name]})
+    estimates, contrasts = warehouse.read(Estimates, mine), warehouse.read(Contrasts, mine)
+    for row in reworded(estimates) if study.reworded else ():
+        print_line(console, _reworded_line(row))
+    _show_prompts(console, contrasts.filter(pl.col("other") == pl.col("judge")), estimates)
+
+
+def _show_prompts(console: Console, contrasts: pl.DataFrame, estimates: pl.DataFrame) -> None:
+    """Print how far each judge's shifts differ between two prompts; nothing if none has two."""
+    order = ("judge", pl.col("kind") != "promote", "perturbation", "prompt", "other_prompt")
+    pairs = primary_contrasts(contrasts).sort(*order, maintain_order=True)
+    if pairs.is_empty():
+        return
+    named = ("judge", *differing(pairs, ("dataset", "wave")), "perturbation")
+    labels = labelled(estimates)
     rows = [
         (
-            *(row[name] for name in ("judge", "perturbation", "prompt", "other_prompt")),
+            *(row[name] for name in (*named, "prompt", "other_prompt")),
             str(row["clusters"]),
-            "-"
-            if row["contrast"] is None
-            else f"{number(row['contrast'])}{_unit(row)} {interval(row['low'], row['high'])}",
+            "-" if row["contrast"] is None else plain(" ".join(difference(row, labels))),
             p_value(row["p_holm"]),
             row["finding"] or row["reason"] or "-",
         )
-        for row in pairs
+        for row in pairs.to_dicts()
     ]
     lines = (
         RowLines(
             "",
-            escape(f"{judge}, {perturbation}, {prompt} - {other}: {finding}"),
-            [f"difference {escape(difference)}", f"p (Holm) {p}", f"questions {questions}"],
+            escape(f"{', '.join([*whose, prompt])} - {other}: {finding}"),
+            [f"difference {escape(shift)}", f"p (Holm) {p}", f"questions {questions}"],
         )
-        for judge, perturbation, prompt, other, questions, difference, p, finding in rows
+        for *whose, prompt, other, questions, shift, p, finding in rows
     )
     console.print()
-    console.print(table_or_lines(console, COMPARED, rows, lines, "Prompts compared"))
+    columns = (*named, *COMPARED)
+    console.print(table_or_lines(console, columns, rows, lines, "Prompts compared"))
     print_line(console, COMPARISON)
 
 
-def _unit(row: dict[str, Any]) -> str:
-    """Return what follows the number of a contrast."""
-    labels = row["prompt_kind"] == "labels"
-    return OF_RATINGS.get(rated_unit(RATED.get(row["statistic"]), labels=labels), "")
-
-
-REWORDED = """
-    select judge, prompt, kind as prompt_kind,
-        changed, changed_low, changed_high, again_changed, excess, low, high,
-        rating_change, rating_change_low, rating_change_high, again_rating_change, rating_unit,
-        rating_excess, rating_excess_low, rating_excess_high,
-        reason
-    from mart.rewording left join (select prompt, kind from prompts) using (prompt)
-    where study = ? and variant is null order by judge, dataset, prompt, wave
-"""
-
-
-def rewording_lines(study: str, prompts: Sequence[str], warehouse: Warehouse) -> list[str]:
-    """Say of each judge how many of its verdicts change when a prompt is worded otherwise."""
-    rows = warehouse.query(REWORDED, [study]).to_dicts()
-    lines = []
-    for row in rows:
-        judge = unit_name(row["judge"], row["prompt"], prompts)
-        if row["rating_change"] is not None and row["again_rating_change"] is not None:
-            lines.append(_rating_line(judge, row))
-            continue
-        if row["changed"] is None or row["again_changed"] is None:
-            lines.append(f"Rewording {judge}: {row['reason']}.")
-            continue
-        bounds = interval(row["changed_low"], row["changed_high"])
-        excess = f"{number(row['excess'])} {interval(row['low'], row['high'])}"
-        lines.append(
-            f"Rewording {judge}: with the prompt in other words, {number(row['changed'])} {bounds} "
-            f"of the verdicts on control pairs change; asked again in the same words, "
-            f"{number(row['again_changed'])}. Due to the wording: {excess}."
-        )
-    return lines
-
-
-def _rating_line(judge: str, row: dict[str, Any]) -> str:
-    """Say how far a judge's ratings of answers change when a prompt is worded otherwise."""
-    share = "share of labels chosen" if row["prompt_kind"] == "labels" else "pass rate"
-    unit = "points" if row["rating_unit"] == "points" else f"in the {share}"
-    bounds = interval(row["rating_change_low"], row["rating_change_high"])
-    excess = interval(row["rating_excess_low"], row["rating_excess_high"])
+def _reworded_line(row: Reworded) -> str:
+    """Say how many verdicts, or how far ratings, of a judge change in other words of a prompt."""
+    if row.missing:
+        return f"Rewording {row.judge}: {row.missing}."
+    changed, again, due = (
+        (number(each["estimate"]), interval(each.get("low"), each.get("high")))
+        for each in (row.changed, row.again, row.excess)
+    )
+    bounded = " ".join(changed)
+    what, by = (f"a rating changes by {bounded}{row.unit}", "by ")
+    if not row.unit:
+        what, by = f"{bounded} of the verdicts on control pairs change", ""
     return (
-        f"Rewording {judge}: with the prompt in other words, a rating changes by "
-        f"{number(row['rating_change'])} {bounds} {unit}; asked again in the same words, by "
-        f"{number(row['again_rating_change'])}. Due to the wording: "
-        f"{number(row['rating_excess'])} {excess}."
+        f"Rewording {row.judge}: with the prompt in other words, {what}; asked again in the same "
+        f"words, {by}{again[0]}. Due to the wording: {' '.join(due)}."
     )
 
 
-SHIFTS = "select * rename (category_shift as estimate) from mart.categories where study = $study"
 TOGETHER = "adjusted p: all of these shifts of the study together (Benjamini-Hochberg)."
 MOST_HEADING = 30
 """Most characters of a heading that the user's data name."""
@@ -303,7 +269,10 @@ MOST_CATEGORIES = 5
 
 
 def show_categories(
-    console: Console, shifts: pl.DataFrame, more: str, column: str = "category"
+    console: Console,
+    shifts: DataFrame[CategoryShifts],
+    more: str,
+    column: str = "category",
 ) -> None:
     """Print the largest shifts by category; ``more`` is the command that prints all.
 
@@ -311,8 +280,8 @@ def show_categories(
 
     Nothing is printed if there are fewer than two categories.
     """
-    known = with_who(shifts.drop_nulls("estimate"))
-    if known["category"].n_unique() < 2:
+    known = by_category(shifts).drop_nulls("estimate")
+    if known.is_empty():
         return
     largest = known.sort(
         pl.col("estimate").abs(), "category", descending=[True, False], maintain_order=True

@@ -4,11 +4,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 
-from flows.cli.printing.ranking_table import show_ranked
+from flows.cli.printing.ranking_table import show_ranked, show_wordings
 from flows.studies import Study
-from schemas.results import Estimates, Findings
+from schemas.results import Contrasts, Estimates, Findings
 from tasks.conclude import conclude
+from tasks.conclusions.comparisons import contrasts
 from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps import mps
 from tasks.statistics.random_baseline import random_baseline
@@ -108,3 +110,41 @@ def test_a_study_without_results_has_no_table(
 ) -> None:
     show_ranked("other", warehouse.path, Study())
     assert capsys.readouterr().out == ""
+
+
+def test_prompts_are_compared_once_in_each_wave(
+    make_estimates: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {
+            "statistic": statistic,
+            "prompt": "mild",
+            "wave": wave,
+            "subgroup": "ada / stern",
+            "judge": "ada",
+            "estimate": shift,
+            "p_value": 0.5,
+            "n": 40,
+            "clusters": 40,
+        }
+        for wave, shift in (("may", -0.2), ("june", 0.1))
+        for statistic in ("mps_sham_contrast", "mps_contrast")
+    ]
+    named = [
+        {"judge": "ada", "prompt": prompt, "wave": wave, "estimate": 0.1, "n": 40, "clusters": 40}
+        for prompt in ("mild", "stern")
+        for wave in ("may", "june")
+    ]
+    estimates = make_estimates([*rows, *named])
+    store = Warehouse(tmp_path / "v.duckdb")
+    saved = [Saving(Estimates, estimates), Saving(Contrasts, contrasts(estimates))]
+    store.save(saved, run="r1", study="quick")
+    study = Study(prompts=["pair_v1", "pair_v2"])
+    show_wordings(Console(width=200), study, store)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["judge", "wave", "perturbation", "prompt"] in [line[:4] for line in lines]
+    shown = [line for line in lines if line[:1] == ["ada"]]
+    assert [line[1:6] + line[6:7] for line in shown] == [
+        ["june", "boast", "mild", "stern", "40", ".10"],
+        ["may", "boast", "mild", "stern", "40", "-.20"],
+    ]
