@@ -154,7 +154,6 @@ def _judge(row: Row) -> Judged:
         for column, one in (("dropped", "instance"), ("unreadable", "label"))
         if row[column]
     ]
-    doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
     return Judged.of(
         row,
         _rate(row["winning_rate"]),
@@ -163,8 +162,14 @@ def _judge(row: Row) -> Judged:
         Text(thousands(row["annotators"])),
         Text(thousands(row["n"])),
         Text(listing(left) or "none"),
-        finding=Text(VERDICTS[row["passed"]] + doubt, row["reason"] or ""),
+        finding=Text(verdict(row), row["reason"] or ""),
     )
+
+
+def verdict(row: Row) -> str:
+    """Say whether a judge passes the test, and whether that is doubtful (its reason says why)."""
+    doubt = ", doubtful" if row["passed"] is not None and row["reason"] else ""
+    return VERDICTS[row["passed"]] + doubt
 
 
 def _rate(value: float | None) -> Text:

@@ -22,13 +22,15 @@ from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
 from tasks.kit.printable import several
-from tasks.reporting.calibration_answer import calibration_advice, calibration_policy
+from tasks.reporting.calibration_answer import calibration_advice, calibration_policy, tests_shown
 from tasks.reporting.calibration_report import (
+    VERDICTS,
     Agreement,
     about_people,
     datasets_of,
     judge_rows,
     named_by_criterion,
+    verdict,
 )
 from tasks.reporting.wording import clean, short_names, with_who
 
@@ -253,19 +255,16 @@ def show_table(
         _show_agreement(console, found)
         print_line(console, UNTESTED.format(clean(found.untested)))
         return
-    judges, annotators = _named(found)
-    asked = judges.filter("asked")
+    asked = tests_shown(found.tests)
     rows = [
         (
-            row["judge"],
-            number(row["winning_rate"]),
-            number(row["advantage_probability"]),
+            row["who"],
+            *map(number, (row["winning_rate"], row["advantage_probability"])),
             interval(row["low"], row["high"]),
-            number(row["human_advantage_probability"]),
-            number(row["tied"]),
+            *map(number, (row["human_advantage_probability"], row["tied"])),
             row["annotators"],
-            row["instances"],
-            _verdict(row),
+            row["n"],
+            verdict(row),
         )
         for row in asked.iter_rows(named=True)
     ]
@@ -275,7 +274,7 @@ def show_table(
     )
     print_rows(console, columns, rows)
     if curve:
-        _show_curve(console, judges)
+        _show_curve(console, found)
     _show_metrics(console, found)
     _show_agreement(console, found)
     print_line(
@@ -283,26 +282,18 @@ def show_table(
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
         f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}",
     )
-    for line in _notes(asked, annotators.filter("asked")):
+    for line in _notes(asked, with_who(found.advantages.filter("asked"))):
         print_line(console, line)
     if not calibration.table:
         show_comparison(console, comparison, saved=saved, more=more)
 
 
-def _verdict(row: dict[str, Any]) -> str:
-    """Say whether a judge passes, and whether that is doubtful (a note gives the reason)."""
-    if row["passed"] is None:
-        return "-"
-    verdict = "passes" if row["passed"] else "fails"
-    return f"{verdict}, doubtful" if row["reason"] else verdict
-
-
-def _show_curve(console: Console, judges: pl.DataFrame) -> None:
-    margins = judges.filter(pl.col("epsilon").is_in(CURVE))
-    rows = [
-        (name, *(number(rate) for rate in rates["winning_rate"]))
-        for (name, _), rates in margins.group_by("judge", "dataset", maintain_order=True)
-    ]
+def _show_curve(console: Console, found: Calibrated) -> None:
+    margins = with_who(found.tests.filter(pl.col("epsilon").is_in(CURVE)))
+    rates: dict[str, list[str]] = {row["who"]: [] for row in tests_shown(found.tests).to_dicts()}
+    for who, rate in margins["who", "winning_rate"].rows():
+        rates[who].append(number(rate))
+    rows = [(who, *each) for who, each in rates.items()]
     columns = ("judge", *map(number, CURVE))
     console.print(plain_table(columns, rows, "Winning rate by epsilon"), "")
 
@@ -321,7 +312,7 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
             interval(row["low"], row["high"]),
             number(row["human_advantage_probability"]),
             *(
-                "-" if rate is None else f"{number(rate)} {'passes' if passed else 'fails'}"
+                f"{number(rate)} {VERDICTS[passed]}"
                 for kind in KINDS_OF_EPSILON
                 for rate, passed in [row["rates"].get(kind, (None, None))]
             ),
@@ -376,18 +367,18 @@ def _show_kappas(console: Console, found: Agreement, title: str) -> None:
 
 def _notes(judges: pl.DataFrame, annotators: pl.DataFrame) -> list[str]:
     """List doubts about verdicts, invalid labels, and annotators who were not tested."""
-    doubted = judges.filter(pl.col("reason").is_not_null())
-    notes = [f"{row['judge']}: {row['reason']}." for row in doubted.iter_rows(named=True)]
+    doubted = judges.drop_nulls("reason")
+    notes = [f"{who}: {reason}." for who, reason in doubted["who", "reason"].rows()]
     people = annotators.unique("annotator", keep="first", maintain_order=True)
     lost: Sequence[tuple[Any, ...]] = [
-        *judges.select("judge", "unreadable").rows(),
+        *judges.select("who", "unreadable").rows(),
         *people.select("annotator", "unreadable").rows(),
     ]
     for name, many in lost:
         labels = several(many, "missing or invalid label")
         verb = "was" if many == 1 else "were"
         notes += [f"{name}: {labels} {verb} left out."] if many else []
-    known = annotators.join(judges.drop_nulls("winning_rate").select("judge"), on="judge")
+    known = annotators.join(judges.drop_nulls("winning_rate").select("who"), on="who")
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):
         names = rows["annotator"].unique(maintain_order=True).to_list()

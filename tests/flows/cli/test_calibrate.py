@@ -137,7 +137,10 @@ def test_table(files: dict[str, str]) -> None:
     del lines[: [line.split()[:1] for line in lines].index(["judge"])]
     assert lines[1].split()[:4] == ["good", "1.00", "1.00", "[.94,"]
     assert lines[1].split()[5:] == [".90", ".90", "3", "60", "passes"]
-    assert lines[2].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "-"]
+    # The best judge first, as in the lines above and in the report.
+    assert lines[2].split()[:2] == ["poor", ".00"]
+    assert lines[3].split() == ["mute", "-", "-", "-", "-", "-", "0", "0", "not", "testable"]
+    assert [line.split()[0] for line in lines[6:9]] == ["good", "poor", "mute"]
     at = [line.rstrip() for line in lines].index("Agreement with single people, mean over items")
     assert lines[at + 2].split()[:4] == ["good", ".90", ".80", "1.12"]
     assert "mute: the judge gave no valid label." in lines
