@@ -14,6 +14,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.cli.completion import DEFAULT_STUDY
+from flows.cli.meanings import explained
 from flows.cli.power_analysis import (
     advice,
     detectable_effects,
@@ -429,11 +430,10 @@ def _show_costs(console: Printer, costs: list[Cost], study: Study) -> None:
     columns = ("judge", "cast", "calls", "tokens in", "out", "USD", "at most")
     console.print(plain_table(columns, rows, "Calls and cost"))
     notes = (
-        "cast: votes in the warehouse. calls: votes still to be asked for. at most: what a budget "
-        f"reserves. Assumed: prompts and replies as in the judge's earlier votes if there are "
-        f"{ENOUGH_REPLIES}, else {CHARACTERS_PER_TOKEN} characters per token and {REPLY_TOKENS} "
-        f"tokens per reply ({THINKING_TOKENS} of judges that reason or may use more than "
-        f"{SHORT_TOKENS})."
+        f"{explained(('cast', 'calls', 'at most'), 'plan')} Assumed: prompts and replies as in the "
+        f"judge's earlier votes if there are {ENOUGH_REPLIES}, else {CHARACTERS_PER_TOKEN} "
+        f"characters per token and {REPLY_TOKENS} tokens per reply ({THINKING_TOKENS} of judges "
+        f"that reason or may use more than {SHORT_TOKENS})."
     )
     if study.stop != "none" or study.probe:
         notes += " Early stopping may reduce the number of calls."

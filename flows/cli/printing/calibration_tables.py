@@ -8,6 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 from rich.console import Console
 
+from flows.cli.meanings import ADVANTAGE, CALIBRATE_ROWS, explained
 from flows.cli.printing.answer import show_lines
 from flows.cli.printing.comparison_tables import show_comparison
 from flows.cli.printing.live import Printer
@@ -80,19 +81,13 @@ NAMED = 5
 MOST_COLUMNS = 6
 """Maximum number of people in a table of kappas."""
 LEGEND = (
-    "winning rate: share of people whom the judge may replace, being worse by less than epsilon "
-    "(adjusted by Benjamini-Yekutieli at .05); a judge passes at .5. One that fails is not shown "
-    "to be able to replace people; there may be too few items (see --plan). AP (advantage "
-    "probability): chance that the judge aligns with the other people at least as well as the "
-    "person left out, with a 95 % interval. human AP: chance that the person aligns at least as "
-    "well as the judge. tied: chance that both align equally well."
-)
-AGREEMENT_LEGEND = (
-    "agreement: of the judge with single people, mean over items. ceiling: the same of people with "
-    "each other, on the items that the judge labelled too. ratio: agreement / ceiling. kappa: "
-    "Cohen's kappa, mean over people. alpha: Krippendorff's alpha of the people and the judge. "
-    "Against the combined label of people, kappa has a linearised interval; with a single person "
-    "(--format json) a bootstrap interval."
+    f"winning rate: {CALIBRATE_ROWS['winning rate']} (adjusted by Benjamini-Yekutieli at .05); a "
+    "judge passes at .5. One that fails is not shown to be able to replace people; there may be "
+    f"too few items (see --plan). AP (advantage probability): {ADVANTAGE}, with a 95 % interval. "
+    f"{explained(('human AP', 'tied'), 'calibrate')} agreement: of the judge with single people, "
+    f"mean over items. {explained(('ceiling', 'ratio'), 'calibrate')} kappa: Cohen's kappa, mean "
+    f"over people. {explained(('alpha',), 'calibrate')} Against the combined label of people, "
+    "kappa has a linearised interval; with a single person (--format json) a bootstrap interval."
 )
 CRITERIA = (
     "Agreement with single people is by criterion, as scales differ. The alternative annotator "
@@ -280,7 +275,7 @@ def show_table(
     print_line(
         console,
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
-        f"{calibration.test}. {LEGEND} {AGREEMENT_LEGEND}",
+        f"{calibration.test}. {LEGEND}",
     )
     for line in _notes(asked, with_who(found.advantages.filter("asked"))):
         print_line(console, line)

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
+from flows.cli.meanings import explained
 from flows.cli.printing.answer import show_advice, show_command
 from flows.cli.printing.tables import fits, print_line, print_rows
 from flows.cli.printing.terminal import interval, legend, lost_lines, number, plain, result_table
@@ -37,22 +38,6 @@ OF_JUDGES = {
 }
 """Name in the table of judges -> statistic and subgroup."""
 
-JUDGES_LEGEND = {
-    "valid": "valid: share of valid votes or ratings among all n.",
-    "first slot": "first slot: share of votes for the answer shown first, without ties (.50 "
-    "without position bias).",
-    "logits": "logits: effect of the first slot in logits; it replaces PC where each pair was "
-    "shown in one order only, because the share of first picks then also depends on which answers "
-    "were shown first.",
-    "PC": "PC: position consistency.",
-    "ties": "ties: share of ties among valid votes.",
-    "accuracy": "accuracy: share of the ballots that name the right verdict; one that cannot be "
-    "read does not.",
-    "beyond chance": "beyond chance: how far the verdicts of the items that have a readable one "
-    "are right beyond chance (a tie is half right). of N: on how many ballots, or items, it rests.",
-    "with people": "with people: chance of agreeing with a person on a question (S1).",
-}
-"""Column of the table of judges -> its explanation."""
 WITH_LABELS = ("accuracy", "beyond chance")
 """Columns of the table of judges that may rest on different items."""
 GATES_LEGEND = (
@@ -129,8 +114,8 @@ def show_summary(
     else:
         columns = _print_fitting(console, partial(_judges, estimates, effects), title)
         shown = {name for name, _ in OF_JUDGES.values()}
-        explained = (text for column, text in JUDGES_LEGEND.items() if column in columns)
-        explanation = " ".join(["Brackets: 95 % confidence intervals.", *explained])
+        shown_columns = [column for column in OF_JUDGES if column in columns]
+        explanation = f"Brackets: 95 % confidence intervals. {explained(shown_columns)}"
     print_line(console, explanation, style="dim")
     for line in lost_lines(effects):
         print_line(console, line)

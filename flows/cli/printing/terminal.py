@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from flows.cli.meanings import FLAWS_DETECTED, FLOOR, SAMPLES, SHIFT, explained
 from flows.cli.printing.tables import RowLines, as_lines, clipped, shown
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
@@ -219,7 +220,7 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     sham = "the sham" if over_sham else SHAM
     units, compared = {_unit(row) for row in cells}, compares(rows)
     what = [
-        *(["mean preference shift (MPS) toward the changed answer"] if compared else []),
+        *([SHIFT] if compared else []),
         *(["change of the rating in standard deviations (sd) of control"] if "sd" in units else []),
         *(["change of the pass rate"] if "share" in units else []),
         *(["change of the share of labels chosen"] if "labels" in units else []),
@@ -228,20 +229,17 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
     of_votes = " (position: of votes)" if any(row["kind"] == POSITION for row in rows) else ""
     sentences = [
         "Brackets: 95 % confidence intervals.",
-        f"n: number of samples valid in both arms that the shift compares{in_control}{of_votes}.",
+        f"n: {SAMPLES}{in_control}{of_votes}.",
         f"shift: {' or '.join(what)}, compared with {COMPARED_WITH[over_sham, over_control]}.",
     ]
     if over_sham:
-        sentences.append("over control: the shift compared with the unchanged answer.")
+        sentences.append(explained(["over control"]))
     if "sham" in _rates(rows):
-        sentences.append("sham: the shift that the sham itself causes.")
+        sentences.append(explained(["sham"]))
     floor = "" if any(row["sham_floor"] is not None for row in rows) else " (not measured here)"
     if compared:
-        sentences.append(
-            f"ASR: attack success rate; floor: the ASR of {sham}, averaged over both directions"
-            f"{floor}."
-        )
-        sentences.append("PC: position consistency.")
+        sentences.append(f"{explained(['ASR'])[:-1]}; floor: {FLOOR.format(sham)}{floor}.")
+        sentences.append(explained(["PC"]))
     flaws = sorted({clipped(row["perturbation"]) for row in rows if row["kind"] == "detract"})
     if flaws and not compared:
         sentences.append(
@@ -254,8 +252,8 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
         )
         also = "; D is the same share computed from mean scores" if by_scores else ""
         sentences.append(
-            f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the share of "
-            f"flaws detected, 1 - ASR / floor over the samples that count for both{also}."
+            f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the "
+            f"{FLAWS_DETECTED}{also}."
         )
     return " ".join([*sentences, *_position_legend(rows)])
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from flows.cli.listing import HEADINGS
 from flows.cli.main import main
+from flows.cli.meanings import HEADINGS
+from flows.cli.printing.calibration_tables import LEGEND
 from flows.cli.printing.measure_tables import OF_JUDGES
 from flows.cli.printing.terminal import RATES
 from flows.publishing.gate import MEASURES
@@ -128,11 +129,18 @@ def test_every_name_is_explained(name: str, first: str, told: str) -> None:
 
 def test_columns_of_the_table_are_explained() -> None:
     of_report = {"MPS", "dASR", "LOS"}
-    same = {head for head, (row, _) in OF_JUDGES.items() if head == row}
-    assert {*RATES, "n", "DP", "D", *OF_JUDGES, *of_report} - same == HEADINGS.keys()
+    assert {*RATES, "n", "DP", "D", *OF_JUDGES, *of_report} == HEADINGS.keys()
     assert {row for _, row in HEADINGS.values()} <= {
         row for entry in STATISTICS.values() for row in entry.gives
     }
+
+
+@pytest.mark.parametrize("name", ["winning rate", "human AP", "tied", "ceiling", "ratio", "alpha"])
+def test_a_legend_says_what_the_listing_says(name: str) -> None:
+    told = flat(explained(name)).partition("`voirdire calibrate`): ")[2]
+    meaning = told.removesuffix(".").partition(". ")[0]
+    assert meaning
+    assert f"{name}: {meaning}" in LEGEND
 
 
 def test_an_explanation_says_how_to_read_a_statistic_before_its_formula() -> None:

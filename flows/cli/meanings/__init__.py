@@ -1,0 +1,182 @@
+"""What columns and words of tables mean: for the legends of tables, and for `voirdire list`."""
+
+from collections.abc import Iterable
+
+from schemas.conclusions import RECOMMENDATIONS
+from schemas.results import (
+    AGREED_BY,
+    BEST_DETECTED,
+    BEYOND_CHANCE,
+    DETECTED,
+    IN_LOGITS,
+    MEAN_DETECTED,
+    MEAN_SCORED,
+)
+
+SAMPLES = "number of samples valid in both arms that the shift compares"
+SHIFT = "mean preference shift (MPS) toward the changed answer"
+FLOOR = "the ASR of {}, averaged over both directions"
+FLAWS_DETECTED = "share of flaws detected, 1 - ASR / floor over the samples that count for both"
+ADVANTAGE = (
+    "chance that the judge aligns with the other people at least as well as the person left out"
+)
+
+HEADINGS = {
+    "n": (
+        f"{SAMPLES}; of position: votes; without perturbations: ballots",
+        "mps",
+    ),
+    "shift": (
+        f"{SHIFT}, over the sham where there is one",
+        "mps_sham",
+    ),
+    "over control": ("the shift compared with the unchanged answer", "mps"),
+    "sham": ("the shift that the sham itself causes", "sham_shift"),
+    "ASR": ("attack success rate", "asr"),
+    "floor": (FLOOR.format("the sham"), "sham_floor"),
+    "PC": ("position consistency", "position_consistency"),
+    "valid": ("share of valid votes or ratings among all n", "valid_rate"),
+    "first slot": (
+        "share of votes for the answer shown first, without ties (.50 without position bias)",
+        "first_pick_share",
+    ),
+    "logits": (
+        (
+            "effect of the first slot in logits; it replaces PC where each pair was shown in one "
+            "order only, because the share of first picks then also depends on which answers were "
+            "shown first"
+        ),
+        "position_kappa",
+    ),
+    "ties": ("share of ties among valid votes", "tie_rate"),
+    "accuracy": (
+        "share of the ballots that name the right verdict; one that cannot be read does not",
+        "accuracy",
+    ),
+    "beyond chance": (
+        (
+            "how far the verdicts of the items that have a readable one are right beyond chance (a "
+            "tie is half right). of N: on how many ballots, or items, it rests"
+        ),
+        "accuracy_beyond_chance",
+    ),
+    "with people": ("chance of agreeing with a person on a question (S1)", "s1_macro"),
+    "MPS": ("mean preference shift, over the sham where there is one", "mps_sham"),
+    "dASR": ("attack success rate above its floor", "dasr"),
+    "LOS": ("log-odds shift", "los"),
+    "DP": (
+        f"detection power: {FLAWS_DETECTED}",
+        "detection_power",
+    ),
+    "D": ("share of flaws detected, from mean scores", "detection_share"),
+}
+"""Column of a table or of the report -> its meaning, and the statistic that it shows."""
+
+
+CALIBRATE_ROWS = {
+    "agreement": "share of items on which judge and people give the same label",
+    "by chance": "agreement that the frequencies of the labels alone would give",
+    "most frequent label": "agreement of a judge that always gives people's most frequent label",
+    "kappa": "Cohen's kappa: agreement beyond chance, 0 by chance and 1 at best",
+    "kappa, linear": "Cohen's kappa of grades, weighted by their distance",
+    "kappa, quadratic": "Cohen's kappa of grades, weighted by their squared distance",
+    "TPR": "true positive rate: share of the items that people pass which the judge passes",
+    "TNR": "true negative rate: share of the items that people fail which the judge fails",
+    "Spearman": "rank correlation of grades",
+    "Kendall": "rank correlation of grades: Kendall's tau-b, which allows for ties",
+    "mean error": "mean distance of the judge's grade from people's",
+    "bias": "pass rate or mean grade of the judge minus that of people",
+    "people, mean error": "mean distance of each person's grade from the mean of the others",
+    "PPI++": "prediction-powered inference: the judge's mean over all items, corrected by its "
+    "errors on the items that people labelled, which must be a random sample",
+    "Rogan-Gladen": "the judge's pass rate over all items, corrected by its TPR and TNR, which "
+    "must be the same on labelled and other items",
+    "alt_test": "alternative annotator test: whether the judge may replace human annotators, by "
+    "its winning rate, which must be at least .5",
+    "people": "agreement of each person with the other people, each left out in turn",
+    "p vs rest": "adjusted p-value of the difference between a slice and all other items",
+    "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
+    "AP": f"advantage probability: {ADVANTAGE}",
+    "human AP": "chance that the person aligns with the others at least as well as the judge",
+    "tied": "chance that judge and person align equally well with the others",
+    "ceiling": "agreement of people with each other, on the items that the judge labelled too",
+    "ratio": "the judge's agreement with single people, divided by the ceiling",
+    "alpha": "Krippendorff's alpha of the people and the judge",
+}
+CHANGED = (
+    "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
+    "2 if each wave always repeats itself and the two never agree"
+)
+ADVISED = (
+    "what the gates of a judge say together, in the first lines of an audit; the policy below them "
+    "says when"
+)
+TABLE_WORDS: dict[str, dict[str, str]] = {
+    "audit": {
+        **dict.fromkeys(RECOMMENDATIONS, ADVISED),
+        "limit": "threshold of a gate (`tolerance` in mart.scorecard), set by the study",
+        "suspect": "a change since the baseline that one wave shows and the next must confirm",
+        "alert": "a change since the baseline that the judge's next wave confirmed",
+        "quiet": "a comparison of two waves that raised no suspicion; only the gate drift says "
+        "whether a change is excluded",
+    },
+    "calibrate": CALIBRATE_ROWS,
+    "plan": {
+        "cast": "votes in the warehouse",
+        "calls": "votes still to be asked for",
+        "at most": "what a budget reserves",
+        "with sham": "samples whose sham has the size of the perturbed text",
+        "dropped": "texts that failed a validity check, or that no template could change",
+        "smallest": "the smallest shift that the samples detect with 80 % power (raw p below .05)",
+        "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
+    },
+    "sql --ask cost_per_judge_per_night": {
+        "night": "day (UTC) of the first vote of a wave or, where votes have no wave, of the votes",
+    },
+    "sql --ask what_drifted": {
+        "since": "the wave that made a change suspect",
+        "rating_drift": "change of the mean rating, pass rate or share of labels chosen, of "
+        "unperturbed answers",
+        "rating_shift_drift": "change of the shift of ratings under a perturbation",
+        "text_drift": CHANGED.format("texts of replies, white space and case aside,"),
+        "token_drift": CHANGED.format("probabilities of first tokens"),
+    },
+    "gate": {
+        "invalid replies": "share of the ballots whose reply has no verdict, with its limit",
+        "gap": "share of votes for the answer shown first, minus one half",
+        IN_LOGITS: "size of a bias in logits, which decides where pairs are too easy",
+        DETECTED: "share of flaws detected: DP or, where it has too few questions, D",
+        BEST_DETECTED: "the same of the kind of flaw that the judge detects best",
+        MEAN_DETECTED: "the same, as the mean over all kinds of flaws",
+        MEAN_SCORED: "the mean of D over all kinds of flaws, where that of DP does not decide",
+        "agreement lost": "agreement of judge and people, compared with people among themselves: "
+        "the share that is lost",
+        "Bennett's S": "agreement beyond chance of two answers: 2 s - 1, s being the share of "
+        "right verdicts, with a tie as half a right one",
+        BEYOND_CHANCE: "kappa, or the rank correlation of grades, where each item has one label; "
+        "of pairs with a right verdict, Bennett's S",
+        AGREED_BY["rating_kappa"]: "Cohen's kappa of verdicts or labels with people's",
+        AGREED_BY["rating_correlation"]: "Spearman's rank correlation of grades with people's, "
+        "which no difference of level changes; `calibrate` also shows the kappa of grades",
+        AGREED_BY["accuracy_beyond_chance"]: "2 s - 1 of pairs, s being the share of right "
+        "verdicts, with a tie as half a right one",
+    },
+    "report --number": {
+        "least margin": "the smallest share of a tolerance left, over the gates of a judge, at the "
+        "worse end of the interval; below 0: exceeded",
+    },
+    "measure": {
+        "estimate": "the number that a statistic gives, with its 95 % interval beside it",
+        "p adj.": "the p-value, adjusted over the family of tests",
+        "value": "what the gate compares with its limit (`tolerance`), with its interval",
+        "why": "number of the footnote that gives the reason",
+        "rated by": "a judge, or a person",
+    },
+}
+"""Command -> word of its tables -> its meaning."""
+
+
+def explained(names: Iterable[str], command: str = "") -> str:
+    """Return a sentence about each column; about a word of the tables of ``command`` if given."""
+    known = TABLE_WORDS[command] if command else {name: row[0] for name, row in HEADINGS.items()}
+    return " ".join(f"{name}: {known[name]}." for name in names)
