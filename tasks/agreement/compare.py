@@ -24,11 +24,12 @@ from tasks.agreement.kinds import (
 )
 from tasks.agreement.measures import (
     COEFFICIENTS,
-    DESCRIPTIVE,
     MOST_GRADES,
+    NO_ITEMS,
     Cell,
     Row,
     compare_with_rest,
+    described,
     labels_for_agreement,
     labels_for_bias,
     labels_to_decide,
@@ -225,13 +226,7 @@ def _measures(paired: Paired, options: Options) -> Iterator[Row]:
 def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
     used, counts = rows.filter(status="used"), _counts(rows)
     if used.is_empty():
-        yield counts | {
-            "statistic": "agreement",
-            "method": "none",
-            "reason": NOTHING,
-            "n": 0,
-            "clusters": 0,
-        }
+        yield counts | described("agreement", None, NO_ITEMS) | {"reason": NOTHING}
         return
     cell = Cell.of(paired.kind, used)
     for row in _measured(paired, used):
@@ -240,9 +235,9 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
             row["reason"] = row["reason"] or (None if row["least"] else NO_SPREAD)
         yield counts | row
         if row["statistic"] == "agreement" and (needed := labels_for_agreement(row)):
-            yield counts | _count_of_labels("labels_for_agreement", needed, row)
+            yield counts | described("labels_for_agreement", needed, row)
         if row["statistic"] == "bias" and (needed := labels_for_bias(row)):
-            yield counts | _count_of_labels("labels_for_bias", needed, row)
+            yield counts | described("labels_for_bias", needed, row)
 
 
 def _on_one_scale(paired: Paired, used: pl.DataFrame) -> pl.DataFrame:
@@ -270,7 +265,7 @@ def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
     )
     for row in found:
         name = row["statistic"]
-        nothing = {"statistic": name, "method": "none", "reason": OFF_SCALE, "n": 0, "clusters": 0}
+        nothing = described(name, None, NO_ITEMS) | {"reason": OFF_SCALE}
         yield row if name in SCALE_FREE else inside.get(name, nothing)
 
 
@@ -282,17 +277,6 @@ def smallest_relevant_bias(cell: Cell) -> float:
     if np.ptp(cell.judge_value) == 0:
         return 0.0
     return limits.minimum_grade_bias * float(cell.judge_value.std(ddof=1))
-
-
-def _count_of_labels(name: str, needed: int, row: Row) -> Row:
-    return {
-        "statistic": name,
-        "estimate": float(needed),
-        "method": "none",
-        "reason": DESCRIPTIVE,
-        "n": row["n"],
-        "clusters": row["clusters"],
-    }
 
 
 def _counts(rows: pl.DataFrame) -> Row:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from tasks.agreement.kinds import Kind
-from tasks.agreement.measures import Row
+from tasks.agreement.measures import Row, described
 from tasks.statistics.ppi import corrected_by_labels
 from tasks.statistics.rogan_gladen import corrected_by_error_rates
 
@@ -58,14 +58,9 @@ def corrected_means(
         score="judge_value",
         human="human_value",
     )
-    yield {
-        "statistic": "all_judged_mean",
-        "estimate": float(scored["score"].mean()) * (high - low) + low,  # type: ignore[arg-type]
-        "method": "none",
-        "reason": "a description: no interval",
-        "n": scored.height,
-        "clusters": scored["cluster"].n_unique(),
-    }
+    mean = float(scored["score"].mean()) * (high - low) + low  # type: ignore[arg-type]
+    items = {"n": scored.height, "clusters": scored["cluster"].n_unique()}
+    yield described("all_judged_mean", mean, items)
     found = {"corrected_ppi": corrected_by_labels(scored)}
     if kind == "pass_fail":
         found["corrected_rogan_gladen"] = corrected_by_error_rates(scored)

@@ -47,7 +47,15 @@ TO_DECIDE = "labels_to_decide"
 MOST_TIMES = 100
 """Most labelled items, as a multiple of those at hand, that are worth naming."""
 
+OTHER_GATES = dict.fromkeys(
+    ("odds", "control", "shift_spread", "spread_p", "most_lost", "p_adjusted"), pl.Float64
+) | dict.fromkeys(("finding", "no_reply", "lost_finding", "measure", "kind"), pl.String)
+"""Columns of gates that an agreement does not have."""
+
+INFERRED = ("low", "high", "level", "df", "hits", "p_value", "p_adjusted", "adjustment", "finding")
+"""Columns that a description does not have."""
 Row = dict[str, Any]
+NO_ITEMS: Row = {"n": 0, "clusters": 0}
 
 
 class Cell(NamedTuple):
@@ -235,17 +243,13 @@ def labels_for_bias(row: Row) -> int | None:
 def labels_to_decide(agreements: pl.DataFrame) -> pl.DataFrame:
     """Return how many more labelled items would decide inconclusive agreements: a row of each.
 
+    Columns that such a number does not have are left out.
     By the rule of the gates (``more_questions``). Agreements that no number would decide have none.
     """
     limits = calibration_limits()
     gates = agreements.with_columns(
-        pl.lit(None, pl.Float64).alias(name)
-        for name in ("odds", "control", "shift_spread", "spread_p", "most_lost", "p_adjusted")
+        pl.lit(None, kind).alias(name) for name, kind in OTHER_GATES.items()
     ).with_columns(
-        pl.lit(None, pl.String).alias(name)
-        for name in ("finding", "no_reply", "lost_finding", "measure", "kind")
-    )
-    gates = gates.with_columns(
         gate=pl.lit("agreement"),
         value="estimate",
         tolerance=limits.least_agreement,
@@ -254,15 +258,12 @@ def labels_to_decide(agreements: pl.DataFrame) -> pl.DataFrame:
     more = more_questions(gates, MOST_TIMES)
     least = pl.max_horizontal(more, limits.fewest_questions - pl.col("clusters"))
     items = (least * pl.col("n") / pl.col("clusters")).ceil()
-    nothing = ("low", "high", "level", "df", "hits", "p_value", "p_adjusted", "adjustment")
     return (
         agreements.with_columns(estimate=pl.when(more.is_not_null()).then(items).cast(pl.Float64))
         .drop_nulls("estimate")
+        .drop(INFERRED)
         .with_columns(
-            *(pl.lit(None).alias(name) for name in (*nothing, "finding")),
-            statistic=pl.lit(TO_DECIDE),
-            method=pl.lit("none"),
-            reason=pl.lit(DESCRIPTIVE),
+            statistic=pl.lit(TO_DECIDE), method=pl.lit("none"), reason=pl.lit(DESCRIPTIVE)
         )
     )
 
@@ -304,15 +305,15 @@ def _mean(cell: Cell, name: str, values: Sums, widest: float = 0.0) -> Row:
     return _row(name, found, n=values.size, clusters=len(counts), p_value=p_value)
 
 
-def _plain(cell: Cell, name: str, value: float | None, reason: str = DESCRIPTIVE) -> Row:
-    return {
-        "statistic": name,
-        "estimate": value,
-        "method": "none",
-        "reason": reason,
-        "n": cell.judge.size,
-        "clusters": int(cell.cluster.max()) + 1,
-    }
+def described(name: str, value: float | None, of: Row) -> Row:
+    """Return a row with a number that has no interval, about the items of another row."""
+    about = {"n": of["n"], "clusters": of["clusters"]}
+    return {"statistic": name, "estimate": value, "method": "none", "reason": DESCRIPTIVE, **about}
+
+
+def _plain(cell: Cell, name: str, value: float | None) -> Row:
+    items = {"n": cell.judge.size, "clusters": int(cell.cluster.max()) + 1}
+    return described(name, value, items)
 
 
 def _shares(cell: Cell) -> tuple[Sums, Sums]:
@@ -367,7 +368,7 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
     kinds = len(cell.words)
     names = ["kappa", "kappa_linear"][: 2 if cell.kind == "grade" else 1]
     if kinds > MOST_GRADES:
-        yield from (_plain(cell, name, None, MANY) for name in names)
+        yield from (_plain(cell, name, None) | {"reason": MANY} for name in names)
     else:
         distance = 1 - np.eye(kinds)
         plain = cohen_kappa(cell.judge, cell.human, distance, cell.cluster)
@@ -415,7 +416,7 @@ def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
 
 def _coefficient(cell: Cell, name: str, found: Coefficient) -> Row:
     method = "none" if found.low is None else "linearised, Fisher z, t"
-    return _plain(cell, name, found.estimate, "") | found._asdict() | {"method": method}
+    return _plain(cell, name, None) | found._asdict() | {"method": method}
 
 
 def _rates(cell: Cell) -> Iterator[Row]:
