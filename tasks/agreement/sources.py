@@ -17,7 +17,7 @@ from tasks.agreement.kinds import (
 from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.calibration.label_values import Labelled
-from tasks.kit.printable import several
+from tasks.kit.printable import joined_few, several
 from tasks.metrics import METRICS
 from tasks.progress import current_status
 from tasks.readers.bounded import clip
@@ -55,10 +55,9 @@ def require_known(labels: pl.Series, positive: str, source: str) -> None:
     if positive_of(positive, labels) is not None:
         return
     words = values_of(labels, Reading("name"))["word"].drop_nulls().unique().sort().to_list()
-    shown = ", ".join(clip(word)[1:-1] for word in words[:MOST_SHOWN])
-    more = f" and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else ""
+    shown = joined_few([clip(word)[1:-1] for word in words], MOST_SHOWN)
     raise ValueError(
-        f"no label of {source} is {clip(positive)}; the labels are: {shown or 'none'}{more}. "
+        f"no label of {source} is {clip(positive)}; the labels are: {shown or 'none'}. "
         "Name the one that counts as a pass with --pass."
     )
 
@@ -84,11 +83,10 @@ def report_fails(labelled: Sequence[Labelled], positive: str) -> None:
     given = labels.rename("label").to_frame().join(known, on="label")["word"]
     others = given.filter(~given.is_in(passes.implode())).value_counts(sort=True)
     if others.height > 1:
-        shown = ", ".join(f"{clip(each)[1:-1]} {n}" for each, n in others.head(MOST_SHOWN).rows())
-        more = f" and {others.height - MOST_SHOWN} more" if others.height > MOST_SHOWN else ""
+        shown = joined_few([f"{clip(each)[1:-1]} {n}" for each, n in others.rows()], MOST_SHOWN)
         current_status().tell(
             f"--pass {clip(positive)[1:-1]}: all other labels of people count as fails, also where "
-            f"a judge gives them: {shown}{more}. Empty the cells of labels that are no verdict."
+            f"a judge gives them: {shown}. Empty the cells of labels that are no verdict."
         )
 
 

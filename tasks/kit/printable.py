@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LOST = "\N{REPLACEMENT CHARACTER}"
 MOST = 4000
@@ -42,6 +42,18 @@ def laid_out(text: str) -> str:
 def several(number: int, one: str, more: str = "") -> str:
     """Write a number of things without separators: ``1 id``, ``1200 ids``."""
     return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def first_few(names: Sequence[str], most: int) -> list[str]:
+    """Return the first names and, at the end, how many more there are: ``a``, ``b``, ``3 more``."""
+    left = len(names) - most
+    return [*names[:most], f"{left} more"] if left > 0 else [*names]
+
+
+def joined_few(names: Sequence[str], most: int) -> str:
+    """Write the first names, and how many more there are: ``a, b and 3 more``."""
+    parts = first_few(names, most)
+    return " and ".join([", ".join(parts[:most]), *parts[most:]])
 
 
 def message(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tasks.kit.printable import several
+from tasks.kit.printable import joined_few, several
 from tasks.logs.items import MOST_NAMED, names_of_slices
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
@@ -210,6 +210,4 @@ def _brief(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(names: list[str], most: int = SHOWN) -> str:
-    shown = [clip(clean(name), LONGEST) for name in names[:most]]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shown) + more
+    return joined_few([clip(clean(name), LONGEST) for name in names], most)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
-from tasks.kit.printable import is_binary
+from tasks.kit.printable import is_binary, joined_few
 from tasks.validation.unknown_names import no_such_file
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -139,9 +139,8 @@ class Problems:
         return ValueError(f"{self.file} has {number} problems.{first}\n  {listed}{self._hint}")
 
     def _line(self, what: str, todo: str) -> str:
-        where, *others = self._places[what, todo]
-        more = f" and {len(others)} more" if others else ""
-        place = f"{self.file}, {where}{more}" if where else self.file
+        where = joined_few(self._places[what, todo], 1)
+        place = f"{self.file}, {where}" if where else self.file
         return f"{place}: {what if what.endswith('?') else what.rstrip('.') + '.'} {todo}"
 
 

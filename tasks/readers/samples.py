@@ -12,6 +12,7 @@ from schemas.curation import Answers, Known, Questions, Versions
 from tasks.agreement.pass_words import grade_of, number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.vote_wording import OTHER
+from tasks.kit.printable import joined_few
 from tasks.readers.bounded import SHOWN, Fault, Problems, Row, clip
 from tasks.readers.expressions import with_point
 
@@ -241,9 +242,8 @@ class PassLabel:
         """Report a label that nobody gave: everything would be a fail."""
         if not self.seen or any(map(self._passes, self.seen)):
             return
-        more = f" and {len(self.seen) - MOST_SHOWN} more" if len(self.seen) > MOST_SHOWN else ""
-        labels = ", ".join(clip(label)[1:-1] for label in [*self.seen][:MOST_SHOWN])
-        what = f"no label of people is {clip(self.label)}; the labels are: {labels}{more}"
+        labels = joined_few([clip(label)[1:-1] for label in self.seen], MOST_SHOWN)
+        what = f"no label of people is {clip(self.label)}; the labels are: {labels}"
         problems.add("", what, "Name the one that counts as a pass with --pass.")
 
     def _verdict(self, name: str, value: object) -> object:

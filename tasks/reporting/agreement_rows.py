@@ -14,6 +14,7 @@ from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.conclusions.rules import INCONCLUSIVE
 from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import calibration_limits
+from tasks.kit.printable import first_few
 from tasks.reporting.wording import (
     clean,
     clip,
@@ -220,10 +221,9 @@ def _named(rows: pl.DataFrame) -> str:
     """Name the first items and their labels."""
     named = [
         f"{clip(clean(item), 40)} ({clip(clean(why_unreadable(label) or label), 60)})"
-        for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()
+        for item, label in rows["item", "label"].rows()
     ]
-    more = [f"{rows.height - len(named)} more"] if rows.height > len(named) else []
-    return listing([*named, *more])
+    return listing(first_few(named, MOST_UNREADABLE))
 
 
 def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:

@@ -16,6 +16,7 @@ from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
 from tasks.kit.defaults import calibration_limits
+from tasks.kit.printable import first_few
 from tasks.readers.expressions import with_point
 from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
 from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES, labelled
@@ -82,9 +83,7 @@ def _unusual_grade_lines(comparison: Comparison) -> list[str]:
     """Say which few grades of people are not whole, and where judges use another scale."""
     lines = []
     for criterion, few in dict.fromkeys(comparison.fractions):
-        shown = [f"{grade:g}" for grade in few.grades[:MOST_UNREADABLE]]
-        more = len(few.grades) - len(shown)
-        named = listing([*shown, *([f"{more} more"] if more else [])])
+        named = listing(first_few([f"{grade:g}" for grade in few.grades], MOST_UNREADABLE))
         lines.append(
             f"{few.number} of {count(few.given, 'grade')} of people{_of(criterion)} "
             f"{'is' if few.number == 1 else 'are'} not whole: {named} (item "

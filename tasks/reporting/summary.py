@@ -11,6 +11,7 @@ from schemas.keys import PEOPLE
 from schemas.results import BEST_DETECTED, DETECTED, MEAN_DETECTED, MEAN_SCORED, Findings
 from tasks.conclusions.position_bias import GAP, POSITION
 from tasks.gates.scorecard import FAILS, PASSES
+from tasks.kit.printable import first_few
 from tasks.reporting.wording import (
     GROUPS,
     bounds,
@@ -394,9 +395,7 @@ def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> s
         return ""
     if len(own) == len({*judges}):
         return "All judges are simulated, with planted biases; they are not language models"
-    named = [clip(clean(name), 60) for name in own[:JUDGES_NAMED]]
-    if len(own) > JUDGES_NAMED:
-        named.append(f"{thousands(len(own) - JUDGES_NAMED)} more")
+    named = first_few([clip(clean(name), 60) for name in own], JUDGES_NAMED)
     verb = "is simulated" if len(own) == 1 else "are simulated"
     return (
         f"{thousands(len(own))} of {count(len({*judges}), 'judge')} {verb} with planted biases, not"

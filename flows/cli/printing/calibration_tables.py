@@ -22,7 +22,7 @@ from schemas.results import Estimates
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
-from tasks.kit.printable import several
+from tasks.kit.printable import joined_few, several
 from tasks.reporting.calibration_answer import calibration_advice, calibration_policy, tests_shown
 from tasks.reporting.calibration_report import (
     VERDICTS,
@@ -234,7 +234,7 @@ def show_table(
     more: str = "--format json",
 ) -> None:
     """Print the agreement with people, the test, and what was left out; ``more`` prints all."""
-    console, comparison = Printer(highlight=False), found.comparison
+    console, comparison = Printer(), found.comparison
     if calibration.study:
         # The scale of a study's grades is in its judge prompt.
         comparison = comparison._replace(undeclared=())
@@ -377,8 +377,7 @@ def _notes(judges: pl.DataFrame, annotators: pl.DataFrame) -> list[str]:
     untested = known.filter(pl.col("rejected").is_null()).select("annotator", "reason").unique()
     for (reason,), rows in untested.sort("annotator").group_by("reason", maintain_order=True):
         names = rows["annotator"].unique(maintain_order=True).to_list()
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        notes.append(f"Not tested: {', '.join(names[:NAMED])}{more} ({reason}).")
+        notes.append(f"Not tested: {joined_few(names, NAMED)} ({reason}).")
     return [clean(note) for note in notes]
 
 

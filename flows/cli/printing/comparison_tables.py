@@ -14,7 +14,7 @@ from tasks.agreement.pass_words import PASS_WORDS
 from tasks.conclusions.rules import BIASED
 from tasks.counting.annotations import HUMANS
 from tasks.counting.positions import VERDICTS
-from tasks.kit.printable import several
+from tasks.kit.printable import first_few, several
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
@@ -67,10 +67,7 @@ def show_comparison(
     half = MOST_VIEWS // 2
     between = sorted(ranked[half:-half]) if len(views) > MOST_VIEWS else []
     for view in [view for place, view in enumerate(views) if place not in between]:
-        console.print(
-            f"[bold]{escape(view.title)} against {view.against}[/bold]: {view.items}",
-            highlight=False,
-        )
+        console.print(f"[bold]{escape(view.title)} against {view.against}[/bold]: {view.items}")
         if view.unreadable:
             print_line(console, f"{view.unreadable}.")
         if not between:
@@ -87,12 +84,11 @@ def show_comparison(
         if view.labels:
             print_line(console, plain(view.labels))
     if between:
-        others = [views[place].title for place in between]
-        named = [*others[:NAMED], *([f"{len(others) - NAMED} more"] if others[NAMED:] else [])]
+        others = first_few([views[place].title for place in between], NAMED)
         print_line(
             console,
             f"Shown one by one: of {len(views)}, the {half} with the highest and the {half} with "
-            f"the lowest kappa, without {'; '.join(named)}. All intervals, corrected means, "
+            f"the lowest kappa, without {'; '.join(others)}. All intervals, corrected means, "
             f"confusion matrices, slices and disagreements of these {len(views)}: "
             f"{'the report, and ' if saved else ''}{more}."
             + (f" One judge alone: {alone}." if alone else ""),
@@ -227,8 +223,8 @@ def _biased_slices(view: JudgeView) -> str:
     found = [f"{part.name} ({plain(part.texts[at][0])})" for part in biased]
     if not found:
         return "No slice is shown to be biased."
-    shown = found[:MOST_SLICES] + [f"{len(found) - MOST_SLICES} more"] * (len(found) > MOST_SLICES)
-    return f"Biased on {listing(shown)}; `--format json` has the intervals."
+    shown = listing(first_few(found, MOST_SLICES))
+    return f"Biased on {shown}; `--format json` has the intervals."
 
 
 def _show_disagreements(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:

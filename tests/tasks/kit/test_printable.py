@@ -1,0 +1,20 @@
+import pytest
+
+from tasks.kit.printable import first_few, joined_few
+
+
+@pytest.mark.parametrize(
+    ("names", "parts", "text"),
+    [
+        ("", [], ""),
+        ("a", ["a"], "a"),
+        ("ab", ["a", "b"], "a, b"),
+        ("abc", ["a", "b", "1 more"], "a, b and 1 more"),
+        ("abcde", ["a", "b", "3 more"], "a, b and 3 more"),
+    ],
+)
+def test_the_first_names_and_how_many_more_there_are(
+    names: str, parts: list[str], text: str
+) -> None:
+    assert first_few([*names], 2) == parts
+    assert joined_few([*names], 2) == text
