@@ -50,7 +50,7 @@ LONGEST_CAUSE = 200
 SECONDS_AFTER_AN_INTERRUPT = 0.2
 """How long the server may take to stop: all results are in the warehouse and the journal."""
 
-CONSOLE = Printer(highlight=False)
+CONSOLE = Printer()
 
 
 def audit_here(

@@ -216,7 +216,7 @@ def _show_all(
     for line in label_warnings(agreement.comparison) if agreement else ():
         current_status().tell(line)
     view.close()
-    console = Printer(highlight=False)
+    console = Printer()
     if log.titles:
         show_counts(console, with_intervals(counts_of(log), concluded.estimates))
         if concluded.estimates.is_empty():
@@ -344,7 +344,7 @@ def show_recognised(
         if line:
             say(f"- {line}")
     if log.titles:
-        show_counts(Printer(highlight=False), counts_of(log))
+        show_counts(Printer(), counts_of(log))
 
 
 def _labels_of_both(
@@ -417,7 +417,7 @@ def _show(
     elif form == "csv":
         echo_data(csv_text(rows))
     else:
-        show_table(Printer(highlight=False), rows)
+        show_table(Printer(), rows)
 
 
 def _rows_of(names: Sequence[str]) -> list[str]:

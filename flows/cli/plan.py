@@ -142,7 +142,7 @@ def show_plan(study: Study, warehouse: Path | None, effect: float | None = None)
             f"--effect is {effect}; it is a shift and must be between {LEAST_EFFECT:f} and 1."
         )
     study = study.at(datetime.now(UTC))
-    console = Printer(highlight=False)
+    console = Printer()
     pairs, perturbed = _prepare(study, partial(print_line, console), warehouse)
     costs = _estimate(study, pairs, warehouse)
     for line in _open_questions(study, warehouse, costs):
@@ -240,7 +240,7 @@ def show_label_plan(people: pl.DataFrame, terms: Terms, form: str, source: str) 
         echo_json(found)
         return
     rows = [(size, number(chance, 3)) for size, chance in plan.chances.items()]
-    console = Printer(highlight=False)
+    console = Printer()
     console.print(plain_table(("instances", "chance to pass"), rows))
     click.echo(
         f"Simulated: {like.annotators} people and a judge, all equally accurate. Two people give "

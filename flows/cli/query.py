@@ -129,7 +129,7 @@ def show_query(
         click.echo(f"Wrote {several(rows.height, 'row')} to {output}", err=True)
     elif form == "table":
         study = parameters.get("study")
-        _print_table(Printer(highlight=False), rows, study, named=ask is not None)
+        _print_table(Printer(), rows, study, named=ask is not None)
         if ask and rows.is_empty():
             say(f"{ask}: {questions()[ask].about}", err=True)
             for step in next_steps(Warehouse(path), ask, study):
@@ -254,9 +254,9 @@ def _without_repeated(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 def show_marts() -> None:
     """List all marts and all questions, each with a line that says what it holds."""
     found = [(name, each.about) for name, each in questions().items()]
-    print_rows(Printer(highlight=False), ("question (--ask)", "answer"), found)
+    print_rows(Printer(), ("question (--ask)", "answer"), found)
     click.echo()
-    print_rows(Printer(highlight=False), ("mart", "rows"), grains())
+    print_rows(Printer(), ("mart", "rows"), grains())
     click.echo(
         '\nTry: voirdire sql "from bias", voirdire sql "describe bias", '
         "voirdire sql --ask which_judge --set study=quick"
@@ -282,7 +282,7 @@ def _content(rows: pl.DataFrame, form: str) -> bytes:
         numbers = rows.with_columns(pl.selectors.float().fill_nan(None))  # JSON has no NaN
         return (json.dumps(numbers.to_dicts(), indent=1, default=_plain) + "\n").encode()
     page = io.StringIO()
-    print_rows(Printer(file=page, width=200, highlight=False), rows.columns, rows.rows())
+    print_rows(Printer(file=page, width=200), rows.columns, rows.rows())
     return page.getvalue().encode()
 
 
@@ -340,7 +340,7 @@ def show_numbers(warehouse: Warehouse, study: str, thresholds: Thresholds = DEFA
         pl.col("gate").alias("of"),
         pl.col("first").map_elements(number, pl.String).alias("chance of rank 1"),
     )
-    print_rows(Printer(highlight=False), shown.columns, shown.rows())
+    print_rows(Printer(), shown.columns, shown.rows())
     for what, reason in (("least margin", "reason"), ("chance of rank 1", "reason_unranked")):
         for (why,), rows in both.drop_nulls(reason).group_by(reason, maintain_order=True):
             judges = ", ".join(rows["judge"].unique(maintain_order=True))

@@ -161,7 +161,7 @@ def _show(registered: list[Registered], *, keys: bool) -> None:
         found = [_keys(each.study)] if keys else []
         rows.append((each.name, when, state, budget, *found))
     columns = ("deployment", "runs at", "schedule", "budget", *(["keys"] if keys else []))
-    Printer(highlight=False).print(plain_table(columns, rows))
+    Printer().print(plain_table(columns, rows))
     if any(each.schedules and not each.on for each in registered):
         click.echo(SWITCH)
 

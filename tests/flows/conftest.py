@@ -389,7 +389,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         # Each of Prefect's clients reads all certificates anew, in a tenth of an audit's time.
         patch.setattr(ssl, "create_default_context", ONE_CONTEXT)
         # Its width is what the environment says when it is made.
-        patch.setattr(flows.cli.audit, "CONSOLE", Printer(highlight=False))
+        patch.setattr(flows.cli.audit, "CONSOLE", Printer())
         usual = prefect.context.GLOBAL_SETTINGS_CONTEXT
         prefect.context.refresh_global_settings_context()
         try:

@@ -72,7 +72,7 @@ class Listing(NamedTuple):
 
 def show_catalogues(only: str | None = None) -> None:
     """Print all names that options accept, or those of one kind."""
-    console = Printer(highlight=False)
+    console = Printer()
     for title, listing in _listings().items():
         if only in (None, title):
             console.print(plain_table(("name", "about"), listing.rows(), title))

@@ -125,4 +125,4 @@ def show_places(console: Console, report: Path, warehouse: Path, following: str)
         ("next:", following),
     ):
         text = printable(f"{what:<10} {where}")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, markup=False, soft_wrap=True)

@@ -73,7 +73,7 @@ def show_evidence(
         for other in others:
             say(other)
         return
-    console = Printer(highlight=False)
+    console = Printer()
     several = found.rows["prompt"].n_unique() > 1
     calibrations = what == "disagree" and found.rows["study"].n_unique() > 1
     for number, row in enumerate(found.rows.to_dicts(), 1):

@@ -37,7 +37,7 @@ def show_gate(
         if file:
             write_private(file, text(gated).encode())
     open_ = [check for check in gated.checks if check.verdict != "pass"]
-    console = Printer(highlight=False)
+    console = Printer()
     if open_:
         shown = [Check(*map(clean, check)) for check in open_]
         console.print(table_or_lines(console, COLUMNS, shown, _lines(shown)))

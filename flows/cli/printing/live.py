@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -30,7 +30,11 @@ ROWS_BESIDE_BARS = 6
 
 
 class Printer(Console):
-    """A console whose lines do not end with the blanks that fill a column up."""
+    """A console without coloured numbers, whose lines do not end with blanks that fill a column."""
+
+    def __init__(self, **options: Any) -> None:
+        """Take the options of a console."""
+        super().__init__(highlight=False, **options)
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         return re.sub(" +$", "", super()._render_buffer(buffer), flags=re.MULTILINE)

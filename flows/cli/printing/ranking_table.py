@@ -72,7 +72,7 @@ def show_ranked(study: str, warehouse: Path | None, parameters: Study) -> None:
     """Print recommendations, a table per perturbation of judges and people, and the wordings."""
     store = Warehouse(warehouse)
     say_outdated(store)
-    console = Printer(highlight=False)
+    console = Printer()
     recommended = store.query(RECOMMENDED, [study])
     if recommended.height:
         thresholds = thresholds_of(run_of_results(store, study))

@@ -200,7 +200,7 @@ def _plain_number(value: float) -> str:
 
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print a text, wrapped to the terminal, without interpreting markup in it."""
-    console.print(with_warehouse(text), style=style, markup=False, highlight=False)
+    console.print(with_warehouse(text), style=style, markup=False)
 
 
 class RowLines(NamedTuple):

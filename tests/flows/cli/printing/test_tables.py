@@ -36,7 +36,7 @@ LINES = [
 )
 def test_a_table_that_does_not_fit_becomes_lines(width: int, first: list[str]) -> None:
     page = StringIO()
-    console = Printer(file=page, width=width, highlight=False)
+    console = Printer(file=page, width=width)
     console.print(table_or_lines(console, COLUMNS, ROWS, LINES, "title"))
     lines = page.getvalue().splitlines()
     assert lines[: len(first)] == first
@@ -47,7 +47,7 @@ def test_a_list_has_no_line_for_an_empty_cell_but_one_for_null() -> None:
     page = StringIO()
     columns = [f"column_{at}" for at in range(12)]
     values = ["a long value of a cell", "", None, *["x"] * 9]
-    print_rows(Printer(file=page, width=40, highlight=False), columns, [values])
+    print_rows(Printer(file=page, width=40), columns, [values])
     lines = [line.split()[0] for line in page.getvalue().splitlines() if line.strip()]
     assert lines == [name for name in columns if name != "column_1"]
 
