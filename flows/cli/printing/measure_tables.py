@@ -10,7 +10,7 @@ from rich.console import Console
 from flows.cli.meanings import explained
 from flows.cli.printing.answer import show_advice, show_command
 from flows.cli.printing.tables import fits, print_line, print_rows
-from flows.cli.printing.terminal import interval, legend, lost_lines, number, plain, result_table
+from flows.cli.printing.terminal import bounded, legend, lost_lines, number, plain, result_table
 from flows.studies import Study
 from schemas.judging import VoteLog
 from schemas.results import CHANGED, MEASURES, Drifts, Gates
@@ -78,8 +78,7 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
             f"{row['judge']}{' (person)' if row['human'] else ''}",
             row["ratings"],
             row["invalid"],
-            number(row["mean"])
-            + ("" if row.get("low") is None else f" {interval(row['low'], row['high'])}"),
+            bounded(row, of="mean"),
             row["labels"] or "",
         ]
         for row in counts.head(MOST_COUNTS).to_dicts()
@@ -157,7 +156,7 @@ def _show_models(console: Console, found: pl.DataFrame) -> None:
         {
             **{name: _who(row) if name == "judge" else row[name] for name in asked},
             "model": row["subgroup"],
-            title: _bounded(row),
+            title: bounded(row),
             "n": row["n"],
         }
         for row in rows.head(MOST_MODELS).to_dicts()
@@ -267,7 +266,7 @@ def _measured(found: Mapping[str, dict[str, Any] | None], between: str) -> dict[
     sizes = {head: row["n"] for head in WITH_LABELS if (row := found.get(head))}
     told = sizes if len({*sizes.values()}) > 1 else {}
     return {
-        head: _bounded(row, between) + (f"{between}of {told[head]}" if head in told else "")
+        head: bounded(row, between) + (f"{between}of {told[head]}" if head in told else "")
         for head, row in found.items()
     }
 
@@ -322,7 +321,7 @@ def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
             "gate": row["perturbation"] or row["gate"],
             "verdict": gate_verdict(row | {"value": row["estimate"]}),
             "margin": number(row["margin"]),
-            "value": _bounded(row, between),
+            "value": bounded(row, between),
             "tolerance": number(row["tolerance"]),
             "why": _mark(row, reasons),
         }
@@ -348,15 +347,6 @@ def _footnotes(console: Console, reasons: Sequence[str]) -> None:
 
 def _who(row: dict[str, Any], between: str = " ") -> str:
     return f"{row['judge']}{between}(simulated)" if row["simulated"] else str(row["judge"])
-
-
-def _bounded(row: dict[str, Any] | None, between: str = " ") -> str:
-    if row is None:
-        return ""
-    value = number(row["estimate"])
-    if row["low"] is None:
-        return value
-    return f"{value}{between}{interval(row['low'], row['high'])}"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -401,7 +391,7 @@ def show_drift(console: Console, drifts: pl.DataFrame, gates: pl.DataFrame) -> N
             [
                 *(row[name] or "" for name in ("judge", "base", "wave", "perturbation")),
                 MEASURES[row["measure"]],
-                _bounded(row),
+                bounded(row),
                 row["state"],
             ]
             for row in changed.to_dicts()

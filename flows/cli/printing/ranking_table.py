@@ -12,7 +12,7 @@ from rich.markup import escape
 from flows.cli.printing.answer import show_advice
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import RowLines, print_line, print_rows, table_or_lines
-from flows.cli.printing.terminal import OF_PAIRS, compares, interval, number, plain, say
+from flows.cli.printing.terminal import OF_PAIRS, bounded, compares, interval, number, plain, say
 from flows.publishing.gate import RECOMMENDED
 from flows.publishing.pages import run_of_results, thresholds_of
 from flows.results.up_to_date import outdated_line
@@ -247,17 +247,13 @@ def _reworded_line(row: Reworded) -> str:
     """Say how many verdicts, or how far ratings, of a judge change in other words of a prompt."""
     if row.missing:
         return f"Rewording {row.judge}: {row.missing}."
-    changed, again, due = (
-        (number(each["estimate"]), interval(each.get("low"), each.get("high")))
-        for each in (row.changed, row.again, row.excess)
-    )
-    bounded = " ".join(changed)
-    what, by = (f"a rating changes by {bounded}{row.unit}", "by ")
-    if not row.unit:
-        what, by = f"{bounded} of the verdicts on control pairs change", ""
+    changed, again = bounded(row.changed), number(row.again["estimate"])
+    what = f"{changed} of the verdicts on control pairs change"
+    if row.unit:
+        what, again = f"a rating changes by {changed}{row.unit}", f"by {again}"
     return (
         f"Rewording {row.judge}: with the prompt in other words, {what}; asked again in the same "
-        f"words, {by}{again[0]}. Due to the wording: {' '.join(due)}."
+        f"words, {again}. Due to the wording: {bounded(row.excess)}."
     )
 
 

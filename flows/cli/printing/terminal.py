@@ -44,6 +44,14 @@ def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     return plain(wording.interval(low, high, digits))
 
 
+def bounded(row: Mapping[str, Any] | None, between: str = " ", of: str = "estimate") -> str:
+    """Write the number of a row with its interval, if it has one; empty without a row."""
+    if row is None:
+        return ""
+    ends = "" if row.get("low") is None else f"{between}{interval(row['low'], row['high'])}"
+    return f"{number(row[of])}{ends}"
+
+
 SHIFTS = ("shift", "over control", "sham")
 """Columns of shifts, which have a unit where they are of ratings."""
 
