@@ -30,7 +30,7 @@ STUDIES = {
     "oversight": 400,
     "attrition": 300,
     "labels": 200,
-    "panel": 200,
+    "panel": 120,
     "bare": 250,
     "looks": 400,
     "contest": 300,
@@ -38,7 +38,7 @@ STUDIES = {
     "style": 150,
     "decision": 150,
     "selves": 150,
-    "people": 100,
+    "people": 60,
     "ranked": 100,
 }
 
