@@ -18,9 +18,6 @@ from tasks.agreement.kinds import (
     LACKS,
     PASS,
     Declared,
-    Fractions,
-    OddLabels,
-    Ranges,
 )
 from tasks.agreement.measures import (
     COEFFICIENTS,
@@ -35,7 +32,7 @@ from tasks.agreement.measures import (
     labels_to_decide,
     measure,
 )
-from tasks.agreement.paired import Paired, pair_labels
+from tasks.agreement.paired import Paired, Unusual, pair_labels
 from tasks.calibration.label_values import Labelled
 from tasks.conclusions.rules import (
     INCONCLUSIVE,
@@ -103,18 +100,11 @@ class Comparison(NamedTuple):
     unreadable: pl.DataFrame = UNREADABLE
     """Labels of judges that could not be read, and whether they and people's are numbers; not
     saved."""
-    undeclared: tuple[tuple[str | None, float, float], ...] = ()
-    """Criteria of grades without a declared scale, with the lowest and the highest grade; not
-    saved."""
-    odd: tuple[tuple[str | None, OddLabels], ...] = ()
-    """Criteria whose labels are names because of a few labels of people; not saved."""
-    fractions: tuple[tuple[str | None, Fractions], ...] = ()
-    """Criteria with a few grades of people that are not whole; not saved."""
-    ranges: tuple[tuple[str | None, Ranges], ...] = ()
-    """Criteria and judges whose range of grades differs from people's; not saved."""
     unread: pl.DataFrame = UNREAD_OF_PEOPLE
     """Labels of people that could not be read, or are grades off the scale of the judge; not
     saved."""
+    unusual: tuple[Unusual, ...] = ()
+    """What a user should check in the labels of each criterion; not saved."""
 
     @property
     def results(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -136,48 +126,52 @@ def compare(
     All p-values (bias in each criterion and slice; difference of each slice from the rest) form one
     family, adjusted by Benjamini-Hochberg.
     """
-    measures: list[Row] = []
-    confusion, disagreements, unreadable = [], [], [UNREADABLE]
-    undeclared: list[tuple[str | None, float, float]] = []
-    odd: list[tuple[str | None, OddLabels]] = []
-    fractions: list[tuple[str | None, Fractions]] = []
-    ranges: list[tuple[str | None, Ranges]] = []
-    unread = [UNREAD_OF_PEOPLE]
     with share_interval(options.interval), calibrated_by(options.thresholds):
-        for each, places in zip(labelled, items, strict=True):
-            for paired in pair_labels(each, places, options.declared):
-                if paired.kind == "grade" and paired.scale and options.declared.scale is None:
-                    undeclared.append((paired.criterion, *paired.scale))
-                if paired.odd:
-                    odd.append((paired.criterion, paired.odd))
-                if paired.fractions:
-                    fractions.append((paired.criterion, paired.fractions))
-                ranges += [(paired.criterion, found) for found in paired.ranges]
-                about = {"dataset": each.dataset, "criterion": paired.criterion}
-                literals = [pl.lit(v, pl.String).alias(k) for k, v in about.items()]
-                unread.append(paired.unread.select(*literals, "item", "label"))
-                measures += [about | row for row in _measures(paired, options)]
-                rows = paired.rows.with_columns(
-                    dataset=pl.lit(each.dataset), criterion=pl.lit(paired.criterion, pl.String)
-                )
-                unreadable.append(_unreadable(rows, each.means, graded=paired.graded))
-                tables = _on_one_scale(paired, rows.filter(status="used"))
-                if paired.of_label:
-                    tables = tables.with_columns(cs.ends_with("_word").replace(LABEL_WORDS))
-                if tables["human_word"].n_unique() <= MOST_GRADES:
-                    confusion.append(_confusion(tables))
-                disagreements.append(_disagreements(tables, grades=paired.kind == "grade"))
-        concluded = _concluded(measures)
+        parts = [
+            _compared(each, paired, options)
+            for each, places in zip(labelled, items, strict=True)
+            for paired in pair_labels(each, places, options.declared)
+        ]
+        concluded = _concluded([row for part in parts for row in part.measures])
+    confusion = [part.confusion for part in parts if part.confusion is not None]
+    disagreements = [part.disagreements for part in parts]
     return Comparison(
         concluded,
         ConfusionMatrix.of(pl.concat(confusion)) if confusion else ConfusionMatrix.empty(),
         Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
-        pl.concat(unreadable),
-        tuple(undeclared),
-        tuple(odd),
-        tuple(fractions),
-        tuple(ranges),
-        pl.concat(unread),
+        pl.concat([UNREADABLE, *(part.unreadable for part in parts)]),
+        pl.concat([UNREAD_OF_PEOPLE, *(part.unread for part in parts)]),
+        # The same criterion may be that of several datasets.
+        tuple(dict.fromkeys(part.unusual for part in parts)),
+    )
+
+
+class _Part(NamedTuple):
+    """One criterion of one dataset."""
+
+    measures: list[Row]
+    confusion: pl.DataFrame | None
+    """None if there are too many labels for a matrix."""
+    disagreements: pl.DataFrame
+    unreadable: pl.DataFrame
+    unread: pl.DataFrame
+    unusual: Unusual
+
+
+def _compared(labelled: Labelled, paired: Paired, options: Options) -> _Part:
+    about = {"dataset": labelled.dataset, "criterion": paired.criterion}
+    literals = [pl.lit(value, pl.String).alias(name) for name, value in about.items()]
+    rows = paired.rows.with_columns(literals)
+    used = _on_one_scale(paired, rows.filter(status="used"))
+    if paired.of_label:
+        used = used.with_columns(cs.ends_with("_word").replace(LABEL_WORDS))
+    return _Part(
+        [about | row for row in _measures(paired, options)],
+        _confusion(used) if used["human_word"].n_unique() <= MOST_GRADES else None,
+        _disagreements(used, grades=paired.kind == "grade"),
+        _unreadable(rows, labelled.means, graded=paired.graded),
+        paired.unread.select(*literals, "item", "label"),
+        paired.unusual(options.declared),
     )
 
 

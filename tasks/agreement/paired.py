@@ -40,6 +40,17 @@ MOST_NAMES = 100
 UNREAD = pl.DataFrame(schema={"item": pl.String, "label": pl.String})
 
 
+class Unusual(NamedTuple):
+    """What a user should check in the labels of one criterion."""
+
+    criterion: str | None
+    undeclared: tuple[float, float] | None
+    """The lowest and the highest grade, where no scale is declared."""
+    odd: OddLabels | None
+    fractions: Fractions | None
+    ranges: tuple[Ranges, ...]
+
+
 class Paired(NamedTuple):
     """One criterion: labels of each judge beside those of people."""
 
@@ -64,6 +75,12 @@ class Paired(NamedTuple):
     grade off the scale."""
     ranges: tuple[Ranges, ...] = ()
     """Judges whose range of grades differs clearly from people's, where no scale is declared."""
+
+    def unusual(self, declared: Declared) -> Unusual:
+        """Return what a user should check, who has declared so much."""
+        graded = self.kind == "grade" and declared.scale is None
+        scale = self.scale if graded else None
+        return Unusual(self.criterion, scale, self.odd, self.fractions, self.ranges)
 
 
 def pair_labels(

@@ -61,7 +61,8 @@ def _odd_lines(comparison: Comparison) -> list[str]:
     """Say which few labels of people make names of all, what is allowed and what to do."""
     words = ", ".join(f"{good} and {bad}" for good, bad in PASS_PAIRS)
     lines = []
-    for criterion, found in dict.fromkeys(comparison.odd):
+    odd = dict.fromkeys((each.criterion, each.odd) for each in comparison.unusual if each.odd)
+    for criterion, found in odd:
         read, what, todo = "grades", "number", "Correct or empty the label."
         if point := with_point(json.loads(found.label)):
             todo = f"It has a decimal comma: write {point:.40}."
@@ -82,7 +83,10 @@ def _odd_lines(comparison: Comparison) -> list[str]:
 def _unusual_grade_lines(comparison: Comparison) -> list[str]:
     """Say which few grades of people are not whole, and where judges use another scale."""
     lines = []
-    for criterion, few in dict.fromkeys(comparison.fractions):
+    fractions = dict.fromkeys(
+        (each.criterion, each.fractions) for each in comparison.unusual if each.fractions
+    )
+    for criterion, few in fractions:
         named = listing(first_few([f"{grade:g}" for grade in few.grades], MOST_UNREADABLE))
         lines.append(
             f"{few.number} of {count(few.given, 'grade')} of people{_of(criterion)} "
@@ -93,7 +97,8 @@ def _unusual_grade_lines(comparison: Comparison) -> list[str]:
             "it is a mistake."
         )
     alike: dict[tuple[Any, ...], list[str]] = {}
-    for criterion, found in comparison.ranges:
+    ranges = [(each.criterion, one) for each in comparison.unusual for one in each.ranges]
+    for criterion, found in ranges:
         judges = alike.setdefault((criterion, found.judged, found.people), [])
         judges += [clip(clean(found.judge), 40)] * (found.judge not in judges)
     for (criterion, judged, people), judges in alike.items():

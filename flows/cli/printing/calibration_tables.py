@@ -235,9 +235,6 @@ def show_table(
 ) -> None:
     """Print the agreement with people, the test, and what was left out; ``more`` prints all."""
     console, comparison = Printer(), found.comparison
-    if calibration.study:
-        # The scale of a study's grades is in its judge prompt.
-        comparison = comparison._replace(undeclared=())
     tested = not found.tests.is_empty()
     title = "Which judges may replace people" if tested else "Which judges agree with people"
     show_lines(console, title, calibration_advice(found.tests, comparison))
@@ -245,7 +242,9 @@ def show_table(
     print_line(console, "")
     alone = "--judge COLUMN --no-save" if len(calibration.judge_columns) > 1 else ""
     if calibration.table or found.untested:
-        show_comparison(console, comparison, saved=saved, more=more, alone=alone)
+        # The scale of a study's grades is in its judge prompt.
+        known = bool(calibration.study)
+        show_comparison(console, comparison, saved=saved, more=more, alone=alone, scale_known=known)
     if found.untested:
         _show_agreement(console, found)
         print_line(console, UNTESTED.format(clean(found.untested)))

@@ -48,11 +48,13 @@ def show_comparison(
     saved: bool,
     more: str = "--format json",
     alone: str = "",
+    scale_known: bool = False,
 ) -> None:
     """Print each judge against people: measures, confusion matrix, slices and disagreements.
 
     ``saved`` says that there is a report, which has all of it; else ``more`` prints it. ``alone``
-    are the options with which only one judge is compared, and so shown.
+    are the options with which only one judge is compared, and so shown. ``scale_known`` says that
+    nobody need declare a scale.
     """
     views = judge_views(comparison)
     if len(views) > 1:
@@ -93,14 +95,16 @@ def show_comparison(
             f"{'the report, and ' if saved else ''}{more}."
             + (f" One judge alone: {alone}." if alone else ""),
         )
-    if comparison.undeclared:
-        seen = [
-            f"{low:g} to {high:g}" + (f" ({clean(criterion)})" if criterion else "")
-            for criterion, low, high in dict.fromkeys(comparison.undeclared)
-        ]
+    seen = dict.fromkeys(
+        "{:g} to {:g}".format(*each.undeclared)
+        + (f" ({clean(each.criterion)})" if each.criterion else "")
+        for each in comparison.unusual
+        if each.undeclared and not scale_known
+    )
+    if seen:
         print_line(
             console,
-            f"Scale not declared: grades from {listing(seen)}. With `--scale LOW "
+            f"Scale not declared: grades from {listing([*seen])}. With `--scale LOW "
             "HIGH`, grades outside it are invalid.",
         )
     of_judges = comparison.measures.filter(pl.col("judge") != HUMANS)
