@@ -289,7 +289,13 @@ class Contrasts(
 GATES = [*get_args(Gate)]
 STANDINGS = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
 DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
-MEAN_DETECTED, MEAN_SCORED = "mean share detected", "mean share detected in mean scores (D)"
+MEAN_DETECTED = "mean share detected"
+IN_MEAN_SCORES = {
+    DETECTED: f"{DETECTED} in mean scores (D)",
+    BEST_DETECTED: f"{DETECTED} in mean scores (D) of the kind detected best",
+    MEAN_DETECTED: f"{MEAN_DETECTED} in mean scores (D)",
+}
+"""Share of flaws detected -> the same by D, not by DP."""
 BEYOND_CHANCE = "agreement beyond chance"
 AGREED_BY = {
     "rating_kappa": f"{BEYOND_CHANCE}, kappa",

@@ -14,8 +14,8 @@ from schemas.results import (
     BEYOND_CHANCE,
     DETECTED,
     IN_LOGITS,
+    IN_MEAN_SCORES,
     MEAN_DETECTED,
-    MEAN_SCORED,
 )
 from schemas.results import MEASURES as CHANGES
 from tasks.conclusions.position_bias import EFFECT
@@ -262,7 +262,7 @@ def markdown(gated: Gated) -> str:
     return "\n".join(lines) + "\n"
 
 
-MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED, MEAN_SCORED}
+MEASURED = {IN_LOGITS, BEST_DETECTED, MEAN_DETECTED, *IN_MEAN_SCORES.values()}
 """Quantities that are named as they are, beside the agreement beyond chance."""
 
 

@@ -13,7 +13,6 @@ from schemas.results import (
     IN_LOGITS,
     IN_SDS,
     MEAN_DETECTED,
-    MEAN_SCORED,
     Drifts,
     Estimates,
     Findings,
@@ -34,7 +33,7 @@ from tasks.counting.annotations import HUMANS
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
 from tasks.gates.standing import NOT_MEASURED, is_unexplained_drift, standing
-from tasks.gates.words import LOST, reason, words
+from tasks.gates.words import LOST, reason, share_name, words
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits
 from tasks.pointwise.endpoints import UNITS
@@ -201,7 +200,7 @@ def _findings(rows: pl.DataFrame) -> pl.DataFrame:
     of_position = pl.col("kind") == POSITION
     size = (
         pl.when(by_share)
-        .then(pl.lit(DETECTED))
+        .then(share_name(pl.lit(DETECTED), pl.col("detected_by") == "detection_share"))
         .when(easy | (pl.col("statistic") == EFFECT))
         .then(pl.lit(IN_LOGITS))
         .when(pl.col("unit") == "sd")
@@ -285,6 +284,7 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         high=decisive("high", pl.col("seen_high").get(best, null_on_oob=True)),
         by_mean=by_mean,
         by_seen=by_seen,
+        by_d=pl.col("detected_by").get(best, null_on_oob=True) == "detection_share",
         each=pl.format("{} {}", name, written("scored"))
         .filter(pl.col("scored").is_not_null())
         .sort_by(name.filter(pl.col("scored").is_not_null()))
@@ -294,13 +294,12 @@ def _discernment(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFram
         why=pl.col("reason").filter(flawed).min(),
         failed=failed.fill_null(value=False),
     )
+    several = pl.when("by_mean").then(pl.lit(MEAN_DETECTED)).otherwise(pl.lit(BEST_DETECTED))
+    share = pl.when(pl.col("kinds") <= 1).then(pl.lit(DETECTED)).otherwise(several)
+    by_d = pl.when("by_mean").then(~pl.col("by_seen")).otherwise("by_d")
     return found.with_columns(
         gate=pl.lit("discernment"),
-        measure=pl.when(pl.col("kinds") <= 1)
-        .then(pl.lit(DETECTED))
-        .when("by_mean")
-        .then(pl.when("by_seen").then(pl.lit(MEAN_DETECTED)).otherwise(pl.lit(MEAN_SCORED)))
-        .otherwise(pl.lit(BEST_DETECTED)),
+        measure=share_name(share, by_d),
         perturbation=NOTHING,
         tolerance=pl.lit(limit),
         passed=(pl.col("low") > limit).fill_null(value=False),

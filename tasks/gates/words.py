@@ -5,13 +5,11 @@ import re
 import polars as pl
 
 from schemas.results import (
-    BEST_DETECTED,
     BEYOND_CHANCE,
-    DETECTED,
     IN_LOGITS,
+    IN_MEAN_SCORES,
     IN_SDS,
     MEAN_DETECTED,
-    MEAN_SCORED,
 )
 from tasks.conclusions.cautions import differs_between_questions, mixed_words
 from tasks.conclusions.rules import (
@@ -81,9 +79,14 @@ def reason() -> pl.Expr:
     return pl.when(parts != "").then(parts)
 
 
+def share_name(name: pl.Expr, by_d: pl.Expr) -> pl.Expr:
+    """Say of a share of flaws detected that it is D, the one in mean scores, if it is."""
+    return pl.when(by_d).then(name.replace(IN_MEAN_SCORES)).otherwise(name)
+
+
 def _is_mean() -> pl.Expr:
     """Tell whether a gate is about a mean over kinds of flaws."""
-    return pl.col("measure").is_in([MEAN_DETECTED, MEAN_SCORED])
+    return pl.col("measure").is_in([MEAN_DETECTED, IN_MEAN_SCORES[MEAN_DETECTED]])
 
 
 def after_change() -> pl.Expr:
@@ -176,7 +179,7 @@ def _why() -> pl.Expr:
 
 def _numbers(more: pl.Expr | None = None) -> pl.Expr:
     """Write the value of a gate, its interval and its limit; null without one of them."""
-    of_flaws = pl.col("measure").is_in([DETECTED, BEST_DETECTED]) | _is_mean()
+    of_flaws = pl.col("measure").is_in([*IN_MEAN_SCORES, *IN_MEAN_SCORES.values()])
     in_logits = pl.col("measure") == IN_LOGITS
     named = of_flaws | _is_alone() | in_logits | (pl.col("measure") == LOST)
     measure = pl.when(named).then(pl.format("{} ", "measure"))

@@ -8,7 +8,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.keys import PEOPLE
-from schemas.results import BEST_DETECTED, DETECTED, MEAN_DETECTED, MEAN_SCORED, Findings
+from schemas.results import BEST_DETECTED, DETECTED, IN_MEAN_SCORES, MEAN_DETECTED, Findings
 from tasks.conclusions.position_bias import GAP, POSITION
 from tasks.gates.scorecard import FAILS, PASSES
 from tasks.kit.printable import first_few
@@ -104,7 +104,9 @@ MEANS = {
     DETECTED: ": the share",
     BEST_DETECTED: ": of the kind detected best, the share",
     MEAN_DETECTED: " on average: the mean share",
-    MEAN_SCORED: " on average: in mean scores (D), the mean share",
+    IN_MEAN_SCORES[DETECTED]: ": in mean scores (D), the share",
+    IN_MEAN_SCORES[BEST_DETECTED]: ": of the kind detected best, in mean scores (D), the share",
+    IN_MEAN_SCORES[MEAN_DETECTED]: " on average: in mean scores (D), the mean share",
 }
 """What the gate discernment tests -> how a sentence names it."""
 

@@ -9,8 +9,8 @@ from schemas.results import (
     BEYOND_CHANCE,
     DETECTED,
     IN_LOGITS,
+    IN_MEAN_SCORES,
     MEAN_DETECTED,
-    MEAN_SCORED,
 )
 
 SAMPLES = "number of samples valid in both arms that the shift compares"
@@ -145,10 +145,13 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         "invalid replies": "share of the ballots whose reply has no verdict, with its limit",
         "gap": "share of votes for the answer shown first, minus one half",
         IN_LOGITS: "size of a bias in logits, which decides where pairs are too easy",
-        DETECTED: "share of flaws detected: DP or, where it has too few questions, D",
+        DETECTED: "share of flaws detected: DP, or D of the ratings of single answers",
+        IN_MEAN_SCORES[DETECTED]: "D, where DP has too few questions or its floor is low",
         BEST_DETECTED: "the same of the kind of flaw that the judge detects best",
         MEAN_DETECTED: "the same, as the mean over all kinds of flaws",
-        MEAN_SCORED: "the mean of D over all kinds of flaws, where that of DP does not decide",
+        IN_MEAN_SCORES[BEST_DETECTED]: "the same of the kind of flaw that the judge detects best",
+        IN_MEAN_SCORES[MEAN_DETECTED]: "the mean of D over all kinds of flaws, where "
+        "that of DP does not decide",
         "agreement lost": "agreement of judge and people, compared with people among themselves: "
         "the share that is lost",
         "Bennett's S": "agreement beyond chance of two answers: 2 s - 1, s being the share of "

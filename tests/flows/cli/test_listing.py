@@ -18,8 +18,8 @@ from schemas.results import (
     BEST_DETECTED,
     BEYOND_CHANCE,
     GATES,
+    IN_MEAN_SCORES,
     MEAN_DETECTED,
-    MEAN_SCORED,
 )
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
@@ -247,7 +247,7 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
         ("calls", "(in the tables of `voirdire plan`): votes still to be asked for."),
         ("discernment", "(gate of the scorecard): Can the judge tell flawed answers from sound"),
         ("agreement with people", "(gate agreement of the scorecard): Does the judge agree with"),
-        ("share detected", "(in the tables of `voirdire gate`): share of flaws detected: DP or"),
+        ("share detected", "(in the tables of `voirdire gate`): share of flaws detected: DP, or D"),
         ("up_low", "(column of mart.flips): `low` of `flips_up`; see `voirdire list flips_up`."),
     ],
 )
@@ -256,8 +256,8 @@ def test_words_of_tables_are_explained(name: str, told: str) -> None:
 
 
 def test_every_name_of_a_gate_is_explained() -> None:
-    measures = {*MEASURES.values(), *AGREED_BY.values(), BEST_DETECTED, MEAN_DETECTED, MEAN_SCORED}
-    measures |= {BEYOND_CHANCE}
+    measures = {*MEASURES.values(), *AGREED_BY.values(), BEST_DETECTED, MEAN_DETECTED}
+    measures |= {BEYOND_CHANCE, *IN_MEAN_SCORES.values()}
     names = {*GATES, *SUBJECTS.values(), WITH_LABELS, *measures}
     assert [name for name in sorted(names) if not explained(name)] == []
 

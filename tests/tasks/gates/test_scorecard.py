@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy.stats import t as student
 
-from schemas.results import MEAN_SCORED, Drifts, Estimates, Findings
+from schemas.results import Drifts, Estimates, Findings
 from tasks.aggregate import count_votes, match_groups, tally_votes
 from tasks.conclude import conclude
 from tasks.conclusions.single_numbers import _shares, acceptability, least_margins
@@ -189,7 +189,7 @@ def test_no_discernment_by_mean_scores(
     assert found["verdict"].to_list() == [verdict]
     if verdict == "fail":
         # The mean of the D, which are not the DP that stand beside it.
-        assert found["measure"].item() == MEAN_SCORED
+        assert found["measure"].item() == "mean share detected in mean scores (D)"
         assert found["reason"].item() == "mean over the kinds of flaws; D of p0 .00, p1 .05"
         assert "(mean share detected in mean scores (D) .02 [-.11, .16]" in found["words"].item()
 
@@ -206,10 +206,31 @@ def test_of_one_kind_of_flaw_there_is_no_mean(
     share |= {"mode": "balanced", "estimate": -0.2, "low": -0.53, "high": high}
     flaws = findings({**FLAW, "finding": "inconclusive", **seen, "perturbation": "p0"})
     found = scorecard(make_estimates([share]), flaws).filter(gate="discernment")
-    value = -0.2 if verdict == "fail" else 0.1
+    value, which = (-0.2, " in mean scores (D)") if verdict == "fail" else (0.1, "")
     shown = ("verdict", "measure", "value", "reason")
-    assert found.select(shown).row(0) == (verdict, "share detected", value, reason)
+    assert found.select(shown).row(0) == (verdict, f"share detected{which}", value, reason)
     assert "on average" not in found["words"].item()
+
+
+@pytest.mark.parametrize(
+    ("by", "which"), [("detection_power", ""), ("detection_share", " in mean scores (D)")]
+)
+def test_a_share_detected_says_if_it_is_one_of_mean_scores(by: str, which: str) -> None:
+    """The table beside it shows DP or D, which are different numbers."""
+    known = {**FLAW, "detected_by": by, "finding": "detects some"}
+    seen = [
+        known
+        | {"perturbation": name, "detected": best - 0.3, "detected_low": best - 0.5}
+        | {"detected_high": best}
+        for name, best in (("p0", 0.6), ("p1", 0.4))
+    ]
+    for flaws, of_best in ((seen, " of the kind detected best"), (seen[:1], "")):
+        found = scorecard(Estimates.empty(), findings(*flaws))
+        best = found.filter(gate="discernment")
+        assert best["measure"].item() == f"share detected{which}{of_best}"
+        assert f" (share detected{which}{of_best} .30 [.10, .60], " in best["words"].item()
+    told = found.filter(gate="bias")["words"].item()
+    assert f"perhaps too few (share detected{which} .30 [.10, .60], limits" in told
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -62,6 +62,7 @@ def test_a_judge_that_has_changed_is_named() -> None:
     [
         ("mean share detected", " on average: the mean share"),
         ("share detected of the kind detected best", ": of the kind detected best, the share"),
+        ("share detected in mean scores (D)", ": in mean scores (D), the share"),
     ],
 )
 def test_a_judge_that_fails_to_detect_flaws_is_named_beside_single_kinds(
