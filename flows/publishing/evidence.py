@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from flows.running.run_row import is_calibration
+from flows.running.run_row import is_calibration, why_without_results
 from flows.studies.repeated import audit_again
 from flows.studies.study import SUFFIX
 from schemas.keys import JUDGE
@@ -177,6 +177,8 @@ def find_evidence(
     known = studies_of(warehouse)
     # A calibration in which nobody differs has no evidence.
     if study not in known and not is_calibration(study, warehouse):
+        if why := why_without_results(study, warehouse):
+            raise LookupError(why)
         raise unknown("study", study, known, ALL_STUDIES, where=f"in {place}")
     # A label of an item is of no perturbation.
     without = "perturbation" if what == "disagree" else ""

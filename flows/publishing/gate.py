@@ -7,7 +7,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import polars as pl
 
-from flows.publishing.pages import ENDED, run_of_results, study_of
+from flows.publishing.pages import run_of_results, study_of
+from flows.running.run_row import ENDED
 from flows.studies.repeated import audit_again
 from schemas.results import (
     BEST_DETECTED,

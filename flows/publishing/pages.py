@@ -12,7 +12,7 @@ from pandera.typing.polars import DataFrame
 from flows.publishing.evidence import examples_query
 from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import PROBED, alike_line, left_out_line
-from flows.running.run_row import is_calibration
+from flows.running.run_row import is_calibration, why_without_results
 from flows.studies import STUDIES, Study, with_prompts
 from schemas.conclusions import Voters
 from schemas.curation import PerturbedAnswers
@@ -24,7 +24,6 @@ from tasks.curate import is_data_file
 from tasks.drawing.render import picture
 from tasks.inference import bootstrap, logistic, permutation
 from tasks.kit.defaults import DEFAULTS, Thresholds
-from tasks.kit.printable import because, printable
 from tasks.prompts import is_known, prompt_of
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.results import CONCLUDED, Conclusions
@@ -34,13 +33,6 @@ from warehouse.peek import studies_in
 from warehouse.private import write_private
 from warehouse.store import Warehouse
 
-ENDED = {
-    "failed": "failed",
-    "killed": "was killed",
-    "cancelled": "was cancelled",
-    "running": "is not finished",
-}
-"""State of a run -> how a sentence says it."""
 MOST_EXAMPLES, EXAMPLES_IN_ALL = 10, 400
 """Examples of a finding in a report, and of all findings, which keeps a large report readable."""
 BY_PEOPLE = "select judge, choice from vote_log where study = ? and human"
@@ -224,27 +216,14 @@ def run_of_results(
             "again with `voirdire calibrate FILE`."
         )
     runs = every.filter(pl.col("run").is_in(made_by))
-    if runs.is_empty() and (last := every.sort("started_at").tail(1)).height:
-        raise LookupError(
-            f"study {study!r} {without_results(study, last['state'].item(), last['error'].item())}"
-        )
     if runs.is_empty():
+        if why := why_without_results(study, warehouse):
+            raise LookupError(why)
         rows = warehouse.query(WITH_REPORTS if calibrations else STUDIES_WITH_RESULTS)
         known = rows["study"].to_list()
         step = "`voirdire list studies` shows the studies to run."
         raise unknown("results of study", study, known, ALL_STUDIES, step=step)
     return runs.sort("started_at").row(-1, named=True)
-
-
-def without_results(study: str, state: str, error: str | None) -> str:
-    """Say why a study has no results, by the state and error of its last run, and what to do."""
-    running = state == "running"
-    first = "Wait for it or, if its process has died," if running else "Correct the cause and"
-    return (
-        f"has no results, because its last run {ENDED.get(state, 'left none')}{because(error)}. "
-        f"{first} repeat the audit: `voirdire audit {printable(quote(study))}`, with "
-        "the same options if it was given any; no ballot that has a vote is asked again."
-    )
 
 
 class Stored(NamedTuple):

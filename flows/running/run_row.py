@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from shlex import quote
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import uuid4
@@ -17,7 +18,7 @@ from flows.running.recovery import RUNNING, SENT, journal_of, mark_dead_runs, re
 from schemas.frame import Frame
 from schemas.keys import content_key
 from tasks.kit.code_digest import code_version, user_name
-from tasks.kit.printable import redact
+from tasks.kit.printable import because, printable, redact
 from tasks.progress import step
 from warehouse.store import (
     HEARTBEAT_WAIT_SECONDS,
@@ -177,6 +178,36 @@ def is_taken(study: str, warehouse: Warehouse, flow: str) -> bool:
 def is_calibration(study: str, warehouse: Warehouse) -> bool:
     """Tell whether a name is that of a calibration."""
     return bool(warehouse.query(CALIBRATED, [study]).item())
+
+
+LAST = """
+    select state, error from runs where study = ? order by started_at desc limit 1
+"""
+ENDED = {
+    "failed": "failed",
+    "killed": "was killed",
+    "cancelled": "was cancelled",
+    "running": "is not finished",
+}
+"""State of a run -> how a sentence says it."""
+
+
+def why_without_results(study: str, warehouse: Warehouse) -> str:
+    """Say why a study without results has none, by its last run, and what to do.
+
+    Empty if no run of the study is known.
+    """
+    last = warehouse.query(LAST, [study]).rows()
+    if not last:
+        return ""
+    [(state, error)] = last
+    running = state == "running"
+    first = "Wait for it or, if its process has died," if running else "Correct the cause and"
+    return (
+        f"study {study!r} has no results, because its last run {ENDED.get(state, 'left none')}"
+        f"{because(error)}. {first} repeat the audit: `voirdire audit {printable(quote(study))}`, "
+        "with the same options if it was given any; no ballot that has a vote is asked again."
+    )
 
 
 def require_free(study: str, warehouse: Warehouse, *queries: str) -> list[pl.DataFrame]:

@@ -7,8 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from flows.publishing.pages import without_results
-from flows.running.run_row import is_calibration
+from flows.running.run_row import ENDED, is_calibration, why_without_results
 from tasks.kit.printable import printable
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.store import Warehouse
@@ -38,13 +37,11 @@ WITHOUT_ROWS = {
 """Question -> the studies about which it may have no rows, and the next step for one of them."""
 
 
-FAILED = """
-    select state, error from (
-        select state, error from runs where study = $study order by started_at desc limit 1
-    )
-    where state in ('failed', 'killed') and not exists (from estimates where study = $study)
+UNFINISHED = """
+    from (select state from runs where study = $study order by started_at desc limit 1)
+    where state in $states and not exists (from estimates where study = $study)
 """
-"""How the last run of a study that has no results ended, if it failed."""
+"""One row if a study has no results and its last run was not completed."""
 
 
 OF_CALIBRATION = (
@@ -106,9 +103,10 @@ def require_study(warehouse: Warehouse, study: str | None) -> None:
 
 def next_steps(warehouse: Warehouse, name: str, study: str | None) -> list[str]:
     """Return what to do about each study for which a question without rows cannot have any yet."""
-    if study not in (None, ALL) and (failed := warehouse.query(FAILED, {"study": study}).rows()):
-        [(state, error)] = failed
-        return [f"Study {study!r} {without_results(study, state, error)}"]
+    last = {"study": study, "states": [*ENDED]}
+    if study not in (None, ALL) and warehouse.query(UNFINISHED, last).height:
+        why = why_without_results(str(study), warehouse)
+        return [f"{why[:1].upper()}{why[1:]}"]
     if name != OF_PEOPLE and study not in (None, ALL) and is_calibration(str(study), warehouse):
         return [OF_CALIBRATION.format(study, OF_PEOPLE, printable(quote(str(study))))]
     if name not in WITHOUT_ROWS:

@@ -85,6 +85,24 @@ def test_evidence_under_several_prompts_is_drawn_the_same_each_time(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("state", ["killed", "cancelled", "running"])
+def test_a_study_whose_only_run_has_no_results_has_the_hint_of_the_gate(
+    run: Run, tmp_path: Path, state: str
+) -> None:
+    path = tmp_path / "w.duckdb"
+    row = first_row("audit", "r1", make_study("quick", {}), datetime.now(UTC))
+    Warehouse(path).start_run({**row, "state": state})
+    shown = run("quick")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "study 'quick' has no results, because its last run " in shown.stderr
+    assert "repeat the audit: `voirdire audit quick" in shown.stderr
+    gated = CliRunner().invoke(main, ["gate", "quick", "--warehouse", str(path)])
+    assert gated.stderr == shown.stderr
+    words = ["sql", "--ask", "which_judge", "--set", "study=quick", "--warehouse", str(path)]
+    asked = " ".join(CliRunner().invoke(main, words).stderr.split()).lower()
+    assert shown.stderr.removeprefix("voirdire: ").strip().lower() in asked
+
+
 def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     one, again = run("mine", "--most", "2"), run("mine", "--most", "2")
     assert one.exit_code == 0
