@@ -11,6 +11,7 @@ import click
 from tasks.kit.command_line import (
     CONTEXT,
     Command,
+    OutputFile,
     Place,
     errors_in_a_line,
     port_option,
@@ -76,7 +77,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 @click.option(
     "--export",
     "out",
-    type=FILE,
+    type=OutputFile(),
     help="Write the open ballots of --voter to this file, then exit. Default: serve the page.",
 )
 @click.option(

@@ -8,11 +8,11 @@ import click
 
 from flows.cli.completion import Complete, complete_from, complete_judges
 from flows.running.processes import clear_errors
-from tasks.kit.command_line import Command, Finite, Place
+from tasks.kit.command_line import Command, Finite, OutputFile, Place
 
 MODES = ("balanced", "paper")
 PATH = Place()
-FILE = Place(dir_okay=False)
+FILE = OutputFile()
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
 """Where the next column of --map begins."""
 Decorator = Callable[..., Any]

@@ -69,6 +69,25 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+class OutputFile(Place):
+    """A file to write, in a folder that must be there: it may be misspelt."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or raise an error that names the folder."""
+        path: Path = super().convert(value, param, ctx)
+        if not (folder := path.absolute().parent).is_dir():
+            self.fail(
+                f"there is no folder {message(str(folder))} for the file "
+                f"{message(path.name)}. Make it first, or name another file.",
+                param,
+                ctx,
+            )
+        return path
+
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of every command's context."""
 

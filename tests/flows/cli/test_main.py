@@ -50,6 +50,36 @@ def test_an_option_without_its_value_says_which_there_are(
     assert "which_judge" in done.stderr or "--ask" not in words
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("gate", "quick", "--junit"),
+        ("gate", "quick", "--markdown"),
+        ("sql", "select 1", "--output"),
+        ("snapshot", "--output"),
+        ("report", "quick", "--output"),
+    ],
+)
+def test_a_file_is_not_written_to_a_folder_that_is_missing(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    Warehouse(tmp_path / "voirdire.duckdb").save([], run="r1", study="quick")
+    folder = tmp_path / "mis\x1bspelt"
+    done = CliRunner().invoke(main, [*words, str(folder / "file.csv")])
+    assert (done.exit_code, done.stdout) == (2, "")
+    said = " ".join(done.stderr.split())
+    where = str(tmp_path / "mis\N{REPLACEMENT CHARACTER}spelt")
+    assert f"there is no folder {where} for the file file.csv. Make it first" in said
+    assert not folder.exists()
+
+
+def test_a_file_without_a_folder_is_written_where_the_command_runs(tmp_path: Path) -> None:
+    Warehouse(tmp_path / "voirdire.duckdb").save([], run="r1", study="quick")
+    done = CliRunner().invoke(main, ["sql", "select 1 as one", "--output", "rows.csv"])
+    assert done.exit_code == 0
+    assert (tmp_path / "rows.csv").read_text() == "one\n1\n"
+
+
 def test_no_command_shows_the_help_once() -> None:
     bare = CliRunner().invoke(main, [])
     asked = CliRunner().invoke(main, ["--help"])
