@@ -211,11 +211,14 @@ def counted(why: str, values: pl.Series) -> dict[str, int]:
 
 
 def strange_values(columns: Iterable[pl.Series], known: Iterable[str]) -> tuple[str, ...]:
-    """Return a note with the values of columns that are none of the known ones."""
+    """Return a note with the values of columns that are none of the known ones.
+
+    These are counted among all that is invalid too, so the note says that it is about a part.
+    """
     given = pl.concat([each.cast(pl.String) for each in columns]).drop_nulls()
     found = counted("{}", given.filter(~given.is_in(list(known))))
     told = ", ".join(f"{value} ({many})" for value, many in found.items())
-    return (f"invalid, because it names no winner: {told}",) if found else ()
+    return (f"among the invalid, values that name no winner: {told}",) if found else ()
 
 
 def with_texts(source: Source, ratings: pl.DataFrame) -> bool:

@@ -110,13 +110,14 @@ def test_winners_that_are_none_are_named(tmp_path: Path) -> None:
         GAME | {"g1_winner": "model_3", "g2_winner": "error", "question_id": 2},
     ]
     said = run("doctor", lines(tmp_path / "pairs.jsonl", games))
-    assert "'model_3' (1)" in said
+    # All three are counted once: two of them are named, as a part of them.
+    assert "among the invalid, values that name no winner: 'model_3' (1)" in said
     assert r"'weird\nxxx" in said
     assert "x" * 100 not in said
     assert "no verdict (3)" in said
     vote = {"question_id": 1, "model_a": "a", "model_b": "b", "judge": "expert_1"}
     votes = lines(tmp_path / "votes.jsonl", [vote | {"winner": "model_c"}])
-    assert "names no winner: 'model_c' (1)" in run("doctor", votes)
+    assert "among the invalid, values that name no winner: 'model_c' (1)" in run("doctor", votes)
 
 
 def test_an_unknown_source_of_scores_is_named(tmp_path: Path) -> None:
