@@ -107,7 +107,9 @@ def check_view(warehouse: Warehouse, view: str) -> None:
         alike = samples_like(warehouse, filters.sample, filters.study)
         if alike is not None:
             everything = "`voirdire browse` without --pair lists all"
-            raise unknown("sample or pair_id", filters.sample, alike, everything, where=where)
+            raise unknown(
+                "sample, pair_id or question", filters.sample, alike, everything, where=where
+            )
         raise ValueError(
             f"no comparison in study {filters.study!r} has the sample {filters.sample!r:.200} and "
             "these filters. `voirdire browse` without --pair lists all."

@@ -66,7 +66,8 @@ from tasks.kit.command_line import port_option, warehouse_option
     "--pair",
     "sample",
     metavar="ID",
-    help="Show only this sample (or the sample of this pair_id). Default: all samples.",
+    help="Show only this sample, the sample of this pair_id, or all samples of this question, by "
+    "its id in your data. Default: all samples.",
 )
 @click.option(
     "--most",
@@ -140,7 +141,8 @@ def sql(**options: Any) -> None:
     "--pair",
     "sample",
     metavar="ID",
-    help="Open this sample (or the sample of this pair_id). Default: the list of all comparisons.",
+    help="Open this sample, the sample of this pair_id, or a sample of this question, by its id in "
+    "your data. Default: the list of all comparisons.",
 )
 @port_option(PORT, "Listen on this port, on this machine only. 0: any free port.", least=0)
 @warehouse_option

@@ -166,9 +166,9 @@ def find_evidence(
 
     Disagreements are not drawn: the worst come first, judge by judge. Of moved grades the furthest
     come first, those that moved as far in the drawn order. ``what`` is one of
-    :data:`VIEWS`; ``sample`` a sample, or the ``pair_id`` of one of its pairs, or of disagreements
-    an item; ``wanted`` are the judge, the judge prompt (one of the user's own also without its
-    digest, in all its wordings), the perturbation and the wave.
+    :data:`VIEWS`; ``sample`` a sample, the ``pair_id`` of one of its pairs or the id of its
+    question, or of disagreements an item; ``wanted`` are the judge, the judge prompt (one of the
+    user's own also without its digest, in all its wordings), the perturbation and the wave.
 
     Raise ValueError if there is no such file, LookupError if it has no such study or other thing.
     """
@@ -254,7 +254,9 @@ def _require_sample(warehouse: Warehouse, study: str, what: str, name: str) -> N
     alike = samples_like(warehouse, name, own, f"{own}{SUFFIX}")
     if alike is not None:
         named = (
-            "sample or item with differing labels" if what == "disagree" else "sample or pair_id"
+            "sample or item with differing labels"
+            if what == "disagree"
+            else "sample, pair_id or question"
         )
         everything = f"`voirdire browse {quote(own)}` lists all"
         raise unknown(named, name, alike, everything, where=f"in study {own!r}")

@@ -6,6 +6,7 @@ import polars as pl
 
 from schemas.judging import ARMS
 from warehouse.evidence.selection import (
+    BY_ANOTHER_NAME,
     DISTANCE,
     FLIPPED,
     MOVED,
@@ -144,7 +145,7 @@ SAMPLES = f"""
     )
     select
         sample,
-        sample = $name or sample in (select sample from pairs where pair_id = $name) as found,
+        sample = $name or sample in {BY_ANOTHER_NAME.format(name="$name")} as found,
     from known where sample is not null
     order by found desc, jaro_winkler_similarity(sample, $name) desc, sample limit {MOST_ALIKE:d}
 """
@@ -241,7 +242,7 @@ class Filters(NamedTuple):
     perturbation: str | None = None
     category: str | None = None
     sample: str | None = None
-    """A sample, or the ``pair_id`` of one of its pairs."""
+    """A sample, the ``pair_id`` of one of its pairs, or the id of its question."""
     search: str | None = None
     """Words in the sample's name, question or answers."""
     flipped: bool = False
@@ -315,7 +316,7 @@ def unmeasured_waves(warehouse: Warehouse, study: str) -> list[str]:
 def samples_like(warehouse: Warehouse, name: str, *studies: str) -> list[str] | None:
     """Return the samples of studies whose names are most like one; null if they have this sample.
 
-    ``name`` may also be the ``pair_id`` of one of its pairs.
+    ``name`` may also be the ``pair_id`` of one of its pairs, or the id of its question.
     """
     samples = warehouse.query(SAMPLES, {"studies": list(studies), "name": name})
     return None if samples["found"].any() else samples["sample"].to_list()

@@ -20,11 +20,22 @@ OF_LABELS = """(
 )"""
 """Labels that differ are those of the study, and of calibrations that compare its votes."""
 NAMED = ("judge", "prompt", "wave", "perturbation")
+OWN_ID = "if(starts_with(cluster, dataset || '/'), substr(cluster, length(dataset) + 2), cluster)"
+"""The id of a question in the user's data: without the name of the dataset."""
+BY_ANOTHER_NAME = f"""(
+    select sample from pairs where {{name}} in (pair_id, cluster, {OWN_ID})
+    union all
+    select sample from vote_log where {{name}} in (cluster, {OWN_ID})
+    union all
+    select coalesce(sample, item) from ratings where {{name}} in (cluster, {OWN_ID})
+)"""
+"""Samples by the ``pair_id`` of one of their pairs or by their question, with or without the name
+of its dataset."""
 CONDITIONS = {
     **{name: f"{name} = ${name}" for name in NAMED},
     # A prompt of the user's own is named with or without the digest of its wording.
     "prompt": "$prompt in (prompt, split_part(prompt, '@', 1))",
-    "sample": "({0} = $sample or {0} in (select sample from pairs where pair_id = $sample))",
+    "sample": f"({{0}} = $sample or {{0}} in {BY_ANOTHER_NAME.format(name='$sample')})",
 }
 """Filter -> condition; {0} is the column of what was judged."""
 NAMES = f"""

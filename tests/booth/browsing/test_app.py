@@ -430,7 +430,7 @@ def test_readers_and_a_writer_do_not_stop_each_other(client: Client, browsed: Wa
         ("/study/quick?perturbation=paddin", "Did you mean 'padding'?"),
         (
             "/study/quick?sample=demo%2F1%2Fb2",
-            "no sample or pair_id 'demo/1/b2' in study 'quick'. Did you mean 'demo/1/a2'?",
+            "no sample, pair_id or question 'demo/1/b2' in study 'quick'. Did you mean 'demo/1",
         ),
         ("/study/quick?sample=demo%2F1%2Fa2&flipped=1&judge=offline%2Frandom", "has the sample"),
     ],

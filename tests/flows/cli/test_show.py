@@ -117,6 +117,26 @@ def test_flips_are_drawn_the_same_each_time(run: Run) -> None:
     assert [row["sample"] for row in only] == ["s2"]
 
 
+@pytest.mark.parametrize("question", ["7", "demo/7"])
+def test_a_question_is_named_as_in_the_data_of_the_user(
+    run: Run, tmp_path: Path, make_vote_log: Make, make_shifts: Make, question: str
+) -> None:
+    path, samples = tmp_path / "w.duckdb", {"demo/7/x": "7", "demo/7/y": "7", "demo/77/x": "77"}
+    votes = [{"sample": each, "cluster": f"demo/{number}"} for each, number in samples.items()]
+    turned = {"control": "anchor", "experimental": "target"}
+    shifts = make_shifts([{"sample": each, **turned} for each in samples], perturbation="boast")
+    frames = [Saving(VoteLog, make_vote_log(votes)), Saving(Shifts, shifts)]  # type: ignore[arg-type]
+    Warehouse(path).save(frames, run="r2", study="asked")
+    found = run("asked", "--pair", question, *JSON)
+    assert found.exit_code == 0, found.output
+    assert sorted(row["sample"] for row in json.loads(found.stdout)) == ["demo/7/x", "demo/7/y"]
+    browsed = list_comparisons(Warehouse(path), Filters("asked", sample=question), 0)
+    assert sorted(row["sample"] for row in browsed.rows) == ["demo/7/x", "demo/7/y"]
+    # That nothing of the question is flipped does not make it unknown.
+    assert run("asked", "--pair", question, "--invalid").exit_code == 0
+    assert "no sample, pair_id or question '8'" in run("asked", "--pair", "8").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "filters"),
     [
@@ -200,7 +220,7 @@ def test_disagreements_show_texts_without_what_controls_a_terminal(run: Run) -> 
         (["mine", "--perturbation", "bost"], "Did you mean 'boast'?"),
         (
             ["mine", "--pair", "s11"],
-            "no sample or pair_id 's11' in study 'mine'. Did you mean 's1'? Known: s1, ",
+            "no sample, pair_id or question 's11' in study 'mine'. Did you mean 's1'? Known: s1, ",
         ),
         (["mine", "--pair", "s11", "--format", "json"], "Did you mean 's1'?"),
         (
