@@ -127,6 +127,12 @@ def examples_query(study: str, wave: str, most: int) -> tuple[str, dict[str, Any
     return EXAMPLES, {"study": study, "wave": wave, "most": most}
 
 
+CONFIRMED = """
+    select wave, base from drifts where study = $study and state = 'alert'
+        and judge = coalesce($judge, judge)
+    order by wave_number desc nulls last, wave desc limit 1
+"""
+"""The last confirmed change, whose wave is the baseline since then: of one judge, or of all."""
 GRADES = f"""
     select
         count(*) filter (rating_kind is distinct from 'number') as verdicts,
@@ -147,7 +153,8 @@ class Evidence(NamedTuple):
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
     others: dict[str, Any]
-    """Of replies that changed the number of all that two waves have, ``compared``. Else the number
+    """Of replies that changed the number of all that two waves have, ``compared``, and if there are
+    none, the waves ``wave`` and ``base`` of the last confirmed change, if any. Else the number
     of rows that match in the views ``flipped``, ``moved`` and ``invalid``, and as
     ``unread`` that of all votes without a verdict, also where the reply is unknown; what
     :data:`GRADES` says of grades that match; empty for other views."""
@@ -212,7 +219,11 @@ def _others(
     """Count what the same filters leave of other evidence."""
     if what == "changed":
         query = f"select count(*) as compared from {WAVES_COMPARED} and {condition}"
-        return warehouse.query(query, values).row(0, named=True)
+        confirmed = warehouse.query(
+            CONFIRMED, {name: values.get(name) for name in ("study", "judge")}
+        )
+        found = warehouse.query(query, values).row(0, named=True)
+        return found | next(confirmed.iter_rows(named=True), {})
     if what not in SEEN_TOGETHER:
         return {}
     counted = ", ".join(

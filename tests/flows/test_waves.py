@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hints import in_short
 
 from flows.cli.printing.terminal import number
 from flows.publishing.served_files import reports_of
@@ -138,6 +139,20 @@ def _shows_what_it_said_before_and_after(voirdire: Voirdire, said: list[str]) ->
     assert 0 < int(changed.replace(" ", "")) < int(compared.replace(" ", ""))
 
 
+def _leads_back_to_the_change(voirdire: Voirdire) -> None:
+    """Check that the change is found again after its wave has become the baseline."""
+    shown = in_short(" ".join(voirdire("show", "strict", "--changed").stdout.split()))
+    assert "No verdict of study strict changed since the wave that drift compares with." in shown
+    said = f"The last confirmed change is that of wave {WAVES[3]} since {WAVES[0]}. "
+    again, command = re.search(
+        re.escape(said) + "`([^`]+)` measures .* then `([^`]+)`", shown
+    ).groups()  # type: ignore[union-attr]
+    assert command == f"voirdire show strict --wave {WAVES[3]} --changed"
+    assert voirdire(*again.split()[1:]).returncode == 0
+    found = voirdire(*command.split()[1:], "--most", "1").stdout
+    assert f"emu/one, wave {WAVES[0]} -> {WAVES[3]} " in found
+
+
 def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     voirdire: Voirdire, warehouse: Warehouse, emulated: Any
 ) -> None:
@@ -188,3 +203,5 @@ def test_a_pass_or_fail_judge_that_fails_everything_from_the_third_wave_on(
     gates = "select verdict from gates where study = 'strict' and gate = 'drift' order by wave"
     assert warehouse.query(gates).rows()[-1] == ("fail",)
     assert f"Has changed since its baseline: ratings since wave {WAVES[2]} (" in said[3]
+    assert voirdire(*words, "--name", "strict", "--wave", WAVES[4]).returncode == 0
+    _leads_back_to_the_change(voirdire)

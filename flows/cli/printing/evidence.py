@@ -123,6 +123,8 @@ def _others(
             else f"Drift compares two waves of {_who(study, filters)} that asked the same "
             "questions: name waves with `voirdire audit --wave`."
         )
+        if not found.total and "wave" in there:
+            yield _earlier_change(study, path, found, filters)
     if what == "flipped" and there["moved"]:
         command = show_command(study, path, filters, "moved")
         grades = f"{thousands(there['moved'])} of {count(there['grades'], 'grade')}"
@@ -144,6 +146,21 @@ def _others(
         changed = count(there["flipped"], "verdict")
         command = show_command(study, path, filters)
         yield f"A perturbation changed {changed}. To see them: `{command}`."
+
+
+def _earlier_change(
+    study: str, path: Path, found: Evidence, filters: Mapping[str, str | None]
+) -> str:
+    """Say which command shows the last confirmed change, since which the baseline is another."""
+    base, wave = found.others["base"], found.others["wave"]
+    command = f"`{show_command(study, path, {**filters, 'wave': wave}, 'changed')}`"
+    said = f"The last confirmed change is that of wave {wave} since {base}"
+    if wave not in found.without_results:
+        return f"{said}: {command} shows it."
+    return (
+        f"{said}. `{audit_again(path, study, wave)}` measures the saved votes of {wave} again, "
+        f"asks no judge, and replaces the results of other waves; then {command} shows it."
+    )
 
 
 def _lines(
