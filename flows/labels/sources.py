@@ -32,7 +32,7 @@ from tasks.progress import current_status
 from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
-from tasks.readers.labels import read_labels
+from tasks.readers.labels import JUDGES, read_labels
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.peek import require_file
 from warehouse.store import Warehouse
@@ -286,7 +286,8 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     Raise ValueError if there is neither, or nobody is in it; with the next step.
     """
     files = (calibration.humans, calibration.judges)
-    humans, judges = (read_labels(Path(file)) if file else None for file in files)
+    humans = read_labels(Path(calibration.humans)) if calibration.humans else None
+    judges = read_labels(Path(calibration.judges), JUDGES) if calibration.judges else None
     if humans is not None and judges is not None:
         return [labelled_by_files(calibration.name, humans, judges)]
     if calibration.study is None:

@@ -9,6 +9,8 @@ import csv
 import json
 import math
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,11 @@ from tasks.readers.parquet import require_parquet
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
     "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
-    "with the columns annotator, item, label."
+    "with the columns annotator, item, label. The first may also be called human or person, or, of "
+    "judges, judge."
 )
+PEOPLE, JUDGES = ("annotator", "human", "person"), ("annotator", "judge")
+"""What the column of those who gave the labels may be called in a table."""
 MIB = 1 << 20
 LARGEST = {".json": 128 * MIB, ".csv": 512 * MIB, ".parquet": 512 * MIB}
 """Maximum size of a file in bytes; all labels are held in memory."""
@@ -41,15 +46,21 @@ MOST = 20_000_000
 
 
 @reads_gzip()
-def read_labels(path: Path) -> pl.DataFrame:
+def read_labels(path: Path, who: Sequence[str] = PEOPLE) -> pl.DataFrame:
     """Read one label per row: ``annotator``, ``item``, and ``label`` as JSON.
+
+    ``who`` has the names that the first column may have in a table.
 
     A label is null if it is null, NaN, empty text, or a list that contains one of these. An
     annotator without labels has one row without an item.
 
     A ValueError gives the file, what is wrong with it, and what is allowed.
     """
-    readers = {".json": _from_json, ".csv": _from_csv, ".parquet": _from_parquet}
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        ".json": _from_json,
+        ".csv": partial(_from_csv, who=who),
+        ".parquet": partial(_from_parquet, who=who),
+    }
     size = LARGEST.get(path.suffix.lower(), 0)
     problems = Problems(path.name, LIKE, Limits(size, todo=FEWER))
     labels = readers[known_suffix(path, problems, readers)](path)
@@ -189,23 +200,24 @@ def _is_readable(label: Any) -> bool:
     return isinstance(label, int) or (isinstance(label, float) and math.isfinite(label))
 
 
-def _from_csv(path: Path) -> pl.DataFrame:
+def _from_csv(path: Path, who: Sequence[str]) -> pl.DataFrame:
     try:
         with path.open("rb") as file:
             separator = separator_of(file.readline(MAX_LINE))
         header = pl.read_csv(path, separator=separator, n_rows=0, infer_schema=False).columns
-        _check_columns(path.name, header)
+        name = _annotator_of(path.name, header, who)
         table = pl.read_csv(path, separator=separator, infer_schema=False, n_rows=MOST + 1)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{path.name} is not CSV in UTF-8: {str(error).splitlines()[0]:.200}. {LIKE}"
         ) from error
-    return _from_table(path.name, table, with_list_texts=True)
+    return _from_table(path.name, table.rename({name: "annotator"}), with_list_texts=True)
 
 
-def _from_parquet(path: Path) -> pl.DataFrame:
-    _check_columns(path.name, require_parquet(path, LIKE, most=0).columns)
-    table = require_parquet(path, LIKE, COLUMNS, MOST + 1)
+def _from_parquet(path: Path, who: Sequence[str]) -> pl.DataFrame:
+    name = _annotator_of(path.name, require_parquet(path, LIKE, most=0).columns, who)
+    table = require_parquet(path, LIKE, (name, *COLUMNS[1:]), MOST + 1)
+    table = table.rename({name: "annotator"})
     for column in ("annotator", "item"):
         if not (_is_text(table[column].dtype) or table[column].dtype.is_integer()):
             _refuse_type(path.name, table[column], "text or whole numbers")
@@ -229,9 +241,12 @@ def _refuse_type(name: str, column: pl.Series, allowed: str) -> None:
     )
 
 
-def _check_columns(name: str, found: list[str]) -> None:
-    if sorted(found) != sorted(COLUMNS):
-        raise ValueError(f"{name} has the wrong columns: {', '.join(found)[:200]}. {LIKE}")
+def _annotator_of(name: str, found: list[str], who: Sequence[str]) -> str:
+    """Return the name of the column of annotators, if the columns are those of a table."""
+    for each in who:
+        if sorted(found) == sorted((each, *COLUMNS[1:])):
+            return each
+    raise ValueError(f"{name} has the wrong columns: {', '.join(found)[:200]}. {LIKE}")
 
 
 def _from_table(name: str, table: pl.DataFrame, *, with_list_texts: bool) -> pl.DataFrame:

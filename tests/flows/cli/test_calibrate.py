@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -242,3 +243,32 @@ def test_names_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "\x1b" not in done.output
     assert "\x07" not in done.output
+
+
+def test_tables_of_labels_may_call_judges_and_people_what_they_are(tmp_path: Path) -> None:
+    given = {("human", "ann"): "pass", ("person", "ann"): "pass", ("judge", "gpt"): "fail"}
+    paths = {}
+    for (column, name), label in given.items():
+        rows = [f"i{at},{label if at % 3 else 'pass'},{name}" for at in range(30)]
+        paths[column] = tmp_path / f"{column}.csv"
+        paths[column].write_text("\n".join([f"item,label,{column}", *rows, ""]), encoding="utf-8")
+    parquet = tmp_path / "judge.parquet"
+    pl.read_csv(paths["judge"]).write_parquet(parquet)
+
+    def calibrate(humans: Path, judges: Path) -> Result:
+        words = ["--humans", str(humans), "--judges", str(judges), "--no-save", "--format", "json"]
+        return CliRunner().invoke(main, ["calibrate", *words])
+
+    for humans in (paths["human"], paths["person"]):
+        for judges in (paths["judge"], parquet):
+            done = calibrate(humans, judges)
+            assert done.exit_code == 0, done.output
+            [found] = json.loads(done.stdout)
+            assert found["judge"] == "gpt"
+            measures = {row["statistic"]: row for row in found["with_people"]["measures"]}
+            # They agree on each third of 30 items.
+            assert measures["agreement"]["estimate"] == pytest.approx(1 / 3)
+    # Files that are in each other's place are refused.
+    swapped = calibrate(paths["judge"], paths["human"])
+    assert swapped.exit_code == 2
+    assert "judge.csv has the wrong columns: item, label, judge." in swapped.stderr
