@@ -120,7 +120,11 @@ def _statistics(name: str) -> Iterator[str]:
         yield f"{name} (derived column): {derived.about}.\n\n{documented(derived.made_by)}"
     about, row = HEADINGS.get(name, ("", name))
     if row != name:
-        yield f"{name} (column of a table): {about}. It shows the statistic `{row}`:"
+        rows = f"select * from mart.numbers where statistic = '{row}'"  # noqa: S608 - to read
+        yield (
+            f"{name} (column of a table): {about}. It shows the statistic `{row}`, which `{rows}` "
+            "selects:"
+        )
     if entry := {**_rows(), **STATISTICS}.get(row):
         kind = "statistic" if row == entry.name else f"row of the statistic `{entry.name}`"
         alike: dict[str, list[str]] = {}

@@ -114,6 +114,8 @@ ADVISED = (
 TABLE_WORDS: dict[str, dict[str, str]] = {
     "audit": {
         **dict.fromkeys(RECOMMENDATIONS, ADVISED),
+        "questions": "independent questions, or clusters of items (`clusters` in the marts)",
+        "difference": "difference of two shifts (`contrast` in mart.contrasts)",
         "limit": "threshold of a gate (`tolerance` in mart.scorecard), set by the study",
         "suspect": "a change since the baseline that one wave shows and the next must confirm",
         "alert": "a change since the baseline that the judge's next wave confirmed",

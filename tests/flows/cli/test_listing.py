@@ -1,7 +1,9 @@
 """``voirdire list``: every name, and what it means."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +22,7 @@ from schemas.results import (
     GATES,
     IN_MEAN_SCORES,
     MEAN_DETECTED,
+    Estimates,
 )
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
@@ -31,7 +34,7 @@ from tasks.providers import JUDGES, PROVIDERS
 from tasks.readers.formats import FORMATS
 from tasks.reporting.agreement_rows import NAMES
 from tasks.statistics import STATISTICS
-from warehouse.store import Warehouse
+from warehouse.store import Saving, Warehouse
 
 
 def test_everything_is_listed() -> None:
@@ -242,6 +245,7 @@ def test_every_column_of_a_table_or_mart_is_explained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
+        ("questions", "(in the tables of `voirdire audit`): independent questions, or clusters"),
         ("more_questions", "(column of judge_recommendations): further questions that would"),
         ("detects some", "(finding): A detract perturbation made the answer worse: the judge"),
         ("calls", "(in the tables of `voirdire plan`): votes still to be asked for."),
@@ -276,3 +280,18 @@ def test_a_column_of_a_mart_is_explained_once() -> None:
     said = CliRunner().invoke(main, ["list", "n"]).stdout
     assert "n (column of mart.accuracy): votes cast on pairs with a label" in said
     assert said.count("mart.accuracy") == 1
+
+
+@pytest.mark.parametrize("heading", sorted(name for name, (_, row) in HEADINGS.items() if row))
+def test_the_query_that_a_heading_leads_to_selects_its_statistic(
+    heading: str, tmp_path: Path, make_estimates: Callable[..., Any]
+) -> None:
+    _, row = HEADINGS[heading]
+    printed = flat(CliRunner().invoke(main, ["list", heading]).output)
+    queries = re.findall(r"`(select [^`]+)` selects", printed)
+    assert bool(queries) == (row != heading)
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    rows = make_estimates([{"statistic": name} for name in {row, "tie_rate", "asr"}])
+    warehouse.save([Saving(Estimates, rows)], run="r1", study="s")
+    for query in queries:
+        assert warehouse.query(query)["statistic"].to_list() == [row]
