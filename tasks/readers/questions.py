@@ -37,6 +37,7 @@ from tasks.readers.samples import (
     PEOPLE,
     SHARES,
     PassLabel,
+    SameAnswers,
     Sample,
     Version,
     dataset_name,
@@ -45,6 +46,7 @@ from tasks.readers.samples import (
     human_values,
     imported,
     is_of_people,
+    number_as_text,
     side_named,
     some_columns,
     two_answers,
@@ -137,7 +139,9 @@ def load_own(
     if table.columns is not None:
         _check_columns(table.columns, problems, form)
         problems.check()
-    samples = list(_samples(table, problems, form))
+    same = SameAnswers(form.called, one_file=not path.is_dir())
+    samples = list(_samples(table, problems, form, same))
+    same.check(problems)
     if labels:
         labels.check(problems)
     problems.check()
@@ -293,15 +297,10 @@ def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
 def _with_group(row: Row, column: str | None) -> Row:
     fields = dict(row.fields)
     if "turn" in fields:
-        fields["turn"] = _as_text(fields["turn"])
+        fields["turn"] = number_as_text(fields["turn"])
     if column is not None and column in fields:
-        fields[GROUP] = _as_text(fields[column] if _is_known(column) else fields.pop(column))
+        fields[GROUP] = number_as_text(fields[column] if _is_known(column) else fields.pop(column))
     return Row(row.where, fields)
-
-
-def _as_text(value: object) -> object:
-    """Return a number or truth value of JSON as text; anything else as it is."""
-    return f"{value:g}" if isinstance(value, int | float) else value
 
 
 def _is_known(column: str) -> bool:
@@ -335,7 +334,7 @@ def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form
     return named | ({"target"} if ANSWER in named else set())
 
 
-def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
+def _samples(table: Table, problems: Problems, form: _Form, same: SameAnswers) -> Iterator[Sample]:
     seen: dict[str, str] = {}
     rows: dict[str, str] = {}
     reported: set[str] = set()
@@ -361,6 +360,8 @@ def _samples(table: Table, problems: Problems, form: _Form) -> Iterator[Sample]:
         if faults:
             continue
         seen[row.fields["question_id"]] = row.where
+        if not form.alone and same.has(row, named=not made):
+            continue
         # Votes on a copy would count as those on another, independent question.
         rest = {**row.fields, "question_id": None}
         if (first := rows.setdefault(content_key(rest), row.where)) != row.where:
@@ -386,9 +387,6 @@ def _faults(
         what = f"is {clip(key)}, which {seen[key]} already has; it must be unique"
         yield "question_id", Fault(what, "Give one of the two another id, or delete it.")
     yield from _turn_faults(fields, form)
-    if not form.alone and fields["anchor"].strip() == fields["target"].strip():
-        what = f"is {clip(fields['target'])}, the same as 'anchor'; the two must differ"
-        yield "target", Fault(what, "Write another answer or leave the question out.")
 
 
 def _turn_faults(fields: dict[str, Any], form: _Form) -> Iterator[tuple[str, Fault]]:

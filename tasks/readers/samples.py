@@ -46,6 +46,9 @@ KEPT = {"question", "anchor", "target", "answer"}
 """Columns that a file cannot do without."""
 MOST_SHOWN = 10
 """Most labels that an error lists."""
+LINE = re.compile(r"line (\d+)")
+LONGEST_SCRIPT = 1500
+"""Most characters of a command that an error has."""
 
 
 def some_columns(columns: Sequence[str], is_known: Callable[[str], bool]) -> str:
@@ -263,6 +266,11 @@ OUT_OF = re.compile(r"([0-9]+(?:[.][0-9]+)?)\s*(?:/|of|out of)\s*[0-9]+(?:[.][0-
 """A grade with its scale, such as 8/10."""
 
 
+def number_as_text(value: object) -> object:
+    """Return a number or truth value of JSON as text; anything else as it is."""
+    return f"{value:g}" if isinstance(value, int | float) else value
+
+
 def is_of_people(name: str) -> bool:
     """Tell whether a column holds what people say of an answer."""
     return name.startswith(HUMAN) and name not in SHARES
@@ -302,3 +310,56 @@ def human_values(fields: Mapping[str, Any]) -> str | None:
         if is_of_people(name) and value is not None
     }
     return json.dumps(grades) if grades else None
+
+
+class SameAnswers:
+    """Rows of a file whose two answers are equal: one problem, however many they are."""
+
+    def __init__(self, called: Mapping[str, str], *, one_file: bool) -> None:
+        self._anchor, self._target = (called.get(name, name) for name in ("anchor", "target"))
+        self._places: list[str] = []
+        self._lines: list[int] = []
+        self._first = Row("", {})
+        self._is_last = False
+        self._whole_lines = one_file
+
+    def has(self, row: Row, *, named: bool) -> bool:
+        """Tell whether the answers of the next row are equal.
+
+        ``named`` says whether it has an id of its own.
+        """
+        line = LINE.fullmatch(row.where)
+        place = int(line[1]) if line else 0
+        # Texts of CSV may have several lines.
+        if not line or (self._is_last and place != self._lines[-1] + 1):
+            self._whole_lines = False
+        self._is_last = row.fields["anchor"].strip() == row.fields["target"].strip()
+        if self._is_last:
+            self._first = self._first if self._places else row
+            key = f" ({clip(row.fields['question_id'])})" if named else ""
+            self._places.append(f"{row.where}{key}")
+            self._lines.append(place)
+        return self._is_last
+
+    def check(self, problems: Problems) -> None:
+        """Report the rows."""
+        places = self._places
+        if len(places) == 1:
+            given = clip(self._first.fields["target"])
+            what = f"field {self._target!r} is {given}, the same as {self._anchor!r}"
+            todo = "Write another answer or leave the question out."
+            problems.add(self._first.where, f"{what}; the two must differ", todo)
+        elif places:
+            what = (
+                f"{self._target!r} is the same as {self._anchor!r} in {len(places)} rows, which "
+                f"leaves nothing to compare: {joined_few(places, MOST_SHOWN)}"
+            )
+            todo = f"Write other answers, or delete these rows{self._command()}."
+            problems.add("", what, todo)
+
+    def _command(self) -> str:
+        ends = ["d"] * (len(self._lines) - 1) + [",$d" if self._is_last else "d"]
+        script = ";".join(f"{line}{end}" for line, end in zip(self._lines, ends, strict=True))
+        if not self._whole_lines or len(script) > LONGEST_SCRIPT:
+            return ""
+        return f": `sed '{script}' FILE > NEW_FILE` writes the others"

@@ -3,10 +3,14 @@
 import json
 import os
 import re
+import shlex
+import subprocess
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -16,6 +20,7 @@ from flows.running.counts import Counts
 from flows.running.run_row import RunRow
 from flows.serving.access import Access
 from flows.studies import Study
+from tasks.readers.questions import load_own
 from warehouse.store import Warehouse
 
 GOOD = {"question_id": "q1", "question": "Why?", "anchor": "Because.", "target": "Therefore."}
@@ -178,6 +183,51 @@ def test_bad_files_of_ones_own(
     assert all(part in said for part in parts), said
     assert len(said) < 2000
     assert _failure(tmp_path) in said
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_rows_with_two_equal_answers_are_one_error_with_a_command_that_removes_them(
+    suffix: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"question_id": f"q{at}", "question": f"Why {at}?", "anchor": f"So {at}.", "target": text}
+        for at in range(300)
+        for text in [f" So {at}. " if at % 2 else f"Thus {at}."]
+    ]
+    path, kept = tmp_path / f"mine.{suffix}", tmp_path / f"kept.{suffix}"
+    frame = pl.DataFrame(rows)
+    getattr(frame, {"jsonl": "write_ndjson"}.get(suffix, f"write_{suffix}"))(path)
+    said = refused("audit", "--dataset", path.name)
+    place, first = {"csv": ("line", 3), "parquet": ("row", 2)}.get(suffix, ("line", 2))
+    listed = ", ".join(f"{place} {first + 2 * at} ('q{1 + 2 * at}')" for at in range(10))
+    assert said.startswith(
+        f"voirdire: mine.{suffix}: 'target' is the same as 'anchor' in 150 rows, which leaves "
+        f"nothing to compare: {listed} and 140 more. Write other answers, or delete these rows"
+    )
+    assert "\n" not in said
+    command = re.search("`(sed .*) FILE > NEW_FILE` writes the others", said)
+    # Parquet has no lines.
+    assert (command is None) == (suffix == "parquet")
+    if command:
+        done = subprocess.run([*shlex.split(command[1]), path], stdout=PIPE, check=True)
+        kept.write_bytes(done.stdout)
+        named = load_own(kept).questions["question_id"]
+        assert {*named} == {f"kept/q{at}" for at in range(0, 300, 2)}
+
+
+def test_no_command_removes_half_a_row(tmp_path: Path) -> None:
+    long = '"So,\nindeed."'
+    rows = [f"Why {at}?,{long},{long if at in (1, 2) else 'No.'}\n" for at in range(4)]
+    (tmp_path / "mine.csv").write_text("".join(["question,anchor,target\n", *rows]))
+    said = refused("audit", "--dataset", "mine.csv")
+    # Rows without ids are named by their lines. Those to be deleted have three lines each.
+    assert "in 2 rows, which leaves nothing to compare: line 4, line 7. Write other" in said
+    assert said.endswith("Write other answers, or delete these rows.")
+    # The last row is deleted up to the end of the file.
+    (tmp_path / "last.csv").write_text(
+        f"question,anchor,target\nWhy?,Yes.,Yes.\nWho?,Me.,You.\nWhen?,{long},{long}\n"
+    )
+    assert "`sed '2d;4,$d' FILE > NEW_FILE`" in refused("audit", "--dataset", "last.csv")
 
 
 def _failure(folder: Path) -> str:
