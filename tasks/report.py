@@ -21,6 +21,7 @@ from tasks.reporting.comparison_rows import (
     all_rows,
     category_groups,
     contrast_groups,
+    criterion_rows,
     position_table,
 )
 from tasks.reporting.juries_and_models import (
@@ -183,6 +184,7 @@ def report(
         "rule": rule(concluded.exclusions),
         "adjustments": adjustment_rows(cells),
         "categories": category_groups(concluded.category_shifts, estimates),
+        "criteria": criterion_rows(estimates, cells),
         "contrasts": contrast_groups(concluded.contrasts, estimates, MOST_CONTRASTS),
         "models": model_rows(estimates, concluded.win_checks),
         "jury": jury_sentence(concluded.jury_findings, estimates),

@@ -70,6 +70,15 @@ def labelled(estimates: pl.DataFrame) -> set[str]:
     return {*parts["prompt"].cast(pl.String)} - {*graded["prompt"].cast(pl.String)}
 
 
+def criterion_shifts(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
+    """Return the shift of each criterion or label, by the statistic that the finding rests on."""
+    parts = estimates.filter(pl.col("statistic") == "criterion_shift")
+    same = [*CELL, "statistic"]
+    return estimates.join(findings.select(same), on=same, how="semi", nulls_equal=True).join(
+        parts.select(*CELL, "subgroup"), on=[*CELL, "subgroup"], how="semi", nulls_equal=True
+    )
+
+
 def unit() -> pl.Expr:
     """Return the unit of a cell's endpoint: ``score`` if it is of comparisons."""
     known = pl.col("unit").is_in(["sd", "share"])

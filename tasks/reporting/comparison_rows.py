@@ -1,4 +1,4 @@
-"""Rows of the report's tables of contrasts, adjustments, position bias, categories, all numbers."""
+"""Rows of the report's tables: contrasts, adjustments, position bias, categories, criteria, all."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from schemas.keys import CONDITIONS, unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
-from tasks.pointwise.endpoints import labelled
+from tasks.pointwise.endpoints import criterion_shifts, labelled
 from tasks.reporting.rows import Judged, Lookup, Row, Text, finding_text, said
 from tasks.reporting.summary import (
     MARK,
@@ -427,3 +427,24 @@ def category_groups(
         summary = f"{moved} of {count(len(rows), 'shift')} differ from 0 (adjusted p below .05)"
         groups.append(Categories(str(perturbation), summary, rows))
     return groups
+
+
+def by_criterion(estimates: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
+    """Return the shift of each criterion or label (``of`` says which), with ``who``."""
+    of = pl.when(pl.col("prompt").is_in(labelled(estimates))).then(pl.lit("label"))
+    rows = with_who(criterion_shifts(estimates, findings))
+    return rows.with_columns(of=of.otherwise(pl.lit("criterion")))
+
+
+def criterion_rows(estimates: pl.DataFrame, findings: pl.DataFrame) -> list[Judged]:
+    """Return the shift of each judge in each criterion."""
+    labels = labelled(estimates)
+    rows = by_criterion(estimates, findings).sort("perturbation", "who", "subgroup").to_dicts()
+    units = (Text(_unit(row["unit"], row["prompt"], labels)) for row in rows)
+    return [
+        Judged.of(
+            *(row, Text(row["perturbation"]), Text(row["subgroup"]), said(row), unit),
+            Text(thousands(row["clusters"])),
+        )
+        for row, unit in zip(rows, units, strict=True)
+    ]

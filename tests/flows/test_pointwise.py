@@ -84,6 +84,7 @@ def test_the_criteria_of_a_rubric_are_one_ballot(
     ballots = "select count(*), count(*) filter (choice = 'rated') from votes"
     whole = "select needed, valid from mart.validity where perturbation is null"
     assert warehouse.query(whole).rows() == warehouse.query(ballots).rows() == [(24, 23)]
+    _same_shifts_by_criterion(done.stdout, tmp_path / "reports" / "quick.html", warehouse)
     # An export has what was asked and replied; it looked for pairs of answers only.
     (study,) = warehouse.query("select distinct study from ratings").row(0)
     exported = voirdire("export", study, "--output", "out")
@@ -91,6 +92,35 @@ def test_the_criteria_of_a_rubric_are_one_ballot(
     out = warehouse.path.parent / "out"
     assert {pl.read_parquet(out / f"{n}.parquet").height for n in ("ballots", "votes")} == {24}
     assert pl.read_parquet(out / "judges.parquet").height == 1
+
+
+def _same_shifts_by_criterion(said: str, page: Path, warehouse: Warehouse) -> None:
+    """Compare what terminal and report say with the shifts of the saved ratings."""
+    [[statistic]] = warehouse.query("select statistic from findings where kind = 'promote'").rows()
+    base = "sham" if "sham" in statistic else "control"
+    shifts = warehouse.query(
+        f"""
+        with answers as (
+            select criterion, arm, sample, avg(value) as y, avg(value * value) as q
+            from ratings where value is not null group by all
+        ), arms as (pivot answers on arm using any_value(y) as y, any_value(q) as q
+            group by criterion, sample)
+        select criterion, avg(experimental_y - {base}_y)
+            / sqrt(avg(control_q) - avg(control_y) ** 2)
+        from arms where experimental_y + {base}_y + control_y is not null group by all
+        """
+    )
+    wanted = {name: re.sub(r"\b0\.", ".", f"{shift:.2f}") for name, shift in shifts.rows()}
+    assert [*sorted(wanted)] == ["clear", "complete", "correct"]
+    table = said.split("Shifts by criterion, the largest first")[1].splitlines()
+    judged = r"fake_reference +(\w+) +4 +(-?[\d.]+)"
+    assert dict(match.groups() for row in table if (match := re.search(judged, row))) == wanted
+    section = page.read_text("utf-8").split(">Results by criterion <a")[1].split("</table>")[0]
+    rows = re.findall(r"<td><bdi>fake_reference</bdi></td><td><bdi>(\w+)</bdi></td>(.*)", section)
+    shown = {
+        name: re.findall(r"<bdi>(.*?)<", rest)[0].replace("\u2212", "-") for name, rest in rows
+    }
+    assert shown == wanted
 
 
 @pytest.mark.slow

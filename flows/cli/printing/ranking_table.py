@@ -19,10 +19,15 @@ from flows.results.up_to_date import outdated_line
 from flows.studies import Study
 from schemas.conclusions import CategoryShifts
 from schemas.keys import PEOPLE, unit_name
-from schemas.results import Contrasts, Estimates
+from schemas.results import Contrasts, Estimates, Findings
 from tasks.kit.printable import several
 from tasks.pointwise.endpoints import labelled
-from tasks.reporting.comparison_rows import by_category, difference, primary_contrasts
+from tasks.reporting.comparison_rows import (
+    by_category,
+    by_criterion,
+    difference,
+    primary_contrasts,
+)
 from tasks.reporting.juries_and_models import Reworded, reworded
 from tasks.reporting.wording import clean, clip, differing, p_value, tagged
 from warehouse.store import Warehouse
@@ -192,7 +197,8 @@ COMPARISON = (
 
 
 def show_splits(console: Console, study: Study, warehouse: Warehouse) -> None:
-    """Print shifts by category, and what prompts change, if the study asked for either."""
+    """Print shifts by criterion, by category, and what prompts change, where there are such."""
+    show_criteria(console, study.name, warehouse)
     if study.category_column:
         shifts = warehouse.read(CategoryShifts, pl.DataFrame({"study": [study.name]}))
         more = "the report, and the table mart.categories of `voirdire sql`"
@@ -300,3 +306,40 @@ def show_categories(
     if left := known.height - len(rows):
         print_line(console, f"{several(left, 'other shift')} by {column}: {more}.")
     print_line(console, TOGETHER, style="dim")
+
+
+OF_PARTS = (
+    "The statistic and its base are those of the whole rating above; intervals are not adjusted. "
+    "No finding is about one {of}; whether they differ from one another is tested as a part of the "
+    "findings (mixed)."
+)
+MOST_CRITERIA = 10
+"""Most shifts of criteria that are listed."""
+
+
+def show_criteria(console: Console, study: str, warehouse: Warehouse) -> None:
+    """Print the largest shifts of the criteria, or labels, of a judge prompt; nothing without."""
+    mine = pl.DataFrame({"study": [study]})
+    found = by_criterion(warehouse.read(Estimates, mine), warehouse.read(Findings, mine))
+    known = found.drop_nulls("estimate")
+    if known.is_empty():
+        return
+    of = " or ".join(known["of"].unique().sort())
+    order = [pl.col("estimate").abs(), "who", "perturbation", "subgroup"]
+    largest = known.sort(order, descending=[True, False, False, False], maintain_order=True)
+    rows = [
+        (
+            tagged(row),
+            row["perturbation"],
+            row["subgroup"],
+            row["clusters"],
+            number(row["estimate"]),
+            interval(row["low"], row["high"]) if row["low"] is not None else "",
+        )
+        for row in largest.head(MOST_CRITERIA).to_dicts()
+    ]
+    columns = ("judge", "perturbation", of, "questions", "shift", "95 %")
+    print_rows(console, columns, rows, f"Shifts by {of}, the largest first")
+    if left := known.height - len(rows):
+        print_line(console, f"{several(left, 'other shift')} by {of}: the report.")
+    print_line(console, OF_PARTS.format(of=of), style="dim")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from flows.cli.printing.ranking_table import show_ranked, show_wordings
+from flows.cli.printing.ranking_table import show_criteria, show_ranked, show_wordings
 from flows.studies import Study
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.conclude import conclude
@@ -14,6 +14,8 @@ from tasks.conclusions.comparisons import contrasts
 from tasks.statistics.detection_power import detection_power
 from tasks.statistics.mps import mps
 from tasks.statistics.random_baseline import random_baseline
+from tasks.statistics.rating_shift import rating_shift
+from tasks.statistics.rating_spread import rating_spread
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]
@@ -148,3 +150,42 @@ def test_prompts_are_compared_once_in_each_wave(
         ["june", "boast", "mild", "stern", "40", ".10"],
         ["may", "boast", "mild", "stern", "40", "-.20"],
     ]
+
+
+def test_criteria_have_the_statistic_and_base_of_the_finding(
+    make_ratings: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Grades of control are 4 and 6: deviation 1. The sham moves "clear" by .5.
+    moved = {"clear": {"experimental": 2.0, "sham": 0.5}, "right": {"experimental": -0.25}}
+    rows = [
+        {
+            "sample": f"s{n:02}",
+            "arm": arm,
+            "criterion": criterion,
+            "weight": 1.0,
+            "value": 4.0 + 2 * (n % 2) + by.get(arm, 0.0),
+        }
+        for n in range(20)
+        for arm in ("control", "experimental", "sham")
+        for criterion, by in moved.items()
+    ]
+    ratings = make_ratings(rows)
+    found = [*rating_shift(ratings=ratings).partition_by("statistic")]
+    estimates = Estimates.of(pl.concat([*found, rating_spread(ratings=ratings)]))
+    findings = conclude(estimates)
+    assert findings["statistic"].to_list() == ["rating_shift_sham_sd"]
+    show_criteria(Console(width=200), "quick", stored(estimates, findings, tmp_path))
+    title, header, *rest = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert " ".join(title) == "Shifts by criterion, the largest first"
+    assert " ".join(header) == "judge perturbation criterion questions shift 95 %"
+    # 2 - .5 over the sham, in deviations of 1; the whole is no criterion.
+    shown = [" ".join(line).split(" boast ")[1].split(" [")[0] for line in rest[:2]]
+    assert shown == ["clear 20 1.50", "right 20 -.25"]
+    assert " ".join(rest[2]).startswith("The statistic and its base are those of the whole rating")
+
+
+def test_without_criteria_there_is_no_table_of_them(
+    warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_criteria(Console(width=200), "quick", warehouse)
+    assert capsys.readouterr().out == ""
