@@ -9,7 +9,7 @@ from flows.cli.printing.terminal import echo_data, echo_json, say
 from flows.labels.sources import changed_prompts, label_source, newer_votes, sources_of
 from flows.results.calibration import (
     Calibrated,
-    calibrate_labels,
+    calibrate_sources,
     in_words,
     keep_calibration,
     nothing_to_correct,
@@ -76,9 +76,12 @@ def show_calibration(
         view.close()
         show_label_plan(labels, terms, form, label_source(calibration))
         return
+    step("reading labels")
+    # What is wrong with the labels comes before a name that is taken.
+    sources = sources_of(calibration, place)
     if save:
         require_free(calibration, place, name_given=bool(name))
-    found = calibrate_labels(calibration, place)
+    found = calibrate_sources(calibration, sources)
     for line in label_warnings(found.comparison):
         current_status().tell(line)
     for line in filter(

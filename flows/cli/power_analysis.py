@@ -280,9 +280,10 @@ def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
 
 
 def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
-    """Say that the gate validity cannot pass, and the number of questions with which it could.
+    """Say that valid replies alone do not pass the gate validity, and how many questions do.
 
-    Empty if it passes where every reply is valid.
+    Empty if it passes where every reply is valid. With a few invalid ones it may pass, as the
+    interval then counts replies (methods.md, section 3).
     """
     sizes = pairs["cluster"].value_counts(sort=True)["count"].cast(pl.Float64).to_numpy()
     if sizes.size == 0:
@@ -295,10 +296,9 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     effective = sizes.sum() ** 2 / (sizes**2).sum()
     needed = math.ceil(equal * sizes.size / effective)
     return (
-        f"The gate validity cannot pass, even if every reply is valid: with "
-        f"{count(sizes.size, 'question')} the interval of the share of invalid replies reaches "
-        f"to {number(reach, 3)}, and its limit is {number(most_invalid)}. That takes "
-        f"{count(needed, 'question')}."
+        "The gate validity is inconclusive if every reply is valid: the interval of the share of "
+        f"invalid replies, which then counts {count(sizes.size, 'question')}, reaches to "
+        f"{number(reach, 3)}; the limit is {number(most_invalid)}. To pass takes {needed}."
     )
 
 

@@ -109,7 +109,7 @@ def nothing_runs(
     for module, name, stub in (
         (audit, "_audit", end),
         (measure, "results_in_log", end),
-        (calibrate, "calibrate_labels", end),
+        (calibrate, "calibrate_sources", end),
         (remeasure, "results_of_study", end),
         (os, "execv", end),
         (query, "stored_page", lambda *_: Stored("<p>", {})),

@@ -24,7 +24,7 @@ ADVANTAGE = (
 HEADINGS = {
     "n": (
         f"{SAMPLES}; of position: votes; without perturbations: ballots",
-        "mps",
+        "mps_sham",
     ),
     "shift": (
         f"{SHIFT}, over the sham where there is one",

@@ -291,7 +291,9 @@ def test_the_query_that_a_heading_leads_to_selects_its_statistic(
     queries = re.findall(r"`(select [^`]+)` selects", printed)
     assert bool(queries) == (row != heading)
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    rows = make_estimates([{"statistic": name} for name in {row, "tie_rate", "asr"}])
+    parts = ("", "invalid experimental votes for the anchor")
+    of = [{"statistic": n, "subgroup": part} for n in {row, "tie_rate", "asr"} for part in parts]
+    rows = make_estimates(of)
     warehouse.save([Saving(Estimates, rows)], run="r1", study="s")
     for query in queries:
         assert warehouse.query(query)["statistic"].to_list() == [row]

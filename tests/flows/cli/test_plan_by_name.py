@@ -114,4 +114,6 @@ def test_the_canary_has_questions_enough_to_pass_the_gate_validity(run: Run, lim
     """Of no invalid reply in 30 questions the interval reaches to .114, in 40 to .088."""
     planned = run("canary", *(["--limit", str(limit)] if limit == 30 else []))
     assert re.search(rf"^factual_error +{limit} ", planned.stdout, re.MULTILINE)
-    assert ("The gate validity cannot pass" in planned.stdout) == (limit == 30)
+    assert ("The gate validity is inconclusive if every reply is valid" in planned.stdout) == (
+        limit == 30
+    )
