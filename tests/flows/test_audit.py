@@ -24,7 +24,7 @@ pytestmark = pytest.mark.served
 
 @pytest.mark.slow
 def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
-    voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
+    voirdire: Voirdire, warehouse: Warehouse, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     small = ("audit", "--limit", "3", "--judge", "offline/honest")
     trap = tmp_path / "trap" / "litellm"
@@ -52,7 +52,7 @@ def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
     first = warehouse.read(Votes)
     report = tmp_path / "reports" / "quick.html"
     report.unlink()
-    done = voirdire_process(*small, PYTHONPATH=path, PREFECT_API_URL="http://127.0.0.1:9/api")
+    done = voirdire(*small, PREFECT_API_URL="http://127.0.0.1:9/api")
     assert done.returncode == 0, done.stderr
     # control, and four perturbations with an experimental and a sham arm: 9 pairs x 3 x 2 votes
     assert "54 ballots: 54 from the warehouse, 0 cast" in done.stdout
@@ -65,7 +65,7 @@ def test_no_python_of_the_folder_is_run_and_a_second_run_asks_nothing(
     moment = time.time() - 31 * 86400
     os.utime(aged, (moment, moment))
     # under another name the same ballots are asked about, so there is nothing to ask either
-    again = voirdire_process(*small, "--name", "again", PYTHONPATH=path)
+    again = voirdire(*small, "--name", "again")
     assert again.returncode == 0, again.stderr
     assert all(file.exists() for file in kept)
     assert not aged.exists()

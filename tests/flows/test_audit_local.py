@@ -1,5 +1,6 @@
 """A real language model on this machine judges, if it is installed."""
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -17,7 +18,12 @@ pytestmark = [pytest.mark.served, pytest.mark.slow]
 Voirdire = Callable[..., "subprocess.CompletedProcess[str]"]
 # one question, three arms, two orders
 BALLOTS = 6
-SMALL = ("audit", "local", "--limit", "1")
+SMALL = ("audit", "local", "--dataset", "own.jsonl", "--perturbation", "fake_reference")
+# Short texts, as a small model reads a hundred tokens a second.
+OWN = {"question_id": "q", "question": "Why is the sky blue?"} | {
+    "anchor": "Air scatters blue light more.",
+    "target": "Blue light is scattered by the air.",
+}
 
 
 def test_the_study_asks_one_real_model() -> None:
@@ -33,6 +39,7 @@ def test_the_study_asks_one_real_model() -> None:
 def test_a_real_models_position_bias_is_seen(
     voirdire: Voirdire, voirdire_process: Voirdire, warehouse: Warehouse, tmp_path: Path
 ) -> None:
+    (tmp_path / "own.jsonl").write_text(json.dumps(OWN), encoding="utf-8")
     done = voirdire_process(*SMALL)
     assert done.returncode == 0, done.stderr
     assert f"{BALLOTS} ballots: 0 from the warehouse, {BALLOTS} cast, 0 without" in done.stdout

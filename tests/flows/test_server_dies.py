@@ -98,7 +98,7 @@ def test_one_that_falls_silent_before_the_run_is_named_and_the_failure_recorded(
 
 @pytest.mark.parametrize("silent_seconds", [0, 4])
 def test_a_run_waits_for_a_busy_server(
-    silent_seconds: int, voirdire_process: Voirdire, server: str, warehouse: Warehouse
+    silent_seconds: int, voirdire: Voirdire, server: str, warehouse: Warehouse
 ) -> None:
     # Prefect's SQLite database refuses a write while others write; its client gives up after three.
     # A server on a busy machine may also be silent for longer than the client waits.
@@ -108,8 +108,8 @@ def test_a_run_waits_for_a_busy_server(
     with Busy(urlsplit(server).port or 0, refusals, silent_seconds) as busy:
         threading.Thread(target=busy.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{busy.server_address[1]}/api"
-        seconds = {"PREFECT_API_REQUEST_TIMEOUT": "3"} if silent_seconds else {}
-        audit = voirdire_process(*words, "--server", url, **seconds)
+        more = {"PREFECT_API_REQUEST_TIMEOUT": "3"} if silent_seconds else {}
+        audit = voirdire(*words, **more, PREFECT_API_URL=url)
         busy.shutdown()
     assert (audit.returncode, busy.refusals) == (0, 0), audit.stderr
     assert "503" not in audit.stdout + audit.stderr
