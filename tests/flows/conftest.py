@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from socket import create_server, socket
 from threading import Thread
@@ -398,6 +398,8 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
                 # A digest holds paths of the user's own files, which another test does not have.
                 _forget_digests()
                 last.callback(_forget_digests)
+                for name, function in _reading(_own_modules()).items():
+                    patch.setattr(code_digest, name, function)
             yield
         finally:
             # While the server is known that its lines go to; in a thread, because
@@ -412,13 +414,22 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
 
 def _forget_digests() -> None:
     """Compute digests of code anew, as a new process does."""
-    for cached in (
-        code_digest.code_digest,
-        code_digest.reachable_digest,
-        code_digest._files_of,
-        code_digest._imported,
-    ):
+    for cached in (code_digest.code_digest, code_digest.reachable_digest):
         cached.cache_clear()
+
+
+def _own_modules() -> tuple[object, ...]:
+    """Return the user's own modules and when they changed."""
+    files = sorted(home.home().rglob("*.py"))
+    return home.home(), *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+@lru_cache(maxsize=1)
+def _reading(_: tuple[object, ...]) -> dict[str, Callable[..., Any]]:
+    """Return what reads imports, and keeps them for commands with the same modules."""
+    return {
+        name: cache(getattr(code_digest, name).__wrapped__) for name in ("_files_of", "_imported")
+    }
 
 
 def _read_own_entries() -> None:

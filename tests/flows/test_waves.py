@@ -32,7 +32,7 @@ WORDS = (
     "--perturbation",
     "fake_reference",
     "--limit",
-    "12",
+    "20",
     "--name",
     "waves",
 )
@@ -52,8 +52,8 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
         emulated.behave(traits={"one": CHANGED if place >= 3 else STEADY, "two": two}, vary=True)
         done = voirdire(*WORDS, "--wave", wave)
         assert done.returncode == 0, done.stderr
-        # control, experimental and sham of 12 questions, two votes, two judges
-        assert "144 ballots: 0 from the warehouse, 144 cast, 0 without a reply" in done.stdout
+        # control, experimental and sham of 20 questions, two votes, two judges
+        assert "240 ballots: 0 from the warehouse, 240 cast, 0 without a reply" in done.stdout
     runs = warehouse.query("select run, state, error from runs order by started_at").rows()
     assert [row[1:] for row in runs] == [("completed", None)] * len(WAVES)
     assert errors_of(runs[-1][0]) == []
@@ -66,7 +66,7 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
         assert late.returncode != 0
         told = " ".join((late.stderr + late.stdout).split())
         assert f"had no part of {named}: replies of today are not of that day" in told
-    assert warehouse.query("select count(*) as n from votes")["n"].item() == 144 * len(WAVES)
+    assert warehouse.query("select count(*) as n from votes")["n"].item() == 240 * len(WAVES)
     shown = voirdire("remeasure", "waves")
     assert shown.returncode == 0, shown.stderr
     # The table of the last wave and all drift are what they were.
@@ -83,7 +83,7 @@ def test_five_waves_with_a_judge_that_changes_on_the_third(
     done = voirdire("export", "waves", "--output", str(files), "--format", "csv")
     assert done.returncode == 0, done.stderr
     for name in ("ballots", "votes"):
-        assert pl.read_csv(files / f"{name}.csv").height == 144 * len(WAVES)
+        assert pl.read_csv(files / f"{name}.csv").height == 240 * len(WAVES)
     artifacts = ask_server("/artifacts/filter", {"limit": 200})
     of_waves = [a for a in artifacts if "waves" in (a["description"] or "")]
     assert [a["key"] for a in of_waves].count("answer") == len(WAVES)
