@@ -1,6 +1,7 @@
 """The emulator as users start it; how it fails is tested with the engine."""
 
 import asyncio
+import gzip
 import socket
 from typing import Any
 
@@ -113,3 +114,11 @@ def test_replies_may_be_given() -> None:
     behaviour = Behaviour(replies=["[[pass]]", "[[fail]]"])
     told = [answer[1] for answer in _ask(behaviour, *map(_body, range(1, 20)))]
     assert {each["choices"][0]["message"]["content"] for each in told} == {"[[pass]]", "[[fail]]"}
+
+
+def test_the_body_that_inflates_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulator, "PARTS", 3)
+    packed = emulator._compressed.__wrapped__()
+    assert len(packed) < 5000
+    # It checks length and checksum too.
+    assert gzip.decompress(packed) == 3 * emulator.PART
