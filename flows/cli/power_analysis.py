@@ -282,8 +282,7 @@ def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
 def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     """Say that valid replies alone do not pass the gate validity, and how many questions do.
 
-    Empty if it passes where every reply is valid. With a few invalid ones it may pass, as the
-    interval then counts replies (methods.md, section 3).
+    Empty if they do. With a few invalid ones it may pass: replies count then (methods.md, 3).
     """
     sizes = pairs["cluster"].value_counts(sort=True)["count"].cast(pl.Float64).to_numpy()
     if sizes.size == 0:
@@ -298,7 +297,8 @@ def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     return (
         "The gate validity is inconclusive if every reply is valid: the interval of the share of "
         f"invalid replies, which then counts {count(sizes.size, 'question')}, reaches to "
-        f"{number(reach, 3)}; the limit is {number(most_invalid)}. To pass takes {needed}."
+        f"{number(reach, 3)}; the limit is {number(most_invalid)}. "
+        f"To pass takes {needed} questions."
     )
 
 

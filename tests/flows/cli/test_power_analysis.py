@@ -352,17 +352,14 @@ def test_questions_are_those_of_the_sham_where_there_is_one() -> None:
         (
             [9] * 10,
             0.1,
-            (
-                "10 questions the interval of the share of invalid replies reaches to .278, and "
-                "its limit is .10. That takes 35 questions."
-            ),
+            "counts 10 questions, reaches to .278; the limit is .10. To pass takes 35 questions.",
         ),
-        ([2] * 34, 0.1, "reaches to .102, and its limit is .10. That takes 35 questions."),
+        ([2] * 34, 0.1, "reaches to .102; the limit is .10. To pass takes 35 questions."),
         ([2] * 35, 0.1, ""),
         ([2] * 10, 0.3, ""),
-        ([2] * 10, 0.05, "That takes 73 questions."),
+        ([2] * 10, 0.05, "To pass takes 73 questions."),
         # One question with 30 pairs, 39 with one: (30 + 39)^2 / (900 + 39) = 5.07 questions count.
-        ([30, *[1] * 39], 0.1, "reaches to .431, and its limit is .10. That takes 277 questions."),
+        ([30, *[1] * 39], 0.1, "reaches to .431; the limit is .10. To pass takes 277 questions."),
         ([], 0.1, ""),
     ],
 )
