@@ -12,7 +12,7 @@ from tasks.kit.command_line import Command, Finite, OutputFile, Place
 
 MODES = ("balanced", "paper")
 PATH = Place()
-FILE = OutputFile()
+OUTPUT_FILE = OutputFile()
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
 """Where the next column of --map begins."""
 Decorator = Callable[..., Any]

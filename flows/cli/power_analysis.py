@@ -282,7 +282,7 @@ def _asked(pairs: DataFrame[Pairs]) -> pl.DataFrame:
 def validity_line(pairs: DataFrame[Pairs], most_invalid: float) -> str:
     """Say that valid replies alone do not pass the gate validity, and how many questions do.
 
-    Empty if they do. With a few invalid ones it may pass: replies count then (methods.md, 3).
+    Empty if they do. A few invalid ones may pass: then replies count (methods.md, section 3).
     """
     sizes = pairs["cluster"].value_counts(sort=True)["count"].cast(pl.Float64).to_numpy()
     if sizes.size == 0:

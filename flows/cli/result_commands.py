@@ -16,7 +16,7 @@ from flows.cli.completion import (
     complete_waves,
 )
 from flows.cli.options import (
-    FILE,
+    OUTPUT_FILE,
     PATH,
     command,
     format_option,
@@ -118,7 +118,9 @@ def show(study: str, warehouse: Path | None, **options: Any) -> None:
     type=click.Choice(["table", "json", "csv", "parquet"]),
     help="Print or write rows in this format. Default: the suffix of --output, or a table.",
 )
-@click.option("--output", type=FILE, help="Write the result to this file. Default: print it.")
+@click.option(
+    "--output", type=OUTPUT_FILE, help="Write the result to this file. Default: print it."
+)
 @warehouse_option
 def sql(**options: Any) -> None:
     """Run a read-only query on the warehouse, without access to other files or the network.
@@ -182,7 +184,7 @@ def export(study: str | None, output: Path, form: str, warehouse: Path | None) -
 @command("Results", "voirdire snapshot", "voirdire snapshot --output bi.duckdb")
 @click.option(
     "--output",
-    type=FILE,
+    type=OUTPUT_FILE,
     help="Write the copy to this path. Default: NAME.snapshot.duckdb in the folder of the "
     "warehouse.",
 )
@@ -200,7 +202,7 @@ def snapshot(output: Path | None, warehouse: Path | None) -> None:
     "--output",
     "--out",
     "out",
-    type=FILE,
+    type=OUTPUT_FILE,
     help="Write the HTML file to this path. Default: reports/STUDY.html beside voirdire.duckdb, "
     "or NAME-reports/STUDY.html beside NAME.duckdb.",
 )
@@ -248,13 +250,13 @@ def report(**options: Any) -> None:
 @click.option(
     "--junit",
     "junit_file",
-    type=FILE,
+    type=OUTPUT_FILE,
     help="Write a test case per gate to this file, as JUnit XML. Default: no file.",
 )
 @click.option(
     "--markdown",
     "markdown_file",
-    type=FILE,
+    type=OUTPUT_FILE,
     help="Write a summary to this file, as Markdown. Default: no file.",
 )
 @warehouse_option

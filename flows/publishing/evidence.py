@@ -132,7 +132,7 @@ CONFIRMED = """
         and judge = coalesce($judge, judge)
     order by wave_number desc nulls last, wave desc limit 1
 """
-"""The last confirmed change, whose wave is the baseline since then: of one judge, or of all."""
+"""The last confirmed change of one judge, or of all; its wave has been the baseline since."""
 GRADES = f"""
     select
         count(*) filter (rating_kind is distinct from 'number') as verdicts,
@@ -153,8 +153,8 @@ class Evidence(NamedTuple):
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
     others: dict[str, Any]
-    """Of replies that changed the number of all that two waves have, ``compared``, and if there are
-    none, the waves ``wave`` and ``base`` of the last confirmed change, if any. Else the number
+    """Of replies that changed the number of all that two waves have, ``compared``, and the
+    waves ``wave`` and ``base`` of the last confirmed change, if there is one. Else the number
     of rows that match in the views ``flipped``, ``moved`` and ``invalid``, and as
     ``unread`` that of all votes without a verdict, also where the reply is unknown; what
     :data:`GRADES` says of grades that match; empty for other views."""

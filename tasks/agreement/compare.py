@@ -11,14 +11,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.curation import VERDICTS
 from tasks.agreement.corrected_means import corrected_means
-from tasks.agreement.kinds import (
-    AS_GIVEN,
-    FAIL,
-    HAS,
-    LACKS,
-    PASS,
-    Declared,
-)
+from tasks.agreement.kinds import AS_GIVEN, FAIL, HAS, LACKS, PASS, Declared
 from tasks.agreement.measures import (
     COEFFICIENTS,
     MOST_GRADES,
@@ -26,11 +19,11 @@ from tasks.agreement.measures import (
     Cell,
     Row,
     compare_with_rest,
-    described,
     labels_for_agreement,
     labels_for_bias,
     labels_to_decide,
     measure,
+    without_interval,
 )
 from tasks.agreement.paired import Paired, Unusual, pair_labels
 from tasks.calibration.label_values import Labelled
@@ -220,7 +213,7 @@ def _measures(paired: Paired, options: Options) -> Iterator[Row]:
 def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
     used, counts = rows.filter(status="used"), _counts(rows)
     if used.is_empty():
-        yield counts | described("agreement", None, NO_ITEMS) | {"reason": NOTHING}
+        yield counts | without_interval("agreement", None, NO_ITEMS) | {"reason": NOTHING}
         return
     cell = Cell.of(paired.kind, used)
     for row in _measured(paired, used):
@@ -229,9 +222,9 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
             row["reason"] = row["reason"] or (None if row["least"] else NO_SPREAD)
         yield counts | row
         if row["statistic"] == "agreement" and (needed := labels_for_agreement(row)):
-            yield counts | described("labels_for_agreement", needed, row)
+            yield counts | without_interval("labels_for_agreement", needed, row)
         if row["statistic"] == "bias" and (needed := labels_for_bias(row)):
-            yield counts | described("labels_for_bias", needed, row)
+            yield counts | without_interval("labels_for_bias", needed, row)
 
 
 def _on_one_scale(paired: Paired, used: pl.DataFrame) -> pl.DataFrame:
@@ -259,7 +252,7 @@ def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
     )
     for row in found:
         name = row["statistic"]
-        nothing = described(name, None, NO_ITEMS) | {"reason": OFF_SCALE}
+        nothing = without_interval(name, None, NO_ITEMS) | {"reason": OFF_SCALE}
         yield row if name in SCALE_FREE else inside.get(name, nothing)
 
 

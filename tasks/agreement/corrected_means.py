@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from tasks.agreement.kinds import Kind
-from tasks.agreement.measures import Row, described
+from tasks.agreement.measures import Row, without_interval
 from tasks.statistics.ppi import corrected_by_labels
 from tasks.statistics.rogan_gladen import corrected_by_error_rates
 
@@ -60,7 +60,7 @@ def corrected_means(
     )
     mean = float(scored["score"].mean()) * (high - low) + low  # type: ignore[arg-type]
     items = {"n": scored.height, "clusters": scored["cluster"].n_unique()}
-    yield described("all_judged_mean", mean, items)
+    yield without_interval("all_judged_mean", mean, items)
     found = {"corrected_ppi": corrected_by_labels(scored)}
     if kind == "pass_fail":
         found["corrected_rogan_gladen"] = corrected_by_error_rates(scored)

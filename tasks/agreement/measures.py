@@ -305,7 +305,7 @@ def _mean(cell: Cell, name: str, values: Sums, widest: float = 0.0) -> Row:
     return _row(name, found, n=values.size, clusters=len(counts), p_value=p_value)
 
 
-def described(name: str, value: float | None, of: Row) -> Row:
+def without_interval(name: str, value: float | None, of: Row) -> Row:
     """Return a row with a number that has no interval, about the items of another row."""
     about = {"n": of["n"], "clusters": of["clusters"]}
     return {"statistic": name, "estimate": value, "method": "none", "reason": DESCRIPTIVE, **about}
@@ -313,7 +313,7 @@ def described(name: str, value: float | None, of: Row) -> Row:
 
 def _plain(cell: Cell, name: str, value: float | None) -> Row:
     items = {"n": cell.judge.size, "clusters": int(cell.cluster.max()) + 1}
-    return described(name, value, items)
+    return without_interval(name, value, items)
 
 
 def _shares(cell: Cell) -> tuple[Sums, Sums]:

@@ -44,9 +44,12 @@ def several(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or one + 's'}"
 
 
-def first_few(names: Sequence[str], most: int) -> list[str]:
-    """Return the first names and, at the end, how many more there are: ``a``, ``b``, ``3 more``."""
-    left = len(names) - most
+def first_few(names: Sequence[str], most: int, total: int = 0) -> list[str]:
+    """Return the first names and, at the end, how many more there are: ``a``, ``b``, ``3 more``.
+
+    ``total`` is how many there are, if ``names`` are only the first.
+    """
+    left = max(total, len(names)) - most
     return [*names[:most], f"{left} more"] if left > 0 else [*names]
 
 

@@ -32,8 +32,8 @@ from tasks.readers.parquet import require_parquet
 COLUMNS = ("annotator", "item", "label")
 LIKE = (
     "Give JSON, annotator -> item -> label (text, number or list), or a .csv or .parquet file "
-    "with the columns annotator, item, label. The first may also be called human or person, or, of "
-    "judges, judge."
+    "with the columns annotator, item, label. The first may also be called human or person in "
+    "people's labels, and judge in those of judges."
 )
 PEOPLE, JUDGES = ("annotator", "human", "person"), ("annotator", "judge")
 """What the column of those who gave the labels may be called in a table."""

@@ -360,7 +360,7 @@ def _samples(table: Table, problems: Problems, form: _Form, same: SameAnswers) -
         if faults:
             continue
         seen[row.fields["question_id"]] = row.where
-        if not form.alone and same.has(row, named=not made):
+        if not form.alone and same.add(row, named=not made):
             continue
         # Votes on a copy would count as those on another, independent question.
         rest = {**row.fields, "question_id": None}

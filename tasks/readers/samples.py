@@ -323,8 +323,8 @@ class SameAnswers:
         self._is_last = False
         self._whole_lines = one_file
 
-    def has(self, row: Row, *, named: bool) -> bool:
-        """Tell whether the answers of the next row are equal.
+    def add(self, row: Row, *, named: bool) -> bool:
+        """Keep the place of the next row if its answers are equal; tell whether they are.
 
         ``named`` says whether it has an id of its own.
         """

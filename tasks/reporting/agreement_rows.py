@@ -221,9 +221,9 @@ def _named(rows: pl.DataFrame) -> str:
     """Name the first items and their labels."""
     named = [
         f"{clip(clean(item), 40)} ({clip(clean(why_unreadable(label) or label), 60)})"
-        for item, label in rows["item", "label"].rows()
+        for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()
     ]
-    return listing(first_few(named, MOST_UNREADABLE))
+    return listing(first_few(named, MOST_UNREADABLE, rows.height))
 
 
 def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:

@@ -178,9 +178,9 @@ def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -
 
     A judge that passes the alternative annotator test may replace people: with care if a note
     doubts the test or the judge is biased, and not if it does not agree with people's combined
-    label: as good as people who agree by chance is any judge. One that fails is not shown to be
-    able to. Without a test, a judge agrees with people if it agrees on
-    each criterion beyond the limit ``least_agreement``: with care unless its bias is irrelevant.
+    label, because where people agree by chance only, any judge passes. One that fails is not shown
+    to be able to. Without a test, a judge agrees with people if it agrees on each criterion beyond
+    the limit ``least_agreement``: with care unless its bias is irrelevant.
     Judges that may be used come first.
     """
     whole = comparison.measures.filter(pl.col("judge") != HUMANS, pl.col("slice_column").is_null())

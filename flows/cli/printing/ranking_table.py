@@ -22,6 +22,7 @@ from schemas.keys import PEOPLE, unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.kit.printable import several
 from tasks.pointwise.endpoints import labelled
+from tasks.prompts import prompt_of
 from tasks.reporting.comparison_rows import (
     by_category,
     by_criterion,
@@ -198,7 +199,8 @@ COMPARISON = (
 
 def show_splits(console: Console, study: Study, warehouse: Warehouse) -> None:
     """Print shifts by criterion, by category, and what prompts change, where there are such."""
-    show_criteria(console, study.name, warehouse)
+    if any(prompt_of(name).criteria or prompt_of(name).labels for name in study.prompts):
+        show_criteria(console, study.name, warehouse)
     if study.category_column:
         shifts = warehouse.read(CategoryShifts, pl.DataFrame({"study": [study.name]}))
         more = "the report, and the table mart.categories of `voirdire sql`"
@@ -285,26 +287,10 @@ def show_categories(
     known = by_category(shifts).drop_nulls("estimate")
     if known.is_empty():
         return
-    largest = known.sort(
-        pl.col("estimate").abs(), "category", descending=[True, False], maintain_order=True
+    heading = clip(clean(column), MOST_HEADING)
+    _show_largest(
+        console, known, "category", heading, most=MOST_CATEGORIES, more=more, adjusted=True
     )
-    rows = [
-        (
-            tagged(row),
-            row["perturbation"],
-            row["category"],
-            row["clusters"],
-            number(row["estimate"]),
-            interval(row["low"], row["high"]) if row["low"] is not None else "",
-            p_value(row["p_adjusted"]),
-        )
-        for row in largest.head(MOST_CATEGORIES).to_dicts()
-    ]
-    column = clip(clean(column), MOST_HEADING)
-    columns = ("judge", "perturbation", column, "questions", "shift", "95 %", "adjusted p")
-    print_rows(console, columns, rows, f"Shifts by {column}, the largest first")
-    if left := known.height - len(rows):
-        print_line(console, f"{several(left, 'other shift')} by {column}: {more}.")
     print_line(console, TOGETHER, style="dim")
 
 
@@ -325,21 +311,41 @@ def show_criteria(console: Console, study: str, warehouse: Warehouse) -> None:
     if known.is_empty():
         return
     of = " or ".join(known["of"].unique().sort())
-    order = [pl.col("estimate").abs(), "who", "perturbation", "subgroup"]
-    largest = known.sort(order, descending=[True, False, False, False], maintain_order=True)
+    _show_largest(console, known, "subgroup", of, most=MOST_CRITERIA, more="the report")
+    print_line(console, OF_PARTS.format(of=of), style="dim")
+
+
+def _show_largest(
+    console: Console,
+    shifts: pl.DataFrame,
+    column: str,
+    heading: str,
+    *,
+    most: int,
+    more: str,
+    adjusted: bool = False,
+) -> None:
+    """Print the largest shifts by what ``column`` has; ``more`` says where all are.
+
+    ``adjusted``: with their adjusted p-values.
+    """
+    largest = shifts.sort(
+        pl.col("estimate").abs(), column, descending=[True, False], maintain_order=True
+    )
     rows = [
         (
             tagged(row),
             row["perturbation"],
-            row["subgroup"],
+            row[column],
             row["clusters"],
             number(row["estimate"]),
             interval(row["low"], row["high"]) if row["low"] is not None else "",
+            *([p_value(row["p_adjusted"])] if adjusted else []),
         )
-        for row in largest.head(MOST_CRITERIA).to_dicts()
+        for row in largest.head(most).to_dicts()
     ]
-    columns = ("judge", "perturbation", of, "questions", "shift", "95 %")
-    print_rows(console, columns, rows, f"Shifts by {of}, the largest first")
-    if left := known.height - len(rows):
-        print_line(console, f"{several(left, 'other shift')} by {of}: the report.")
-    print_line(console, OF_PARTS.format(of=of), style="dim")
+    columns = ["judge", "perturbation", heading, "questions", "shift", "95 %"]
+    columns += ["adjusted p"] * adjusted
+    print_rows(console, columns, rows, f"Shifts by {heading}, the largest first")
+    if left := shifts.height - len(rows):
+        print_line(console, f"{several(left, 'other shift')} by {heading}: {more}.")

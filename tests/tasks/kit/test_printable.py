@@ -18,3 +18,8 @@ def test_the_first_names_and_how_many_more_there_are(
 ) -> None:
     assert first_few([*names], 2) == parts
     assert joined_few([*names], 2) == text
+
+
+def test_of_the_first_of_many_names_the_total_is_given() -> None:
+    assert first_few(["a", "b"], 2, 5) == ["a", "b", "3 more"]
+    assert first_few(["a", "b"], 2, 2) == ["a", "b"]
