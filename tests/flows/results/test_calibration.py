@@ -173,6 +173,9 @@ def test_another_files_results_are_not_replaced(
     )
     assert "Choose another name with --name" in refused.stderr
     assert place.query("from alt_tests").rows() == kept
+    # What is wrong with the labels comes first.
+    alone = call("calibrate", "--humans", "people.json")
+    assert (alone.exit_code, "the judges' labels are missing" in alone.stderr) == (2, True)
     # Nothing stands in the way of the same files, of looking only, or of who gives a name.
     assert call(*first, "--no-save").exit_code == 0
     assert call(*first, "--name", "others").exit_code == 0
