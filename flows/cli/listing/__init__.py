@@ -12,12 +12,12 @@ from flows.cli.meanings import HEADINGS, TABLE_WORDS
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import say
-from flows.studies import STUDIES
+from flows.studies import STUDIES, Study
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
-from tasks.kit.defaults import DEFAULTS
+from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -27,7 +27,7 @@ from tasks.reporting import wording
 from tasks.reporting.wording import count, gate_definitions, glossary
 from tasks.statistics import STATISTICS, Row, Statistic
 from tasks.validation.unknown_names import UnknownNameError, unknown
-from warehouse.descriptions import column_meanings, marts, picked_columns
+from warehouse.descriptions import FRAMES, column_meanings, grains, marts, picked_columns
 from warehouse.peek import near
 
 NAMED_GATES = {**{name: gate for gate, name in SUBJECTS.items()}, WITH_LABELS: "agreement"}
@@ -38,6 +38,12 @@ ENDS = {"_low": "lower end", "_high": "upper end", "_p": "p-value", "_reason": "
 
 PLACES = 3
 """At most so many tables and marts are named for the meaning of a column."""
+
+STUDY_TABLES: dict[str, type[BaseModel]] = {
+    "table [study]": Study,
+    "table [study.thresholds]": Thresholds,
+}
+"""Table of a study file -> the model of its keys."""
 
 LONG = 72
 """Texts of more characters are printed below the name of their setting."""
@@ -91,7 +97,9 @@ def known_names() -> set[str]:
     columns = column_meanings()
     explained = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS), *NAMED_GATES}
     picked = {column for mart in marts() for column in picked_columns(mart)}
-    return {*explained, *picked, *listings, *PROVIDERS, *entries}
+    tables = {name for mart in marts() for name in (mart, f"mart.{mart}")} | _grains().keys()
+    settings = {key for model in STUDY_TABLES.values() for key in model.model_fields}
+    return {*explained, *picked, *listings, *PROVIDERS, *entries, *tables, *settings}
 
 
 def explain(name: str) -> None:
@@ -104,13 +112,18 @@ def explain(name: str) -> None:
     if title in listings:
         show_catalogues(title)
         return
+    # Tables and messages write position_gap as "position gap".
+    underscored = name.replace(" ", "_")
+    if name not in (known := known_names()) and underscored in known:
+        name = underscored
     entries = (*_statistics(name), *_catalogue_entries(name, listings), *_provider(name))
+    entries = (*entries, *_tables(name), *_setting(name))
     if not (meanings := [*entries, *_words(name)]):
         for listing in listings.values():
             if listing.catalogue and (problem := listing.catalogue.unusable.get(name)):
                 raise UnknownNameError(problem)
         everything = "`voirdire list` shows all names, docs/reference/marts.md the marts"
-        raise unknown("name", name, sorted(known_names()), everything)
+        raise unknown("name", name, sorted(known), everything)
     say(wrapped("\n\n".join(meanings), Printer().width))
 
 
@@ -165,6 +178,31 @@ def _words(name: str) -> Iterator[str]:
         base = name.removesuffix(end)
         if base != name and not picked and name not in columns and base in known_names():
             yield f"{name} (column): {about} of `{base}`; see `voirdire list {base}`."
+
+
+def _tables(name: str) -> Iterator[str]:
+    """Explain a table or a mart by what a row of it is."""
+    mart = name.removeprefix("mart.")
+    if row := dict(grains()).get(mart):
+        yield f"mart.{mart} (mart): {row} Its columns: docs/reference/marts.md."
+    if row := _grains().get(name):
+        yield f"{name} (table): {row} Its columns: docs/reference/tables.md."
+
+
+def _setting(name: str) -> Iterator[str]:
+    """Explain a key of a study file."""
+    for table, model in STUDY_TABLES.items():
+        if field := model.model_fields.get(name):
+            about = " ".join((field.description or "").split())
+            yield (
+                f"{name} (key of a study file, {table}): {about} "
+                "Default and limits: docs/reference/study-file.md."
+            )
+
+
+def _grains() -> dict[str, str]:
+    """Return each table with what a row of it is."""
+    return {frame.place().table: frame.grain() for frame in FRAMES}
 
 
 def _declared(row: Row) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from schemas.conclusions import RECOMMENDATIONS
 from schemas.results import (
     AGREED_BY,
     BEST_DETECTED,
@@ -107,13 +106,18 @@ CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
     "2 if each wave always repeats itself and the two never agree"
 )
-ADVISED = (
-    "what the gates of a judge say together, in the first lines of an audit; the policy below them "
-    "says when"
-)
+ADVISED = {
+    "use": "no gate fails, and none is inconclusive, except drift",
+    "use with care": "bias, discernment or agreement is inconclusive, or the verdicts of the judge "
+    "hardly repeat; or a gate fails that `disqualifying` of the study does not list",
+    "do not use": "a gate fails that `disqualifying` of the study lists, by default any gate",
+    "not enough data": "position or validity is inconclusive, or none of bias, discernment and "
+    "agreement has an interval",
+}
+"""Recommendation -> what the gates of a judge then say (methods, section 17)."""
 TABLE_WORDS: dict[str, dict[str, str]] = {
     "audit": {
-        **dict.fromkeys(RECOMMENDATIONS, ADVISED),
+        **ADVISED,
         "questions": "independent questions, or clusters of items (`clusters` in the marts)",
         "difference": "difference of two shifts (`contrast` in mart.contrasts)",
         "limit": "threshold of a gate (`tolerance` in mart.scorecard), set by the study",
@@ -130,6 +134,11 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         "with sham": "samples whose sham has the size of the perturbed text",
         "dropped": "texts that failed a validity check, or that no template could change",
         "smallest": "the smallest shift that the samples detect with 80 % power (raw p below .05)",
+        "tokens in": "tokens of the prompts of these calls",
+        "out": "tokens of their replies",
+        "USD": "price of the calls; unknown where a judge has no price",
+        "samples": "pairs of answers that the perturbation changes",
+        "typical judge": "a judge without votes so far: its spread is assumed",
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
     },
     "sql --ask cost_per_judge_per_night": {
