@@ -27,8 +27,8 @@ NONE = {
     "flipped": "No perturbation changed a verdict of {who}.",
     "moved": "No perturbation moved a grade of {who}.",
     "invalid": "Every reply to {who} has a verdict.",
-    "disagree": "No label of {who} differs from people's, or none was compared: run "
-    "`voirdire calibrate {study}` first.",
+    "disagree": "No label of {who} that differs from people's is saved. "
+    "`voirdire calibrate {study}` compares labels, where people voted or gave labels.",
     "changed": "No verdict of {who} changed since the wave that drift compares with.",
     "all": "No pair of {who} was shown both with and without a perturbation.",
 }
@@ -68,7 +68,7 @@ def show_evidence(
         if what != "disagree" and is_calibration(study, Warehouse(warehouse)):
             filters.pop("perturbation")
             say(OF_LABELS.format(study, show_command(study, path, filters, "disagree")))
-        elif not of_grades and (what != "invalid" or not found.others["unread"]):
+        elif not of_grades and _looked_at(what, found):
             say(NONE[what].format(who=_who(study, filters), study=study))
         for other in others:
             say(other)
@@ -98,6 +98,13 @@ def show_evidence(
         )
     for other in others:
         say(other)
+
+
+def _looked_at(what: str, found: Evidence) -> bool:
+    """Tell whether there was something to look at; if not, other lines say so."""
+    if what == "changed":
+        return bool(found.others["compared"]) or "wave" in found.others
+    return what != "invalid" or not found.others["unread"]
 
 
 def _who(study: str, filters: Mapping[str, str | None]) -> str:

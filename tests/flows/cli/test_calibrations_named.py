@@ -70,7 +70,8 @@ def test_show_knows_a_calibration_in_which_nobody_differs(run: Run, tmp_path: Pa
     assert run("calibrate", str(tmp_path / "same.csv")).exit_code == 0
     shown = run("show", "same")
     assert (shown.exit_code, "'same' is a calibration" in shown.output) == (0, True)
-    assert "No label of study same differs" in run("show", "same", "--disagree").output
+    said = "No label of study same that differs from people's is saved"
+    assert said in run("show", "same", "--disagree").output
 
 
 def test_a_question_about_audits_names_the_one_that_a_calibration_answers(run: Run) -> None:

@@ -257,6 +257,9 @@ def test_nothing_found_is_said(run: Run) -> None:
         "No perturbation changed a verdict of ada on s0."
         in run("mine", "--judge", "ada", "--pair", "s0").stdout
     )
+    # Nothing was measured twice, so no sentence is about a wave.
+    unmeasured = run("mine", "--changed").stdout
+    assert unmeasured.startswith("Drift compares two waves of study mine that asked")
 
 
 def test_grades_that_moved_are_counted_though_no_verdict_changed(
