@@ -40,7 +40,7 @@ from tasks.reporting.rows import (
     scorecard_rows,
     validity_rows,
 )
-from tasks.reporting.summary import is_person, simulated_sentence, summary
+from tasks.reporting.summary import is_person, not_recognised, simulated_sentence, summary
 from tasks.reporting.wording import (
     DRAWN,
     GROUPS,
@@ -263,10 +263,12 @@ def _gaps(facts: ReportFacts) -> str:
 def _simulated(
     estimates: DataFrame[Estimates], findings: DataFrame[Findings], persons: frozenset[str]
 ) -> str:
-    """State which judges, except people, are simulated."""
+    """State which judges, except people, are simulated, and what these do not recognise."""
     known = {*estimates["judge"], *findings["judge"]} - {*GROUPS}
     judges = {judge for judge in known if not is_person(judge, persons)}
-    return simulated_sentence(judges, formulas(estimates) | formulas(findings))
+    said = simulated_sentence(judges, formulas(estimates) | formulas(findings))
+    unknown = not_recognised(findings.filter("simulated")["perturbation"])
+    return f"{said}. {unknown}." if unknown else said
 
 
 def _provenance(

@@ -1,7 +1,7 @@
 """The findings in sentences, and counts of judges and people."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -12,6 +12,7 @@ from schemas.results import BEST_DETECTED, DETECTED, IN_MEAN_SCORES, MEAN_DETECT
 from tasks.conclusions.position_bias import GAP, POSITION
 from tasks.gates.scorecard import FAILS, PASSES
 from tasks.kit.printable import first_few
+from tasks.perturbations import PERTURBATIONS
 from tasks.reporting.wording import (
     GROUPS,
     bounds,
@@ -402,6 +403,19 @@ def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> s
     return (
         f"{thousands(len(own))} of {count(len({*judges}), 'judge')} {verb} with planted biases, not"
         f" {'a language model' if len(own) == 1 else 'language models'}: {listing(named)}"
+    )
+
+
+def not_recognised(perturbations: Iterable[str | None]) -> str:
+    """State which perturbations simulated judges do not recognise; empty if none."""
+    bundled = PERTURBATIONS.keys() - PERTURBATIONS.own
+    own = sorted({name for name in perturbations if name} - bundled)
+    if not own:
+        return ""
+    named = first_few([clip(clean(name), 60) for name in own], JUDGES_NAMED)
+    return (
+        f"Simulated judges recognise only the bundled perturbations. To them {listing(named)} "
+        f"{'makes' if len(own) == 1 else 'make'} a different answer, better or worse at random"
     )
 
 

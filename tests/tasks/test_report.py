@@ -257,7 +257,14 @@ def test_the_banner_stands_where_a_judge_is_simulated(
         parts.perturbed(),
     )
     assert (BANNER in page) is shown
+    assert "Simulated judges recognise only" not in page
     assert ("(simulated)" in page) is shown
+
+
+def test_the_banner_names_perturbations_that_simulated_judges_do_not_recognise(parts: Any) -> None:
+    found = parts.findings(simulated=True).with_columns(perturbation=pl.lit("b<o>ast"))
+    page = parts.report(parts.FACTS, parts.estimates(simulated=True), found, parts.perturbed())
+    assert "To them b&lt;o&gt;ast makes a different answer, better or worse at random." in page
 
 
 def test_the_banner_names_the_formulas_where_others_are_real(parts: Any) -> None:

@@ -18,7 +18,7 @@ from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.command_line import with_warehouse
 from tasks.kit.printable import printable
 from tasks.reporting import wording
-from tasks.reporting.summary import detected, favoured
+from tasks.reporting.summary import detected, favoured, not_recognised
 from tasks.reporting.wording import PLAIN, listing, p_value
 
 COLOURS = {
@@ -263,6 +263,8 @@ def legend(rows: Sequence[dict[str, Any]]) -> str:
             f"A flaw ({listing(flaws)}) should cost votes: DP (detection power) is the "
             f"{FLAWS_DETECTED}{also}."
         )
+    if own := not_recognised(row["perturbation"] for row in cells if row["simulated"]):
+        sentences.append(f"{own}.")
     return " ".join([*sentences, *_position_legend(rows)])
 
 

@@ -92,6 +92,21 @@ def test_every_rate_has_its_interval_however_narrow_the_terminal(
     assert [" ".join(line.split()) for line in lines[at : at + len(expected)]] == expected
 
 
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"simulated": True}, True),
+        ({"simulated": True, "perturbation": "rich_content"}, False),
+        ({"simulated": False}, False),
+    ],
+)
+def test_what_simulated_judges_do_not_recognise_is_named(
+    changes: dict[str, object], *, shown: bool
+) -> None:
+    said = "recognise only the bundled perturbations. To them boast makes a different answer"
+    assert (said in legend([ROW | changes])) is shown
+
+
 @pytest.mark.parametrize("width", [60, 120, 140])
 def test_without_shams_the_column_is_left_out(width: int) -> None:
     unshammed = {"sham_shift": None, "sham_shift_low": None, "sham_shift_high": None}
