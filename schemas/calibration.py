@@ -1,13 +1,16 @@
 """Frames of ratings, and of judges compared with people."""
 
+from typing import get_args
+
 import pandera.polars as pa
 
 from schemas.curation import KINDS, VERDICTS
 from schemas.frame import counted, name, optional, share
 from schemas.judging import ARMS, SIDES, Measured, author, size
+from schemas.keys import EpsilonKind, Test
 
-KINDS_OF_EPSILON = ["additive", "multiplicative"]
-TESTS = ["auto", "score", "t"]
+KINDS_OF_EPSILON = [*get_args(EpsilonKind)]
+TESTS = [*get_args(Test)]
 RATINGS = ["number", "label", "verdict"]
 MARGIN = ("dataset", "judge", "prompt", "wave", "metric", "epsilon", "epsilon_kind")
 

@@ -1,4 +1,4 @@
-"""Keys of results, and ids that depend on content only."""
+"""Keys of results, choices that options offer, and ids that depend on content only."""
 
 import hashlib
 import json
@@ -32,6 +32,27 @@ BETWEEN = " / "
 
 Gate = Literal["position", "validity", "bias", "discernment", "agreement", "drift"]
 """What the scorecard checks of a judge."""
+
+Mode = Literal["balanced", "paper"]
+"""How the orders of a pair are chosen."""
+
+Sham = Literal["first", "second", "both", "none"]
+"""Which meaning-free edits shifts are measured against."""
+
+Stop = Literal["none", "lossless", "pair"]
+"""When a judge is asked no further vote on a pair."""
+
+Checks = Literal["drop", "flag"]
+"""What happens to texts that fail a validity check."""
+
+ShareInterval = Literal["wilson", "clopper_pearson", "jeffreys"]
+"""Confidence interval for proportions."""
+
+EpsilonKind = Literal["additive", "multiplicative"]
+"""What the non-inferiority margin is: an amount of probability, or a share of the annotator's."""
+
+Test = Literal["auto", "score", "t"]
+"""Test of non-inferiority."""
 
 LENGTH = 32
 PEOPLE = "people"

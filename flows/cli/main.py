@@ -4,7 +4,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -15,7 +15,6 @@ from flows.cli.completion import (
     complete_studies,
 )
 from flows.cli.options import (
-    MODES,
     PATH,
     category_option,
     choice_option,
@@ -31,6 +30,7 @@ from flows.cli.options import (
 )
 from flows.cli.result_commands import browse, export, gate, report, show, snapshot, sql
 from flows.running.processes import warn_of_ignored_files
+from schemas.keys import EpsilonKind, Mode, Test
 from tasks.kit.command_line import (
     CONTEXT,
     Commands,
@@ -118,7 +118,7 @@ def plan(study: str | None, warehouse: Path | None, effect: float | None, **opti
 @click.argument("votes", type=PATH)
 @choice_option(
     "--mode",
-    among=MODES,
+    among=get_args(Mode),
     text="Say how pairs were shown. balanced: each in both orders equally often. paper: in an "
     "order drawn at random.",
 )
@@ -218,13 +218,13 @@ def doctor(log: Path, people: str | None, mapping: dict[str, str]) -> None:
 )
 @choice_option(
     "--epsilon-kind",
-    among=("additive", "multiplicative"),
+    among=get_args(EpsilonKind),
     text="Subtract the margin from a person's advantage probability (additive), or the margin "
     "times that probability (multiplicative).",
 )
 @choice_option(
     "--test",
-    among=("auto", "score", "t"),
+    among=get_args(Test),
     text="Use this test. auto: the score test for few instances, else the t test.",
 )
 @click.option(

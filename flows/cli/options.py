@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from flows.cli.completion import Complete, complete_from, complete_judges
 from flows.running.processes import clear_errors
+from schemas.keys import Checks, Mode, Sham, ShareInterval, Stop
 from tasks.kit.command_line import Command, Finite, OutputFile, Place
 
-MODES = ("balanced", "paper")
 PATH = Place()
 OUTPUT_FILE = OutputFile()
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
@@ -135,13 +135,13 @@ OPTIONS = (
     ),
     click.option(
         "--mode",
-        type=click.Choice(MODES),
+        type=click.Choice(get_args(Mode)),
         help="Choose orders. balanced: show each pair equally often in both. paper: draw them at "
         "random, as in arXiv 2402.10669. Default: balanced.",
     ),
     click.option(
         "--stop",
-        type=click.Choice(["none", "lossless", "pair"]),
+        type=click.Choice(get_args(Stop)),
         help="Stop asking about a pair early: when the verdict can no longer change (lossless), or "
         "when one answer leads by two votes (pair). Default: none.",
     ),
@@ -153,7 +153,7 @@ OPTIONS = (
     ),
     click.option(
         "--sham",
-        type=click.Choice(["first", "second", "both", "none"]),
+        type=click.Choice(get_args(Sham)),
         help="Compare with this sham (meaning-free edit) of a perturbation that has two. none: "
         "compare with the control. Default: first.",
     ),
@@ -214,7 +214,7 @@ OPTIONS = (
     ),
     click.option(
         "--checks",
-        type=click.Choice(["drop", "flag"]),
+        type=click.Choice(get_args(Checks)),
         help="Drop texts that fail a validity check, or keep and flag them. Default: drop.",
     ),
 )
@@ -238,7 +238,7 @@ def format_option(*forms: str, text: str = "Print in this format.") -> Decorator
 
 interval_option = choice_option(
     "--interval",
-    among=("wilson", "clopper_pearson", "jeffreys"),
+    among=get_args(ShareInterval),
     text="Compute this confidence interval for proportions (cluster-adjusted).",
 )
 

@@ -192,7 +192,7 @@ def _other_trials(
     metrics = suitable_metrics([each.humans["label"] for each in labelled], terms.metric)
     pairs = [(metric, kind) for metric in metrics for kind in KINDS_OF_EPSILON]
     others = [
-        terms._replace(metric=metric, kind=kind)  # type: ignore[arg-type]
+        terms._replace(metric=metric, kind=kind)
         for metric, kind in pairs
         if (metric, kind) != (terms.metric, terms.kind)
     ]

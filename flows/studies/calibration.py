@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, ValidationError
 
 from flows.studies import Parameters
 from flows.studies.study import SUFFIX
-from schemas.keys import content_key, file_digest
+from schemas.keys import EpsilonKind, ShareInterval, Test, content_key, file_digest
 from tasks.agreement.compare import Options
 from tasks.agreement.kinds import Declared, scale_of
 from tasks.calibration.calibrate import Terms
@@ -72,7 +72,7 @@ class Calibration(Parameters):
     """Highest grade of the scale."""
     threshold: float | None = None
     """Grades from this one on pass: passes and fails are compared, not grades."""
-    interval: Literal["wilson", "clopper_pearson", "jeffreys"] = "wilson"
+    interval: ShareInterval = "wilson"
     """Confidence interval for proportions (cluster-adjusted)."""
     random_labels: bool = False
     """Whether the items with a label of people are a random sample of all items."""
@@ -83,10 +83,10 @@ class Calibration(Parameters):
     epsilon: float = 0.1
     """Non-inferiority margin: how much worse than a person a judge may be. Usual values: .2 for
     experts, .15 for skilled annotators, .1 for crowd workers."""
-    epsilon_kind: Literal["additive", "multiplicative"] = "additive"
+    epsilon_kind: EpsilonKind = "additive"
     """Whether epsilon is subtracted from a person's advantage probability (additive) or is a share
     of it (multiplicative)."""
-    test: Literal["auto", "score", "t"] = "auto"
+    test: Test = "auto"
     """Test of non-inferiority. auto: the score test for few instances, else the t test."""
     min_instances: int = Field(default=30, ge=1)
     """Minimum number of instances of an annotator who is tested."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from schemas.keys import content_key, file_digest
+from schemas.keys import Checks, Mode, Sham, Stop, content_key, file_digest
 from tasks.judging.turns import TURN_PLACES
 from tasks.kit.code_digest import code_digest
 from tasks.kit.defaults import DEFAULTS, DETECTS_AT, TOO_FAST_SECONDS, Thresholds
@@ -121,7 +121,7 @@ class Study(Parameters):
     )
     """Judge prompts. Each judge is asked under each of them, and judges under different prompts are
     compared with one another."""
-    sham: Literal["first", "second", "both", "none"] = Field(title="Cost: sham", default="first")
+    sham: Sham = Field(title="Cost: sham", default="first")
     """Recipe of the sham (meaning-free edit) that shifts are measured against: the perturbation's
     first or second recipe, or both (their difference is reported). With none, as in the papers,
     shifts are measured against the control, which saves a third of the calls."""
@@ -131,7 +131,7 @@ class Study(Parameters):
     reworded: bool = Field(title="Cost: reworded prompts", default=False)
     """Also ask about each unperturbed pair in other words (with each variant of the judge prompts)
     and once more in the same words (replicates), to see how many verdicts depend on the wording."""
-    stop: Literal["none", "lossless", "pair"] = Field(title="Cost: early stopping", default="none")
+    stop: Stop = Field(title="Cost: early stopping", default="none")
     """Ask for votes one after another and stop early: when the verdict can no longer change
     (lossless), or when one answer leads by two votes (pair)."""
     probe: bool = Field(title="Cost: probe for repetition", default=False)
@@ -157,12 +157,12 @@ class Study(Parameters):
     date and time."""
     timezone: str = Field(title="Saved as: time zone", default="UTC")
     """Time zone of {date}, {minute} and the schedule, such as Europe/Berlin."""
-    mode: Literal["balanced", "paper"] = Field(title="Design: mode", default="balanced")
+    mode: Mode = Field(title="Design: mode", default="balanced")
     """balanced: each pair is shown equally often in both orders. paper: positions are drawn at
     random, as in arXiv 2402.10669."""
     seed: int = Field(title="Design: random seed", default=0, ge=0, le=LARGEST)
     """Random seed of templates, shams and positions."""
-    checks: Literal["drop", "flag"] = Field(title="Design: validity checks", default="drop")
+    checks: Checks = Field(title="Design: validity checks", default="drop")
     """drop: exclude texts that fail a validity check. flag: use them and flag them."""
     gaps_allowed: float = Field(title="Limits: share of gaps allowed", default=0.05, ge=0, le=1)
     """Maximum share of a judge's ballots without a reply, from 0 to 1. A run with more gaps does

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tasks.agreement.kinds import Kind
+from tasks.agreement.kinds import ScaleKind
 from tasks.agreement.measures import Row, without_interval
 from tasks.statistics.ppi import corrected_by_labels
 from tasks.statistics.rogan_gladen import corrected_by_error_rates
@@ -19,7 +19,7 @@ NUMBERS = ("estimate", "low", "high", "df", "n", "clusters", "method", "reason")
 
 
 def corrected_means(
-    rows: pl.DataFrame, kind: Kind, scale: tuple[float, float], *, random: bool
+    rows: pl.DataFrame, kind: ScaleKind, scale: tuple[float, float], *, random: bool
 ) -> Iterator[Row]:
     """Yield the mean that people would give to all judged items; nothing if all are labelled.
 

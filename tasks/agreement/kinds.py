@@ -9,7 +9,7 @@ import polars as pl
 from tasks.agreement.pass_words import PASS_WORDS, is_failure
 from tasks.calibration.label_values import as_word, nearest_whole, read_labels
 
-Kind = Literal["pass_fail", "grade", "name"]
+ScaleKind = Literal["pass_fail", "grade", "name"]
 
 PASS, FAIL = "pass", "fail"
 HAS, LACKS = "has the label", "lacks the label"
@@ -64,7 +64,7 @@ def scale_of(low: float | None, high: float | None) -> tuple[float, float] | Non
 class Reading(NamedTuple):
     """How the labels of one criterion are read."""
 
-    kind: Kind
+    kind: ScaleKind
     positive: str | None = None
     """The label that counts as a pass; null for the usual words."""
     low: float | None = None
@@ -127,7 +127,7 @@ def are_mostly_numbers(labels: pl.Series) -> bool:
 class OddLabels(NamedTuple):
     """Labels of people because of which all are names, as most are verdicts or grades."""
 
-    most: Kind
+    most: ScaleKind
     """What most labels are."""
     item: str
     label: str
@@ -149,7 +149,7 @@ def odd_labels(people: pl.DataFrame, reading: Reading) -> OddLabels | None:
     grades = [number is not None for number in read_labels("number", values)]
     table = pl.DataFrame({"label": distinct, "pass_fail": verdicts, "grade": grades})
     rows = given.join(table, on="label", maintain_order="left")
-    most: Kind = "grade" if rows["grade"].sum() > rows["pass_fail"].sum() else "pass_fail"
+    most: ScaleKind = "grade" if rows["grade"].sum() > rows["pass_fail"].sum() else "pass_fail"
     others = rows.filter(~pl.col(most))
     if others.height * 2 >= rows.height:
         return None

@@ -15,7 +15,7 @@ from tasks.agreement.coefficients import (
     quadratic_kappa,
     spearman,
 )
-from tasks.agreement.kinds import FAIL, PASS, Kind
+from tasks.agreement.kinds import FAIL, PASS, ScaleKind
 from tasks.gates.more_questions import more_questions
 from tasks.inference.cluster_sums import Sums, combined, numbered
 from tasks.inference.intervals import (
@@ -61,7 +61,7 @@ NO_ITEMS: Row = {"n": 0, "clusters": 0}
 class Cell(NamedTuple):
     """Labels of a judge and of people on the same items."""
 
-    kind: Kind
+    kind: ScaleKind
     judge: NDArray[np.int64]
     """Codes of the judge's labels: indices of ``words``."""
     human: NDArray[np.int64]
@@ -73,7 +73,7 @@ class Cell(NamedTuple):
     """Codes from 0 without gaps."""
 
     @classmethod
-    def of(cls, kind: Kind, rows: pl.DataFrame) -> "Cell":
+    def of(cls, kind: ScaleKind, rows: pl.DataFrame) -> "Cell":
         """Return a cell from paired rows, all of which must be ``used``."""
         words = (
             pl.concat(

@@ -11,10 +11,10 @@ from tasks.agreement.kinds import (
     AS_GIVEN,
     Declared,
     Fractions,
-    Kind,
     OddLabels,
     Ranges,
     Reading,
+    ScaleKind,
     are_numbers,
     differing_ranges,
     few_fractions,
@@ -55,7 +55,7 @@ class Paired(NamedTuple):
     """One criterion: labels of each judge beside those of people."""
 
     criterion: str | None
-    kind: Kind
+    kind: ScaleKind
     rows: pl.DataFrame
     """One row per judge and item, see :func:`pair_labels`."""
     people: pl.DataFrame

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.keys import EpsilonKind
 from tasks.calibration.label_values import Codes, Floats
-from tasks.calibration.non_inferiority import Clustering, Counts, ItemDifference, Kind, is_constant
+from tasks.calibration.non_inferiority import Clustering, Counts, ItemDifference, is_constant
 from tasks.inference.intervals import LEVEL, wilson
 from tasks.inference.linearised_errors import Correction, correction
 from tasks.inference.quantiles import normal_quantile, t_quantile
@@ -141,7 +142,10 @@ def spread_of(
 
 
 def clustering(
-    counts: tuple[Counts, ...], sums: Sequence[ClusterSums | None], epsilon: float, kind: Kind
+    counts: tuple[Counts, ...],
+    sums: Sequence[ClusterSums | None],
+    epsilon: float,
+    kind: EpsilonKind,
 ) -> Clustering | None:
     """Return the effect of clusters, from each judge's counts by cluster; None without clusters.
 

@@ -11,7 +11,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.agreement.kappa import kappa
-from tasks.calibration.label_values import Kind
+from tasks.calibration.label_values import LabelKind
 from tasks.counting.annotations import (
     FIRST,
     HUMANS,
@@ -48,7 +48,7 @@ MOST_LABELS_GIVEN = 1_000_000
 """With more labels, only statistics of all people, or of a judge and all people, are computed."""
 
 
-def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimates]:
+def agree(annotations: DataFrame[Annotations], kind: LabelKind) -> DataFrame[Estimates]:
     """Measure the agreement of people with each other, and of each judge with them.
 
     For every pair: raw agreement, Cohen's kappa (also weighted, if labels are numbers) and AC1. For
@@ -67,7 +67,7 @@ def agree(annotations: DataFrame[Annotations], kind: Kind) -> DataFrame[Estimate
     return Estimates.of(estimates.filter(~_inapplicable(annotations)))
 
 
-def _measured(annotations: DataFrame[Annotations], kind: Kind) -> Iterator[pl.DataFrame]:
+def _measured(annotations: DataFrame[Annotations], kind: LabelKind) -> Iterator[pl.DataFrame]:
     for name in GROUPS:
         yield STATISTICS[name].draft(annotations=annotations)
     small = annotations.height <= MOST_LABELS_GIVEN
@@ -99,7 +99,7 @@ def _affordable(block: Block) -> bool:
     return people < 2 or bool(pairs * each <= MOST_SUMS and each <= MOST_AT_ONCE)
 
 
-def _pairs(block: Block, own: pl.DataFrame, kind: Kind) -> Iterator[pl.DataFrame]:
+def _pairs(block: Block, own: pl.DataFrame, kind: LabelKind) -> Iterator[pl.DataFrame]:
     for name in PAIRS:
         yield STATISTICS[name].draft(annotations=own)
     if kind == "set":

@@ -8,13 +8,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schemas.calibration import Advantages, AltTests
+from schemas.keys import EpsilonKind, Test
 from tasks.calibration.advantage_variance import ClusterSums, clustering
 from tasks.calibration.alignment import LeftOut, count_each, encode
 from tasks.calibration.non_inferiority import (
     Counts,
     Floats,
-    Kind,
-    Test,
     check_epsilon,
     is_constant,
     needs_score,
@@ -59,7 +58,7 @@ def alt_test(
     metric: Metric,
     *,
     epsilons: Sequence[float] = (0.1,),
-    kind: Kind = "additive",
+    kind: EpsilonKind = "additive",
     test: Test = "auto",
     least: int = LEAST,
     clusters: pl.DataFrame | None = None,
@@ -192,7 +191,7 @@ def _each(
     counts: tuple[Counts, ...],
     sums: Sequence[ClusterSums | None],
     epsilons: Sequence[float],
-    kind: Kind,
+    kind: EpsilonKind,
     *,
     test: Test,
     least: int,
@@ -239,7 +238,7 @@ def _tests(
     counts: tuple[Counts, ...],
     sums: Sequence[ClusterSums | None],
     epsilon: float,
-    kind: Kind,
+    kind: EpsilonKind,
     test: Test,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return the p-values of both tests at a margin, and where the score test decides."""

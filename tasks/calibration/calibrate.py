@@ -7,10 +7,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages, AltTests
+from schemas.keys import EpsilonKind, Test
 from schemas.results import Annotations
 from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
-from tasks.calibration.label_values import Kind as LabelKind
 from tasks.calibration.label_values import (
+    LabelKind,
     Labelled,
     as_json,
     as_whole,
@@ -18,7 +19,7 @@ from tasks.calibration.label_values import (
     readings,
     require_two_names,
 )
-from tasks.calibration.non_inferiority import Kind, Test, why_untested
+from tasks.calibration.non_inferiority import why_untested
 from tasks.calibration.similarity import find_metric
 from tasks.counting.annotations import PERSON
 from tasks.inference.intervals import LEVEL
@@ -33,7 +34,7 @@ class Terms(NamedTuple):
 
     metric: str = "accuracy"
     epsilon: float = 0.1
-    kind: Kind = "additive"
+    kind: EpsilonKind = "additive"
     test: Test = "auto"
     least: int = LEAST
     digest: str = ""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.inference.cluster_sums import combined
 
-Kind = Literal["text", "number", "set", "any"]
+LabelKind = Literal["text", "number", "set", "any"]
 Read = Callable[[Sequence[Any]], list[Hashable | None]]
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -45,12 +45,12 @@ class ListLabel(NamedTuple):
     json: str
 
 
-def read_labels(kind: Kind, labels: Sequence[Any]) -> list[Hashable | None]:
+def read_labels(kind: LabelKind, labels: Sequence[Any]) -> list[Hashable | None]:
     """Parse labels (text, number, list or None) as ``kind``; None where that is impossible."""
     return READERS[kind](labels)
 
 
-def readings(kind: Kind, labels: pl.Series) -> dict[str, Any]:
+def readings(kind: LabelKind, labels: pl.Series) -> dict[str, Any]:
     """Return each distinct label (JSON), and what it is as ``kind``; None if it is none."""
     distinct = labels.drop_nulls().unique().to_list()
     read = read_labels(kind, [json.loads(label) for label in distinct])
@@ -158,7 +158,12 @@ def _flags(labels: Sequence[Any]) -> int:
     return lengths.pop()
 
 
-READERS: dict[Kind, Read] = {"text": _texts, "number": _numbers, "set": _sets, "any": _as_they_are}
+READERS: dict[LabelKind, Read] = {
+    "text": _texts,
+    "number": _numbers,
+    "set": _sets,
+    "any": _as_they_are,
+}
 
 
 Bits = NDArray[np.uint64]

@@ -6,25 +6,24 @@ than epsilon: *additive*, an amount of probability, or *multiplicative*, a share
 """
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.calibration.label_values import Kind as LabelKind
+from schemas.keys import EpsilonKind
+from tasks.calibration.label_values import LabelKind
 from tasks.inference.quantiles import normal_below, t_below
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Kind = Literal["additive", "multiplicative"]
-Test = Literal["t", "score", "auto"]
 
 FEW, FEW_UNTIED = 50, 20
 """With fewer items, or fewer items that are not tied, the t-test rejects too often."""
 
 
-def check_epsilon(epsilon: float, kind: Kind) -> None:
+def check_epsilon(epsilon: float, kind: EpsilonKind) -> None:
     """Raise an error for a margin outside [0, 1)."""
     if not 0 <= epsilon < 1:
         raise ValueError(
@@ -59,7 +58,7 @@ class ItemDifference(NamedTuple):
     margin: float
 
     @classmethod
-    def of(cls, epsilon: float, kind: Kind) -> Self:
+    def of(cls, epsilon: float, kind: EpsilonKind) -> Self:
         """Return the differences that a margin compares."""
         if kind == "additive":
             return cls(1.0, -1.0, 0.0, epsilon)
@@ -90,7 +89,7 @@ def t_test(
     better: Counts,
     worse: Counts,
     epsilon: float,
-    kind: Kind,
+    kind: EpsilonKind,
     *,
     clusters: Clustering | None = None,
 ) -> Floats:
@@ -117,7 +116,7 @@ def score_test(
     better: Counts,
     worse: Counts,
     epsilon: float,
-    kind: Kind,
+    kind: EpsilonKind,
     *,
     clusters: Clustering | None = None,
 ) -> Floats:

@@ -10,15 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.keys import EpsilonKind, Test
 from tasks.calibration.label_values import readings
-from tasks.calibration.non_inferiority import (
-    Kind,
-    Test,
-    check_epsilon,
-    needs_score,
-    score_test,
-    t_test,
-)
+from tasks.calibration.non_inferiority import check_epsilon, needs_score, score_test, t_test
 from tasks.inference.multiplicity import benjamini_yekutieli_rows
 from tasks.kit.defaults import ALPHA, POWER, calibration_limits
 
@@ -116,7 +110,7 @@ class Simulation(NamedTuple):
     """What the simulated studies test, how many of them there are, and their seed."""
 
     epsilon: float = 0.1
-    kind: Kind = "additive"
+    kind: EpsilonKind = "additive"
     test: Test = "auto"
     draws: int = DRAWS
     seed: int = 1

@@ -18,7 +18,7 @@ from tasks.judging.verdict_parser import Choice, parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN
 from tasks.validation.written import Written
 
-Kind = Literal["single", "binary", "rubric", "labels"]
+RatingKind = Literal["single", "binary", "rubric", "labels"]
 Value = float | bool | tuple[str, ...]
 """A grade, whether an answer passed, or the labels that it got."""
 
@@ -125,7 +125,7 @@ class Grading(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Kind
+    kind: RatingKind
     form: Literal["tag", "json"] | RatingPattern | RatingPointer = "tag"
     reason: bool = True
     """Whether a reply in JSON begins with a reason."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tasks.calibration.label_values import Codes, Floats, Kind, Panel
+from tasks.calibration.label_values import Codes, Floats, LabelKind, Panel
 from tasks.kit.catalogue import Catalogue, modules
 from tasks.kit.home import own_folder
 
@@ -23,14 +23,14 @@ class Metric:
     """How well a label fits the labels of others."""
 
     name: str
-    labels: Kind
+    labels: LabelKind
     """What labels must be; those that are not cannot be read."""
     source: str
     prepare: Callable[[Panel], Gaps]
     summary: str
 
 
-def metric(*, labels: Kind, source: str) -> Callable[[Callable[[Panel], Gaps]], Metric]:
+def metric(*, labels: LabelKind, source: str) -> Callable[[Callable[[Panel], Gaps]], Metric]:
     """Declare a metric."""
 
     def declare(prepare: Callable[[Panel], Gaps]) -> Metric:

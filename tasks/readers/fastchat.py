@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 from tasks.kit.printable import several
 from tasks.readers.bounded import Problems, Row, Table, clip, json_lines
 
-Kind = Literal["questions", "answers", "reference answers"]
-FIELDS: dict[Kind, frozenset[str]] = {
+FileKind = Literal["questions", "answers", "reference answers"]
+FIELDS: dict[FileKind, frozenset[str]] = {
     "questions": frozenset({"question_id", "turns"}),
     "answers": frozenset({"question_id", "model_id", "choices"}),
 }
@@ -24,7 +24,7 @@ MOST_FILES = 100
 class Part(NamedTuple):
     """A file of questions or answers."""
 
-    kind: Kind
+    kind: FileKind
     path: Path
     rows: dict[str, Row]
     """Question -> its row."""
@@ -117,7 +117,7 @@ def _part(path: Path, place: str) -> Part | None:
         return None
     problems = Problems(path.name)
     rows: dict[str, Row] = {}
-    kind: Kind | None = None
+    kind: FileKind | None = None
     for row in json_lines(path, problems).rows:
         if kind is None:
             kind = next((k for k, some in FIELDS.items() if some <= row.fields.keys()), None)

@@ -40,7 +40,7 @@ BOUNDS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "4GB"
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 NUMBER = r"-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false"
-Kind = Literal["rows", "object", "archive"]
+ContentKind = Literal["rows", "object", "archive"]
 TEXT, RAW, TYPE = "json_extract_string", "json_extract", "json_type"
 """Functions of DuckDB that take what is asked of a field from JSON."""
 LONG_ROW = f"has a row of more than {MAX_LINE // 1_000_000} MB"
@@ -55,7 +55,7 @@ class Source:
     """The file to read: a copy if the original is compressed."""
     name: str
     """Name of the user's file."""
-    kind: Kind
+    kind: ContentKind
     """A table of rows, one JSON object, or a ZIP archive."""
     format: Literal["json", "csv", "parquet", "zip"]
     header: tuple[str, ...]

@@ -55,35 +55,17 @@ SIZES = tuple(f"{side}_{what}" for what in ("length", *FORMATS, "markup") for si
 SHARES = ("human_score", "label_chance")
 MODELS = ("anchor_author", "target_author", *SIZES, *SHARES)
 """Columns about the two answers of a pair, equal in all its votes."""
-
-OPTIONAL = (
-    "dataset",
-    "prompt",
-    "wave",
-    "stopped",
-    "simulated",
-    "cached",
-    "label",
-    "human",
-    "category",
-    "turn",
-    "ballot_id",
-    *MODELS,
-)
+OPTIONAL = tuple(column for column in VoteLog.dtypes() if column not in COLUMNS)
 LIKE = "The columns are described in docs/reference/file-formats.md."
-
-TYPES: dict[str, type] = {
-    "repeat": int,
-    "simulated": bool,
-    "cached": bool,
-    "human": bool,
-    **dict.fromkeys(SIZES, int),
-    **dict.fromkeys(SHARES, float),
-}
-"""Types of columns that are not text."""
 
 WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"}
 CASTS = {str: "String", int: "Int64", bool: "Boolean", float: "Float64"}
+TYPES = {
+    column: kind
+    for column, dtype in VoteLog.dtypes().items()
+    for kind, name in CASTS.items()
+    if name == str(dtype)
+}
 DECIMAL = re.compile(r"\d*\.?\d+(?:[eE]-?\d+)?", re.ASCII)
 ALLOWED = {
     "arm": ARMS,
@@ -176,7 +158,7 @@ def _read(path: Path) -> tuple[pl.DataFrame, Place]:
 
 def _value(column: str, text: str) -> object:
     """Convert a CSV field; text that does not fit its column is kept, and refused later."""
-    kind = TYPES.get(column, str)
+    kind = TYPES[column]
     if kind is int and text.isascii() and text.isdigit():
         return int(text) if len(text) < 19 else text
     if kind is float and len(text) < 40 and DECIMAL.fullmatch(text):
@@ -194,7 +176,7 @@ def _parquet(path: Path) -> pl.DataFrame:
         float: lambda dtype: dtype.is_float() or dtype.is_integer(),
     }
     for column, dtype in votes.schema.items():
-        kind = TYPES.get(column, str)
+        kind = TYPES[column]
         if dtype != pl.Null and not fits[kind](dtype):
             raise ValueError(
                 f"{path.name}: column {column!r} is of type {dtype}, but must hold {WORDS[kind]}. "
@@ -245,7 +227,7 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
-    kind = TYPES.get(column, str)
+    kind = TYPES[column]
     if kind is float:
         values = [float(v) if type(v) is int and abs(v) <= LARGEST else v for v in values]
     if {type(value) for value in values} - {kind, type(None)}:
