@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -24,7 +25,10 @@ from pydantic import BaseModel
 
 from schemas.digests import frame_digest
 from tasks.kit.code_digest import reachable_digest
+from tasks.kit.defaults import calibration_limits, limits
 
+LIBRARIES = ("duckdb", "numpy", "polars", "scipy")
+"""Libraries that compute results: another version computes them anew."""
 PICKLED, FRAME = b"-", b"+"
 DAYS_VARIABLE = "VOIRDIRE_RESULT_DAYS"
 """Environment variable: number of days that cached results are kept. Votes are never deleted."""
@@ -35,7 +39,7 @@ R = TypeVar("R")
 
 @dataclass
 class Content(CachePolicy):
-    """Cache key from the task, the code that it can reach, and the content of its inputs.
+    """Cache key from the task, the code that it can reach, its inputs, and the limits in force.
 
     Prefect's own ``INPUTS`` policy hashes a frame's memory layout, and its default policy the run.
     """
@@ -170,10 +174,19 @@ def _write_atomically(file: Path, frame: pl.DataFrame) -> None:
 
 
 def _key(function: Callable[..., Any], name: str, inputs: Any) -> str:
-    """Return the cache key for a function, its name, and its inputs."""
+    """Return the cache key for a function, its name, its inputs, and the limits in force.
+
+    A function may read the limits of a study or a calibration without being passed them.
+    """
     code = reachable_digest(function.__module__)
-    parts = [name, code, pl.__version__, _plain(inputs)]
+    in_force = [_plain(limits()), _plain(calibration_limits())]
+    parts = [name, code, _versions(), _plain(inputs), in_force]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def _versions() -> list[str]:
+    return [version(library) for library in LIBRARIES]
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 import os
 import time
 from datetime import UTC, datetime
+from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 from prefect.cache_policies import NO_CACHE
 
 from tasks.kit import stage as staging
+from tasks.kit.defaults import CalibrationThresholds, Thresholds, calibrated_by, limited_by
 from tasks.kit.stage import (
     DAYS_VARIABLE,
     Compressed,
@@ -127,13 +129,31 @@ def test_what_has_no_plain_content_is_refused(value: object) -> None:
         _key(x=[value])
 
 
-def test_a_key_depends_on_the_code_and_on_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_depends_on_the_limits_in_force() -> None:
+    keys = {_key(x=1)}
+    with limited_by(Thresholds(fewest_questions=30)):
+        keys.add(_key(x=1))
+    with limited_by(Thresholds()):
+        assert _key(x=1) in keys
+    with calibrated_by(CalibrationThresholds(least_agreement=0.3)):
+        keys.add(_key(x=1))
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("library", ["duckdb", "numpy", "polars", "scipy"])
+def test_a_key_depends_on_the_code_and_on_libraries(
+    monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
     before = _key(x=1)
     monkeypatch.setattr(staging, "reachable_digest", lambda _: "other code")
     other_code = _key(x=1)
     monkeypatch.undo()
-    monkeypatch.setattr(pl, "__version__", "0.0.1")
+    monkeypatch.setattr(
+        staging, "version", lambda name: "0.0.1" if name == library else version(name)
+    )
+    staging._versions.cache_clear()
     assert len({before, other_code, _key(x=1)}) == 3
+    staging._versions.cache_clear()
     monkeypatch.undo()
     assert _key(x=1) == before
 
