@@ -27,7 +27,7 @@ from tasks.readers.bounded import (
     json_lines,
     open_table,
 )
-from warehouse.private import write_private
+from warehouse.atomic_files import write_private
 
 COLUMNS = ("ballot_id", "question", "answer_1", "answer_2", "choice")
 WORDS = {

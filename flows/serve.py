@@ -18,7 +18,7 @@ from flows.serving.server import (
     require_answer,
 )
 from flows.studies import STUDIES
-from tasks.kit import home
+from tasks.kit import user_folder
 from tasks.kit.printable import printable
 from warehouse.peek import VARIABLE, default_path
 
@@ -38,7 +38,7 @@ def serve_studies(
     if warehouse:
         os.environ[VARIABLE] = str(warehouse.absolute())
     # Runs are separate processes, in any folder.
-    os.environ[home.VARIABLE] = str(home.home())
+    os.environ[user_folder.VARIABLE] = str(user_folder.home())
     os.environ.update({k: os.environ.get(k, v) for k, v in SETTINGS.items()})
     os.environ.setdefault("PREFECT_RUNNER_POLL_FREQUENCY", "2")
     with ExitStack() as ending:

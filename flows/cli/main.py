@@ -38,7 +38,7 @@ from tasks.kit.command_line import (
     port_option,
     warehouse_option,
 )
-from tasks.kit.home import require_home
+from tasks.kit.user_folder import require_home
 
 
 @click.group(

@@ -35,9 +35,9 @@ from tasks.conclusions.single_numbers import acceptability, least_margins
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.printable import several
 from tasks.reporting.wording import count, shorten
+from warehouse.atomic_files import write_private
 from warehouse.descriptions import grains
 from warehouse.peek import existing_path
-from warehouse.private import write_private
 from warehouse.store import StatementError, Warehouse, WarehouseError
 
 SHOWN = 200

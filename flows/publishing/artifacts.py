@@ -25,7 +25,7 @@ from tasks.kit.stage import oldest_kept
 from tasks.progress import step
 from tasks.reporting.advice import advice, literal
 from tasks.results import Conclusions
-from warehouse.private import write_private
+from warehouse.atomic_files import write_private
 
 
 async def publish(

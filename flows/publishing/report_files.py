@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from flows.studies.study import SUFFIX
-from warehouse.private import write_private
+from warehouse.atomic_files import write_private
 
 PLACE = "<!-- another report -->"
 """Where a report has the link to the other one."""

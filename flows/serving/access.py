@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from flows.running.processes import identity
 from tasks.kit.printable import AUTHENTICATION
-from warehouse.private import write_private
+from warehouse.atomic_files import write_private
 
 USER = "voirdire"
 

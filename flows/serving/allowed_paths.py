@@ -15,7 +15,7 @@ from flows.running.run_row import first_row, record_failure
 from flows.studies import STUDIES, Study
 from schemas.keys import content_key
 from tasks.datasets import DATASETS
-from tasks.kit import home
+from tasks.kit import user_folder
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
 
@@ -112,12 +112,12 @@ def allowed_calibration(calibration: "Calibration") -> "Calibration":
 
 
 def _data_file(what: str, given: str) -> str:
-    place = _inside(given, [home.home() / DATA])
+    place = _inside(given, [user_folder.home() / DATA])
     if place is None:
         known = f" or one of {', '.join(DATASETS)}" if what == "dataset" else ""
         raise ValueError(
             f"{what} must be a path inside the folder {DATA} of VOIRDIRE_HOME (default: "
-            f"./{home.DEFAULT}){known}. Only the command line takes any other path."
+            f"./{user_folder.DEFAULT}){known}. Only the command line takes any other path."
         )
     return str(place)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from flows.studies.study import LARGEST, PATIENCE_SECONDS, Parameters, Study, with_prompts
 from tasks.kit.catalogue import Catalogue, one_per_line, tables
-from tasks.kit.home import own_folder
+from tasks.kit.user_folder import own_folder
 from tasks.validation.invalid_values import problems_in
 from tasks.validation.toml_tables import entry
 from tasks.validation.unknown_names import unknown

@@ -20,7 +20,7 @@ from tasks.prompts import PROMPTS, is_known, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, PROVIDERS, UsdPerMillion, provider_of, usable_api_base
 from tasks.validation.documented_fields import documented
 from tasks.validation.invalid_values import NAME_PATTERN
-from tasks.validation.written import Written
+from tasks.validation.strict_models import Written
 
 CLASSIC = ["factual_error", "gender_bias", "fake_reference", "rich_content"]
 FREE = UsdPerMillion(prompt=0, completion=0)

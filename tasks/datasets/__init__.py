@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import Answers, Known, Questions, Versions
 from tasks.kit.catalogue import Catalogue, modules
-from tasks.kit.home import own_folder
+from tasks.kit.user_folder import own_folder
 
 DATA_FILES = (".jsonl", ".csv", ".parquet")
 """Suffixes of files with questions and answers."""

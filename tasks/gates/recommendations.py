@@ -7,7 +7,7 @@ from schemas.conclusions import RECOMMENDATIONS, Recommendations
 from schemas.keys import JUDGE
 from schemas.results import Estimates, Gates
 from tasks.conclusions.rules import written
-from tasks.gates.standing import (
+from tasks.gates.consequences import (
     CARE,
     CORE,
     FORBIDS,

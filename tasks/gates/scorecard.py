@@ -30,9 +30,9 @@ from tasks.conclusions.rules import (
     written,
 )
 from tasks.counting.annotations import HUMANS
+from tasks.gates.consequences import NOT_MEASURED, is_unexplained_drift, standing
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
-from tasks.gates.standing import NOT_MEASURED, is_unexplained_drift, standing
 from tasks.gates.words import LOST, reason, share_name, words
 from tasks.inference.linearised_errors import why_not_enough
 from tasks.kit.defaults import limits

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.agreement.pass_words import LARGEST_GRADE
-from tasks.judging.readings import as_mapped, folded, matched, placed, require_pattern, value_at
+from tasks.judging.patterns import as_mapped, folded, matched, placed, require_pattern, value_at
 from tasks.judging.verdict_parser import Choice, parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN
-from tasks.validation.written import Written
+from tasks.validation.strict_models import Written
 
 RatingKind = Literal["single", "binary", "rubric", "labels"]
 Value = float | bool | tuple[str, ...]

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from tasks.kit.home import home, own_folder
+from tasks.kit.user_folder import home, own_folder
 
 ALL_ROOMS = ("schemas", "tasks", "warehouse", "flows", "booth")
 RESULTS = ("schemas", "tasks")

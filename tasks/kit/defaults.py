@@ -9,7 +9,7 @@ from pydantic import Field
 
 from schemas.keys import Gate
 from tasks.validation.documented_fields import documented
-from tasks.validation.written import Written
+from tasks.validation.strict_models import Written
 
 ALPHA = 0.05
 POWER = 0.8

@@ -16,7 +16,7 @@ from schemas.keys import file_digest
 from tasks.agreement.kinds import AS_GIVEN, Declared
 from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.kit.printable import several
-from tasks.logs.mapped import read_mapped
+from tasks.logs.mapped_tables import read_mapped
 from tasks.logs.questions import Questions, texts_of_questions, with_categories
 from tasks.logs.ratings import require_one_chance, whole_number, with_passes
 from tasks.logs.unreadable import UNREADABLE, with_unreadable

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tasks.calibration.label_values import Codes, Floats, LabelKind, Panel
 from tasks.kit.catalogue import Catalogue, modules
-from tasks.kit.home import own_folder
+from tasks.kit.user_folder import own_folder
 
 Gaps = Callable[[Codes], Floats]
 """Function from a judge's label per item (none missing) to a gap per row of the panel's table."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tasks.kit.catalogue import Catalogue, modules
-from tasks.kit.home import own_folder
+from tasks.kit.user_folder import own_folder
 
 
 class Item(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from tasks.judging.patterns import Pattern, Pointer
 from tasks.judging.rating_parser import (
     REASON,
     Criterion,
@@ -22,11 +23,10 @@ from tasks.judging.rating_parser import (
     Scale,
     parse_two,
 )
-from tasks.judging.readings import Pattern, Pointer
 from tasks.judging.turns import TURN_PLACES
 from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
 from tasks.kit.catalogue import Catalogue, tables
-from tasks.kit.home import own_folder
+from tasks.kit.user_folder import own_folder
 from tasks.prompts._fastchat import prompts_of
 from tasks.prompts._places import filled, places_in, require_places
 from tasks.prompts._variants import Variant, require_rewording

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from tasks.validation.strict_models import Written
 from tasks.validation.toml_tables import entry
-from tasks.validation.written import Written
 
 Feature = Literal["reference", "beauty", "padding", "factual_error", "gender_bias"]
 

@@ -18,7 +18,7 @@ from schemas.calibration import Ratings
 from schemas.keys import PANEL
 from schemas.results import Estimates
 from tasks.kit.catalogue import Catalogue, modules
-from tasks.kit.home import own_folder
+from tasks.kit.user_folder import own_folder
 
 Family = Literal[
     "effect",

@@ -40,7 +40,7 @@ from flows.cli.main import main
 from flows.cli.printing.live import Printer
 from flows.serving.server import Server
 from tasks.datasets import DATASETS
-from tasks.kit import code_digest, home
+from tasks.kit import code_digest, user_folder
 from tasks.kit.catalogue import Catalogue
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
@@ -394,7 +394,7 @@ def _process_state(folder: Path, environment: dict[str, str]) -> Iterator[None]:
         prefect.context.refresh_global_settings_context()
         try:
             _read_own_entries()
-            if home.home().is_dir():
+            if user_folder.home().is_dir():
                 # A digest holds paths of the user's own files, which another test does not have.
                 _forget_digests()
                 last.callback(_forget_digests)
@@ -420,8 +420,10 @@ def _forget_digests() -> None:
 
 def _own_modules() -> tuple[object, ...]:
     """Return the user's own modules and when they changed."""
-    files = sorted(home.home().rglob("*.py"))
-    return home.home(), *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    files = sorted(user_folder.home().rglob("*.py"))
+    return user_folder.home(), *(
+        (file, file.stat().st_mtime_ns, file.stat().st_size) for file in files
+    )
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ import pytest
 
 from tasks import providers
 from tasks.engine.worker_client import Session, shared_worker
-from tasks.kit import home
+from tasks.kit import user_folder
 
 EMULATED_KEY = {"EMU_KEY": "sk-given-but-secret"}
 """The key that tests give the emulated provider; a kept worker knows it from the start."""
@@ -21,7 +21,10 @@ class Workers:
 
     def keep(self, environment: dict[str, str]) -> None:
         """Keep a worker; a new one where its environment lacks folders of providers, or keys."""
-        folders = [Path(environment.get(providers.VARIABLE, "nowhere")), home.home() / "providers"]
+        folders = [
+            Path(environment.get(providers.VARIABLE, "nowhere")),
+            user_folder.home() / "providers",
+        ]
         read = {name: value for name, value in environment.items() if name.endswith("_KEY")}
         # What their files say now is read as each run begins.
         read |= {str(each): "" for each in folders if any(each.glob("*.toml"))}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from flows.cli.printing.terminal import say
-from tasks.kit.home import VARIABLE, home
+from tasks.kit.user_folder import VARIABLE, home
 from tasks.reporting.wording import count
 
 EXAMPLES = Path(__file__).parent

@@ -9,8 +9,8 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import RowLines, print_line, table_or_lines
 from flows.publishing.gate import EXIT_CODES, Check, gate_of, junit, markdown
 from tasks.reporting.wording import clean
+from warehouse.atomic_files import write_private
 from warehouse.peek import existing_path
-from warehouse.private import write_private
 from warehouse.store import Warehouse
 
 COLUMNS = ("judge", "gate", "verdict", "value")

@@ -23,8 +23,8 @@ from schemas.results import Estimates
 from tasks.aggregate import count_votes, tally_votes
 from tasks.inference.bootstrap import FORMULAS
 from tasks.results import Results, results_of_file
+from warehouse.atomic_files import write_private
 from warehouse.peek import completed_run
-from warehouse.private import write_private
 from warehouse.store import Saving, Warehouse
 
 STUDY = make_study("quick", {"name": "mine"})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warehouse.private import write_private
+from warehouse.atomic_files import write_private
 
 
 def test_a_file_is_replaced_and_its_owners_alone(tmp_path: Path) -> None:

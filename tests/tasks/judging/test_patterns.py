@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.judging.readings import Pattern, Pointer
+from tasks.judging.patterns import Pattern, Pointer
 
 MAP = {"Model 1": "first", "Model 2": "second", "Draw": "tie"}
 PATTERN = Pattern(
