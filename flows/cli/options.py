@@ -335,8 +335,8 @@ compared_options = _all(
     click.option(
         "--random-labels",
         is_flag=True,
-        help="Correct the pass rate or mean grade of all items by PPI++: the items with a label of "
-        "people were drawn at random.",
+        help="Correct the pass rate or mean grade of all items by PPI++. The items with a label of "
+        "people must be drawn at random.",
     ),
 )
 """Adds the options that say how labels of judges and people are compared."""
@@ -362,8 +362,8 @@ label_table_options = _all(
         multiple=True,
         metavar="COLUMN",
         help="Also show results for each value of this column of FILE or of --items (repeatable). "
-        "`voirdire doctor` names those of a log; a STUDY has that of its --by, else category. "
-        "Default: only results of all items.",
+        "`voirdire doctor` names those of a log. For a STUDY: the column given by "
+        "--by, else category. Default: only results of all items.",
     ),
     click.option(
         "--criterion",
@@ -381,8 +381,8 @@ label_table_options = _all(
         "--cluster",
         "cluster_column",
         metavar="COLUMN",
-        help="Group rows that are not independent, also repeats of an item, by this column of "
-        "FILE or of --items. Default: each row is independent, and no item has two rows.",
+        help="Treat rows with the same value in this column of FILE or of --items as dependent, "
+        "such as repeats of an item. Default: each row is independent, and no item has two rows.",
     ),
     compared_options,
     interval_option,

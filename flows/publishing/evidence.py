@@ -187,7 +187,7 @@ def find_evidence(
         if why := why_without_results(study, warehouse):
             raise LookupError(why)
         raise unknown("study", study, known, ALL_STUDIES, where=f"in {place}")
-    # A label of an item is of no perturbation.
+    # Labels of items have no perturbation.
     without = "perturbation" if what == "disagree" else ""
     given = {n: value for n, value in wanted.items() if value is not None and n != without}
     if sample is not None:

@@ -47,7 +47,7 @@ COSTS = """
     group by all
 """
 """What each judge cost in a wave, whichever run of the study asked it; a vote that several judges
-share is of the first, as in `mart.cost`."""
+share is charged to the first, as in `mart.cost`."""
 NUMBERS = """
     select * from mart.numbers where study = ?
     order by statistic, perturbation, judge, subgroup, mode, dataset, prompt, wave

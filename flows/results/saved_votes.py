@@ -19,7 +19,7 @@ from warehouse.store import Saving, Warehouse
 
 
 def require_free(votes: Path, warehouse: Path) -> None:
-    """Refuse a file whose name is not a valid study name, or is that of an audit.
+    """Refuse a file whose name is not a valid study name, or already names an audit.
 
     Raise ValueError before anything is saved.
     """

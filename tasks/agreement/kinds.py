@@ -134,7 +134,7 @@ class OddLabels(NamedTuple):
     """The first of the others (as JSON), and its item."""
     odd: int
     labels: int
-    """How many labels are other ones, and how many there are."""
+    """Number of the other labels, and of all labels."""
 
 
 def odd_labels(people: pl.DataFrame, reading: Reading) -> OddLabels | None:

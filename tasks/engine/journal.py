@@ -162,7 +162,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def parsed(line: bytes) -> Any:
-    """Return the value of a line of JSON; None if it is none."""
+    """Return the value of a line of JSON; None if it is not valid JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -203,7 +203,7 @@ def too_few(clusters: int, df: float | None) -> str | None:
 
 
 def least_df() -> float:
-    """Return the degrees of freedom of the fewest questions, if all have equal size."""
+    """Return the fewest degrees of freedom for a finding (fewest questions of equal size)."""
     return limits().fewest_questions - 1.0
 
 

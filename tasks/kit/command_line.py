@@ -70,7 +70,7 @@ class Place(click.Path):
 
 
 class OutputFile(Place):
-    """A file to write, in a folder that must be there: it may be misspelt."""
+    """A file to write; its folder must exist, since a missing one may be misspelt."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False)

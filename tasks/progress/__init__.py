@@ -13,7 +13,7 @@ WINDOW_SECONDS = 30.0
 
 SAMPLE_SECONDS = 0.5
 FEWEST_SECONDS = 1.0
-"""A rate is not known before."""
+"""Before this time no rate is shown."""
 
 
 class Status:

@@ -36,7 +36,7 @@ LIKE = (
     "people's labels, and judge in those of judges."
 )
 PEOPLE, JUDGES = ("annotator", "human", "person"), ("annotator", "judge")
-"""What the column of those who gave the labels may be called in a table."""
+"""Names that the column of annotators may have in a table."""
 MIB = 1 << 20
 LARGEST = {".json": 128 * MIB, ".csv": 512 * MIB, ".parquet": 512 * MIB}
 """Maximum size of a file in bytes; all labels are held in memory."""

@@ -376,7 +376,7 @@ def _shown(word: str) -> str:
 
 
 def _slices(rows: pl.DataFrame) -> Iterator[Part]:
-    """Yield the slices, those with the lowest agreement, of grades the largest error, first."""
+    """Yield the slices, the worst first: the lowest agreement, of grades the largest error."""
     several = rows["slice_column"].n_unique() > 1
     name, sign = ("mean_error", -1) if (rows["kind"] == "grade").any() else ("agreement", 1)
     first = sign * pl.col("estimate").filter(pl.col("statistic") == name).first()

@@ -161,8 +161,8 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         BEST_DETECTED: "the same of the kind of flaw that the judge detects best",
         MEAN_DETECTED: "the same, as the mean over all kinds of flaws",
         IN_MEAN_SCORES[BEST_DETECTED]: "the same of the kind of flaw that the judge detects best",
-        IN_MEAN_SCORES[MEAN_DETECTED]: "the mean of D over all kinds of flaws, where "
-        "that of DP does not decide",
+        IN_MEAN_SCORES[MEAN_DETECTED]: "the mean of D over all kinds of flaws, used "
+        "where the mean of DP cannot decide",
         "agreement lost": "agreement of judge and people, compared with people among themselves: "
         "the share that is lost",
         "Bennett's S": "agreement beyond chance of two answers: 2 s - 1, s being the share of "

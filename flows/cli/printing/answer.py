@@ -38,8 +38,8 @@ def show_advice(
 ) -> None:
     """Print whether to use each judge, and the policy.
 
-    ``study`` is that of a warehouse, ``people`` the number of people in a file; ``left`` says how
-    many further questions there are.
+    ``study`` is a study in the warehouse, ``people`` the number of people in a file;
+    ``left`` says how many further questions there are.
     """
     lines = advice(recommended, wave)
     if not lines:

@@ -53,7 +53,7 @@ def bounded(row: Mapping[str, Any] | None, between: str = " ", of: str = "estima
 
 
 SHIFTS = ("shift", "over control", "sham")
-"""Columns of shifts, which have a unit where they are of ratings."""
+"""Columns of shifts; shifts of ratings have a unit."""
 
 OF_RATINGS = {"sd": " sd", "share": " pass rate", "labels": " share of labels"}
 """Unit of a shift of ratings -> what follows its number where units differ."""
