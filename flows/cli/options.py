@@ -381,7 +381,7 @@ label_table_options = _all(
         "--cluster",
         "cluster_column",
         metavar="COLUMN",
-        help="Treat rows with the same value in this column of FILE or of --items as dependent, "
+        help="Count rows with the same value in this column of FILE or of --items as dependent, "
         "such as repeats of an item. Default: each row is independent, and no item has two rows.",
     ),
     compared_options,
