@@ -7,7 +7,7 @@ from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
 from flows.results.vote_summary import with_people
-from flows.running.ballots import Steps, ballots_of, make_pairs, require_asked_in_wave
+from flows.running.ballots import BallotSteps, ballots_of, make_pairs, require_asked_in_wave
 from flows.running.casting import Claims, cast_all
 from flows.running.counts import Counts
 from flows.running.gaps import votes_on
@@ -31,7 +31,9 @@ from tasks.kit.stage import prune_results
 from tasks.progress import step
 from warehouse.store import Warehouse
 
-STEPS = Steps(stages.import_dataset, stages.perturb_answers, stages.pair_up, stages.draw_ballots)
+STEPS = BallotSteps(
+    stages.import_dataset, stages.perturb_answers, stages.pair_up, stages.draw_ballots
+)
 
 
 @flow(name="audit", flow_run_name=run_name, on_running=[tag_run], on_completion=[start_on_alert])
@@ -94,7 +96,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         step("counting votes")
         # Imported while the judges were asked.
         from flows.results.audit_results import save_results
-        from flows.results.stages import log_votes, rate_votes
+        from flows.results.result_stages import log_votes, rate_votes
 
         compared, alone = by_form(ballots)
         stops = mark_stops(compared, votes, schedule)

@@ -52,7 +52,7 @@ from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
 
-class Steps(NamedTuple):
+class ResultSteps(NamedTuple):
     """The steps from votes to findings: these functions, cached tasks, or functions of counts."""
 
     count: Callable[[Any], Any] = count_votes
@@ -106,7 +106,7 @@ class Results(NamedTuple):
         )
 
 
-PLAIN = Steps()
+RESULT_STEPS = ResultSteps()
 
 
 class Conclusions(NamedTuple):
@@ -210,7 +210,7 @@ def results_of(
     ratings: DataFrame[Ratings] | None = None,
     detects_at: float = DETECTS_AT,
     thresholds: Thresholds = DEFAULTS,
-    steps: Steps = PLAIN,
+    steps: ResultSteps = RESULT_STEPS,
 ) -> Results:
     """Return the results of a vote log, or of other votes that ``steps.count`` takes.
 
@@ -262,7 +262,7 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     return found._replace(estimates=estimates)
 
 
-def counted_votes(votes: Any, mode: str, steps: Steps = PLAIN) -> Counted:
+def counted_votes(votes: Any, mode: str, steps: ResultSteps = RESULT_STEPS) -> Counted:
     """Count votes, make verdicts of them and lay the arms side by side."""
     tallies = steps.count(votes)
     verdicts = steps.tally(tallies, mode)

@@ -22,7 +22,7 @@ from tasks.logs.items import NAME
 from tasks.logs.labels import labels_of_both
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
 from tasks.logs.reading import Log, is_long
-from tasks.results import Results, Steps, results_of
+from tasks.results import Results, ResultSteps, results_of
 from tasks.statistics import STATISTICS, with_floors
 from tasks.statistics.rating_agreement import frame_of, rows_of
 
@@ -75,7 +75,7 @@ def results_of_log(log: Log, mode: str) -> Results:
         ]
         return Estimates.of(with_floors(pl.concat(rows)))
 
-    steps = Steps(
+    steps = ResultSteps(
         count=count_coded,
         match_models=lambda tallies: joined(Contests, match_models(tallies), contests_of(ratings)),
         annotate=lambda tallies: joined(Annotations, annotate(tallies), annotations_of(ratings)),
