@@ -18,10 +18,10 @@ from tasks.judging.people import TIMED, UNTIMED
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_LINE,
-    Limits,
+    FileLimits,
+    FileRow,
     Problems,
     Reader,
-    Row,
     Table,
     csv_table,
     json_lines,
@@ -41,7 +41,7 @@ WORDS = {
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """First characters that make a spreadsheet compute a cell, and the escape character itself."""
 
-LIMITS = Limits(size=256 * 2**20)
+LIMITS = FileLimits(size=256 * 2**20)
 SHOWN = 3
 
 
@@ -190,7 +190,7 @@ def _form(path: Path) -> str:
     return suffix
 
 
-def _rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[FileRow]:
     """Read a file of ballots."""
     problems = Problems(path.name, limits=LIMITS)
     # Answers may be longer than a cell usually is. The limit applies to the whole process.
@@ -207,11 +207,11 @@ def _rows(path: Path) -> list[Row]:
     return rows
 
 
-def _checked(row: Row, table: Table, problems: Problems) -> Row:
+def _checked(row: FileRow, table: Table, problems: Problems) -> FileRow:
     if table.columns is None:
         _require(row.fields, row.where, problems)
         return row
-    return Row(row.where, {c: unguarded(row.fields.get(c, "")) for c in table.columns})
+    return FileRow(row.where, {c: unguarded(row.fields.get(c, "")) for c in table.columns})
 
 
 def _require(found: Collection[str], where: str, problems: Problems) -> None:

@@ -64,7 +64,7 @@ class ResultSteps(NamedTuple):
     conclude: Callable[..., DataFrame[Findings]] = conclude
 
 
-class Counted(NamedTuple):
+class CountedVotes(NamedTuple):
     """Votes counted, verdicts of pairs, and arms side by side."""
 
     tallies: DataFrame[Tallies]
@@ -262,8 +262,8 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     return found._replace(estimates=estimates)
 
 
-def counted_votes(votes: Any, mode: str, steps: ResultSteps = RESULT_STEPS) -> Counted:
+def counted_votes(votes: Any, mode: str, steps: ResultSteps = RESULT_STEPS) -> CountedVotes:
     """Count votes, make verdicts of them and lay the arms side by side."""
     tallies = steps.count(votes)
     verdicts = steps.tally(tallies, mode)
-    return Counted(tallies, verdicts, steps.match_arms(verdicts))
+    return CountedVotes(tallies, verdicts, steps.match_arms(verdicts))

@@ -22,7 +22,7 @@ from schemas.calibration import (
     HumanAgreement,
 )
 from schemas.results import Annotations, Estimates
-from tasks.agreement.compare import Comparison, Options, compare
+from tasks.agreement.compare import ComparisonWithPeople, Options, compare
 from tasks.agreement.sources import by_criterion, require_grades, require_positive, suitable_metrics
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
@@ -69,7 +69,7 @@ class CalibrationSteps(NamedTuple):
     try_judges: Callable[[Labelled, Terms], Trial] = try_judges
     annotate: Callable[[Labelled, str], DataFrame[Annotations]] = annotations_of
     agree: Callable[[DataFrame[Annotations], Any], DataFrame[Estimates]] = agree
-    compare: Callable[[list[Labelled], list[pl.DataFrame], Options], Comparison] = compare
+    compare: Callable[[list[Labelled], list[pl.DataFrame], Options], ComparisonWithPeople] = compare
 
 
 class Calibrated(NamedTuple):
@@ -79,7 +79,7 @@ class Calibrated(NamedTuple):
     advantages: DataFrame[Advantages]
     annotations: DataFrame[Annotations]
     agreement: DataFrame[Estimates]
-    comparison: Comparison
+    comparison: ComparisonWithPeople
     """Each judge against the combined labels of people."""
     metric_tests: DataFrame[AltTests]
     """All tests, if there are several metrics and kinds of epsilon; else none."""
@@ -170,7 +170,7 @@ def _calibrate(calibration: Calibration, sources: Sources, steps: CalibrationSte
     )
 
 
-def _is_compared(comparison: Comparison) -> bool:
+def _is_compared(comparison: ComparisonWithPeople) -> bool:
     """Tell whether some item has labels of a judge and of people that can be compared."""
     compared = pl.col("statistic").is_in(["agreement", "spearman"])
     return comparison.measures.filter(compared)["estimate"].count() > 0

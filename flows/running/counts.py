@@ -28,7 +28,7 @@ COUNTED = ("planned", "from_warehouse", "asked", "failed", "prompt_tokens", "com
 NO_VOTES = Votes.empty()
 
 
-class Counts:
+class RunCounts:
     """The counts of one run of a study."""
 
     def __init__(self, study: Study) -> None:
