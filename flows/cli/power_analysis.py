@@ -37,7 +37,8 @@ from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
-from tasks.prompts import Prompt, prompt_of
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import prompt_of
 from tasks.reporting.wording import count
 from warehouse.store import Warehouse
 
@@ -55,7 +56,6 @@ GUESSED = "typical judge"
 EASY = "easy pairs"
 TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "passes"}
 """Unit of an endpoint -> the assumed spread."""
-
 UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share of labels)"}
 """Unit of an endpoint -> how titles name it."""
 
