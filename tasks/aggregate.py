@@ -1,4 +1,4 @@
-"""Aggregate: votes to verdicts, verdicts to shifts, shifts to estimates."""
+"""Aggregate: the vote log, counts of its votes, and the estimates of all statistics."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,24 +26,12 @@ from schemas.judging import (
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import with_exclusions
 from tasks.conclusions.worst_cases import rating_worst_cases, worst_cases
-from tasks.counting.contests import match_models
-from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.memo import memo
 from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
-__all__ = [
-    "count_coded",
-    "count_votes",
-    "log_votes",
-    "match_groups",
-    "match_models",
-    "measure_all",
-    "tally_votes",
-    "text_sizes",
-]
 AT_ONCE = 3
 """Threads that compute statistics: Polars computes while another thread runs Python."""
 

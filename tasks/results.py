@@ -32,13 +32,15 @@ from schemas.results import (
     Gates,
     KeptFindings,
 )
-from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
+from tasks.aggregate import count_votes, measure_all
 from tasks.annotate import annotate
 from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.comparisons import contrasts, win_checks
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.rules import detects_at_of
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.drift.alerts import fresh_votes
 from tasks.drift.waves import waves_of
 from tasks.gates.recommendations import recommend

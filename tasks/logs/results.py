@@ -13,10 +13,11 @@ from schemas.calibration import Ratings
 from schemas.frame import Frame, ranked
 from schemas.judging import Contests, Tallies, VoteLog
 from schemas.results import Annotations, Estimates
-from tasks.aggregate import count_coded, match_models, measure_all
+from tasks.aggregate import count_coded, measure_all
 from tasks.agreement.paired import pair_labels
 from tasks.agreement.sources import items_of
 from tasks.annotate import annotate
+from tasks.counting.contests import match_models
 from tasks.inference.bootstrap import formulas_only
 from tasks.logs.items import NAME
 from tasks.logs.labels import labels_of_both

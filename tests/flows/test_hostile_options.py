@@ -32,7 +32,8 @@ from flows.serving import serve_loop
 from flows.serving.access import Access
 from flows.studies import LARGEST, make_study
 from schemas.judging import Verdicts, VoteLog
-from tasks.aggregate import count_votes, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import tally_votes
 from warehouse.store import Saving, Warehouse
 
 SMALL = ["--judge", "offline/random", "--perturbation", "padding", "--limit", "2"]
