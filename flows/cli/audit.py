@@ -131,7 +131,10 @@ def _askable(study: Study, path: Path) -> list[str]:
         known = Warehouse(path).query(VOTED, {"judges": study.judges}) if path.is_file() else None
         if known is None or not known["voted"].item():
             none = "" if known is None else ", and no earlier vote exists"
-            error = ValueError(f"no judge can be asked{none}. {why}. Nothing was asked.")
+            error = ValueError(
+                f"no judge can be asked{none}. {why}. Nothing was asked. Correct this, or choose "
+                "other judges with --judge."
+            )
             record_failure(_row(study), Warehouse(path), error)
             raise error
     current_status().tell(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")

@@ -126,7 +126,7 @@ class RunCounts:
         if waiting["ballot_id"].n_unique() == ballots["ballot_id"].n_unique() and rest.is_empty():
             raise ValueError(
                 f"no judge can be asked, and no earlier vote exists. {not_ready_line(reasons)}. "
-                "Nothing was asked."
+                "Nothing was asked. Correct this, or choose other judges."
             )
         once = left.unique("ballot_id", keep="first")
         for judge, count in once.group_by("judge").len().sort("judge").iter_rows():

@@ -253,7 +253,10 @@ async def read_bounded(response: Any, max_bytes: int) -> bytes:
     """
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in WINDOWS:
-        raise _invalid(f"the reply is encoded as {encoding[:40]!r}, but {ACCEPTED} was asked for")
+        raise _invalid(
+            f"the reply is encoded as {encoding[:40]!r}, but {ACCEPTED} was asked for. Check the "
+            "gateway or proxy before the provider, which must respect Accept-Encoding"
+        )
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise _too_large(max_bytes)
@@ -271,7 +274,10 @@ async def read_bounded(response: Any, max_bytes: int) -> bytes:
             if max(len(content), received) > max_bytes:
                 raise _too_large(max_bytes)
     except zlib.error as error:
-        raise _invalid(f"the reply cannot be decompressed: {error}") from error
+        raise _invalid(
+            f"the reply cannot be decompressed: {error}. Check the gateway or proxy before the "
+            "provider, which may have changed it"
+        ) from error
     return bytes(content)
 
 

@@ -277,7 +277,8 @@ def from_process(module: str, asked: str, what: str) -> Any:
     )
     if done.returncode:
         last = (done.stderr.splitlines() or ["it printed nothing"])[-1]
-        raise RuntimeError(f"{what} failed: {redact(last)[:500]}. Nothing was asked.")
+        why = redact(last)[:500].rstrip(".")
+        raise RuntimeError(f"{what} failed: {why}. Nothing was asked. Correct this, and try again.")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -439,7 +440,7 @@ def _entry(model: str) -> dict[str, Any]:
 def _table() -> dict[str, dict[str, Any]]:
     package = find_spec("litellm")
     if package is None or not package.submodule_search_locations:
-        raise FileNotFoundError("litellm is not installed, so no prices are known.")
+        raise FileNotFoundError("litellm, which has the prices, is not installed: `make setup`.")
     path = Path(package.submodule_search_locations[0]) / TABLE
     table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return table
