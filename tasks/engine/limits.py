@@ -1,4 +1,10 @@
-"""Limits of a run: request and token rates, budget, Retry-After, circuit breaker."""
+"""Limits of a run: request and token rates, budget, Retry-After, circuit breaker.
+
+:class:`RateLimits` keeps our own limits, which files of providers and judges set: concurrency,
+requests and tokens per minute. Those of the provider show in its replies: ``client.py`` classifies
+a 429, :func:`retry_after` reads how long to wait, :class:`CircuitBreaker` holds back further calls,
+and ``queue.py`` tries again.
+"""
 
 import asyncio
 import math
@@ -18,7 +24,7 @@ TOKEN_BURST_SECONDS = 6.0
 
 
 class RateLimits:
-    """Concurrency and rate limits of one provider or one judge."""
+    """Our own concurrency and rate limits of one provider or one judge."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._slots = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
