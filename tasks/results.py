@@ -1,6 +1,6 @@
 """Results of votes, computed alike for audits, `measure`, `remeasure` and benchmarks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -213,6 +213,7 @@ def results_of(
     detects_at: float = DETECTS_AT,
     thresholds: Thresholds = DEFAULTS,
     steps: ResultSteps = RESULT_STEPS,
+    only: Collection[str] = (),
 ) -> Results:
     """Return the results of a vote log, or of other votes that ``steps.count`` takes.
 
@@ -226,14 +227,20 @@ def results_of(
         Share of flaws that a judge must detect for the finding *detects*.
     thresholds
         Further limits of findings.
+    only
+        The statistics to compute, if not all. Contests and annotations are empty unless one of
+        them reads these, and findings rest on their estimates alone.
     """
     ratings = Ratings.empty() if ratings is None else ratings
+    read = {frame for name in only or STATISTICS for frame in STATISTICS[name].reads}
     step("counting votes")
     tallies, verdicts, shifts = counted_votes(votes, mode, steps)
     step("comparing models, annotating")
-    contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
+    contests = steps.match_models(tallies) if "contests" in read else Contests.empty()
+    annotations = steps.annotate(tallies) if "annotations" in read else Annotations.empty()
     step("measuring")
     estimates = steps.measure(
+        **({"only": only} if only else {}),
         thresholds=thresholds,
         tallies=tallies,
         shifts=shifts,
