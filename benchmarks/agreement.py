@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from tasks.agreement.compare import Options, compare
-from tasks.agreement.measures import Cell, compare_with_rest, measure
+from tasks.agreement.measures import PairedLabels, compare_with_rest, measure
 from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
 
@@ -37,13 +37,13 @@ class Verdicts(NamedTuple):
     tpr: float
     tnr: float
 
-    def draw(self, random: np.random.Generator, items: int) -> Cell:
+    def draw(self, random: np.random.Generator, items: int) -> PairedLabels:
         """Simulate labels of a judge and of people."""
         human = random.random(items) < self.rate
         right = random.random(items) < np.where(human, self.tpr, self.tnr)
         codes = [np.where(right, human, ~human).astype(np.int64), human.astype(np.int64)]
         values = [code.astype(np.float64) for code in codes]
-        return Cell("pass_fail", *codes, ["fail", "pass"], *values, np.arange(items))
+        return PairedLabels("pass_fail", *codes, ["fail", "pass"], *values, np.arange(items))
 
     def truth(self) -> dict[str, float]:
         """Return the value of each measure."""
@@ -67,7 +67,7 @@ class Grades(NamedTuple):
     rho: float
     shift: float
 
-    def draw(self, random: np.random.Generator, items: int) -> Cell:
+    def draw(self, random: np.random.Generator, items: int) -> PairedLabels:
         """Simulate labels of a judge and of people."""
         human = random.normal(size=items)
         noise = random.normal(size=items)
@@ -75,7 +75,7 @@ class Grades(NamedTuple):
         codes = [np.searchsorted(CUTS, each) for each in (judge, human)]
         values = [code + 1.0 for code in codes]
         words = [str(grade) for grade in range(1, 6)]
-        return Cell("grade", *codes, words, *values, np.arange(items))
+        return PairedLabels("grade", *codes, words, *values, np.arange(items))
 
     def truth(self) -> dict[str, float]:
         """Return the value of each measure, of a million items."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from schemas.judging import Contests
-from tasks.inference.logistic import Counted, fit, refits
+from tasks.inference.logistic import CountedItems, fit, refits
 from tasks.statistics import STATISTICS
 
 BATCH = 250
@@ -98,7 +98,7 @@ def error_ratio(seed: int, pairs: int) -> float:
         fitted: Floats = 1 / (1 + np.exp(-(level @ coefficients)))
         return fitted
 
-    draws = refits(design, Counted(items, items, np.ones(pairs), y), b)
+    draws = refits(design, CountedItems(items, items, np.ones(pairs), y), b)
     assert draws is not None
     refit = np.std([rate(draw).mean() for draw in draws], ddof=1)
     return float(refit / (rate(b).std(ddof=1) / np.sqrt(pairs)))

@@ -6,13 +6,10 @@ import polars as pl
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
-from schemas.results import Estimates
-from tasks.conclude import conclude
 from tasks.gates.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
-from tasks.results import counted_votes
+from tasks.results import results_of
 from tasks.simulation.traits import Traits
-from tasks.statistics import STATISTICS
 
 FLAWS = ("factual_error", "gender_bias")
 JUDGES = {
@@ -20,6 +17,9 @@ JUDGES = {
     **{f"notices {pi}": Traits(omega=1.5, nu=0.5, pi=pi) for pi in (0.0, 0.6, 1.0)},
 }
 SIZES = ((60, 2), (60, 4), (60, 6), (142, 6))
+READ = ("mps", "mps_sham", "detection_power")
+"""Statistics that the gate rests on."""
+
 BATCH = 100
 
 
@@ -57,8 +57,6 @@ def _verdicts(traits: Traits, items: int, votes: int, studies: int, seed: int) -
         for at, name in enumerate(FLAWS)
     ]
     log = pl.concat([parts[0], parts[1].filter(pl.col("arm") != "control")])
-    shifts = counted_votes(VoteLog.of(log), "balanced").shifts
     with formulas_only():
-        rows = [STATISTICS[name](shifts=shifts) for name in ("mps", "mps_sham", "detection_power")]
-    estimates = Estimates.of(pl.concat(rows))
-    return scorecard(estimates, conclude(estimates)).filter(gate="discernment")["verdict"]
+        found = results_of(VoteLog.of(log), "balanced", only=READ)
+    return scorecard(found.estimates, found.findings).filter(gate="discernment")["verdict"]

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from pandera.typing.polars import DataFrame
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, installed or not
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
-from schemas.results import Estimates
-from tasks.conclude import conclude
 from tasks.inference.bootstrap import formulas_only
-from tasks.results import counted_votes
+from tasks.results import results_of
 from tasks.simulation.traits import Traits
-from tasks.statistics import STATISTICS
 
 BATCH = 50
 ALPHA = 0.05
@@ -41,8 +39,8 @@ class Report(NamedTuple):
     beta: float = 0.5
 
 
-def shifts_of(report: Report, studies: int, seed: int) -> pl.DataFrame:
-    """Return the shifts of many reports, each a dataset, with 2 votes per pair and no sham.
+def votes_of(report: Report, studies: int, seed: int) -> DataFrame[VoteLog]:
+    """Return the votes of many reports, each a dataset, with 2 votes per pair and no sham.
 
     All perturbations of a judge are held against the same control votes, and all judges see the
     same answers.
@@ -64,17 +62,17 @@ def shifts_of(report: Report, studies: int, seed: int) -> pl.DataFrame:
         arms = ["control", "experimental"] if cell == 0 else ["experimental"]
         mine = log.filter(pl.col("arm").is_in(arms))
         logs.append(mine.with_columns(dataset="judge", judge=pl.lit(f"j{judge}")))
-    return counted_votes(VoteLog.of(pl.concat(logs)), "balanced").shifts
+    return VoteLog.of(pl.concat(logs))
 
 
 def discoveries(report: Report, studies: int, seed: int) -> pl.DataFrame:
     """Return per report and adjustment the ``false`` and ``true`` discoveries, and ``biased``."""
-    with formulas_only():
-        rows = STATISTICS["mps"](shifts=shifts_of(report, studies, seed))
     null = pl.col("perturbation").str.tail(2).cast(pl.Int64) >= report.planted
     found = []
-    for (dataset,), estimates in rows.partition_by("dataset", as_dict=True).items():
-        cells = conclude(Estimates.of(estimates))
+    votes = votes_of(report, studies, seed)
+    for (dataset,), log in votes.partition_by("dataset", as_dict=True).items():
+        with formulas_only():
+            cells = results_of(log, "balanced", only=["mps"]).findings
         rejections = {name: pl.col(column) <= ALPHA for name, column in ADJUSTED.items()}
         rejections["biased"] = pl.col("finding") == "biased"
         found += [

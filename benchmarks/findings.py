@@ -19,13 +19,9 @@ from benchmarks.discernment import discernment
 from benchmarks.hidden_bias import HIDDEN
 from benchmarks.simulated_studies import Kind, simulate
 from benchmarks.studies import in_one_order
-from schemas.results import Estimates
-from tasks.conclude import conclude
-from tasks.conclusions.position_bias import position_findings
 from tasks.inference.bootstrap import formulas_only
-from tasks.results import counted_votes
+from tasks.results import results_of
 from tasks.simulation.traits import Traits
-from tasks.statistics import STATISTICS, with_floors
 
 BATCH = 100
 READ = ("mps", "mps_sham", "sham_shift", "los", "detection_power", "dasr", "unanimous_rate")
@@ -122,17 +118,11 @@ def findings(study: Study, studies: int, seed: int) -> pl.DataFrame:
         log = log.filter(pl.col("arm") == "control")
     if study.one_order:
         log = in_one_order(log, seed)
-    counted = counted_votes(log, "balanced")
-    frames = {"tallies": counted.tallies, "shifts": counted.shifts}
-    with formulas_only():
-        rows = with_floors(pl.concat([STATISTICS[name].draft(**frames) for name in study.read]))
     # In a family of one the adjusted p-value is the raw one.
     alone = dict.fromkeys(("benjamini_hochberg", "benjamini_yekutieli", "holm"), pl.Series.clone)
-    if study.read == POSITION:
-        with patch.multiple("tasks.conclusions.position_bias", **alone):
-            return position_findings(rows)
-    with patch.multiple("tasks.conclude", **alone):
-        return conclude(Estimates.of(rows))
+    where = "tasks.conclusions.position_bias" if study.read == POSITION else "tasks.conclude"
+    with formulas_only(), patch.multiple(where, **alone):
+        return results_of(log, "balanced", only=study.read).findings
 
 
 def words(study: Study, studies: int, seed: int) -> dict[str, float]:

@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.studies import Design, Judge, drawn, frames
-from schemas.results import Estimates
 from tasks import conclude
 from tasks.conclusions import cautions
-from tasks.conclusions.worst_cases import worst_cases
 from tasks.inference import bootstrap
+from tasks.results import results_of
 from tasks.simulation.traits import Traits
-from tasks.statistics import STATISTICS, with_floors
+from tasks.statistics import STATISTICS
 
 TRAITS = Traits(omega=1.5, nu=0.5, kappa=0.4, psi=0.5)
 NEEDED = (
@@ -79,13 +78,10 @@ def halves(beta: float, items: int, votes: int, studies: int, seed: int) -> pl.D
 
 def found(log: pl.DataFrame) -> pl.DataFrame:
     """Return the finding of each study, each a family of its own, and its bounds of the ASR."""
-    given = frames(log)
-    # No word rests on an interval by bootstrap: without it this is several times as fast. Signs
-    # are flipped all the same.
-    with patch.object(bootstrap, "MOST_CLUSTERS", 0):
-        drafts = [STATISTICS[name].draft(**given) for name in NEEDED]
-    rows = with_floors(pl.concat([*drafts, worst_cases(**given)]))
     with ExitStack() as stack:
+        # No word rests on an interval by bootstrap: without it this is several times as fast. Signs
+        # are flipped all the same.
+        stack.enter_context(patch.object(bootstrap, "MOST_CLUSTERS", 0))
         # Each study is a family of its own: one cell, two tests of mixed, two other arms.
         for module, name, adjust in (
             (conclude, "benjamini_hochberg", _alone),
@@ -93,9 +89,9 @@ def found(log: pl.DataFrame) -> pl.DataFrame:
             (cautions, "holm", _of_two),
         ):
             stack.enter_context(patch.object(module, name, adjust))
-        words = conclude.conclude(Estimates.of(rows))
-    bounds = rows.filter(statistic="asr_bounds").select("judge", "low", "high")
-    return words.drop("low", "high").join(bounds, on="judge")
+        results = results_of(log, "balanced", only=NEEDED)
+    bounds = results.estimates.filter(statistic="asr_bounds").select("judge", "low", "high")
+    return results.findings.drop("low", "high").join(bounds, on="judge")
 
 
 def _alone(p_values: pl.Series) -> pl.Series:

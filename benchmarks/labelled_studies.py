@@ -6,7 +6,8 @@ import polars as pl
 from benchmarks.studies import Design, Judge, alike, drawn, frames, in_one_order, measured
 from schemas.judging import FORMATS, SIDES, Contests
 from schemas.results import Annotations
-from tasks.aggregate import match_models, tally_votes
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import tally_votes
 
 MARKUP = {"header": 1, "list": 2, "bold": 1, "other": 1}
 """Of an anchor; a target has as much on average, and of each kind in this proportion."""

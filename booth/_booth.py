@@ -39,7 +39,7 @@ PAUSE_SECONDS = 20.0
 """Pause after votes could not be saved."""
 
 
-class Shown(NamedTuple):
+class BallotPage(NamedTuple):
     """Content of a ballot page."""
 
     question: str
@@ -133,7 +133,7 @@ class Booth:
                 return session
             return session if self.knows(seat, session) else None
 
-    def show(self, seat: Seat, back: int) -> Shown | None:
+    def show(self, seat: Seat, back: int) -> BallotPage | None:
         """Return the ballot page so many steps back; null if there is none."""
         with self.lock:
             ballot = seat.ballot_at(back)
@@ -141,7 +141,7 @@ class Booth:
                 return None
             question, answers = self.texts_of(seat, ballot)
             before = seat.chosen[ballot].label if ballot in seat.chosen else ""
-            return Shown(
+            return BallotPage(
                 question,
                 answers,
                 before,

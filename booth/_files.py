@@ -18,10 +18,10 @@ from tasks.judging.people import TIMED, UNTIMED
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_LINE,
-    Limits,
+    FileLimits,
+    FileRow,
     Problems,
     Reader,
-    Row,
     Table,
     csv_table,
     json_lines,
@@ -41,7 +41,7 @@ WORDS = {
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """First characters that make a spreadsheet compute a cell, and the escape character itself."""
 
-LIMITS = Limits(size=256 * 2**20)
+LIMITS = FileLimits(size=256 * 2**20)
 SHOWN = 3
 
 
@@ -96,11 +96,14 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
             problems.append(f"{row.where}: {error}")
             continue
         if vote["ballot_id"] in votes:
-            problems.append(f"{row.where}: ballot {vote['ballot_id']} occurs twice in the file")
+            problems.append(
+                f"{row.where}: ballot {vote['ballot_id']} occurs twice in the file. Keep one line"
+            )
         votes[vote["ballot_id"]] = {**vote, "cast_at": now}
     there = booth.votes_of(votes)
     problems += [
-        f"ballot {ballot} already has the saved vote {choice!r}, which cannot be changed"
+        f"ballot {ballot} already has the saved vote {choice!r}, which cannot be changed. Leave "
+        "its choice empty in the file"
         for ballot, choice in there.items()
         if choice != votes[ballot]["choice"]
     ]
@@ -140,21 +143,25 @@ def _vote(booth: Booth, seat: Seat, cells: dict[str, Any]) -> dict[str, Any]:
     ballot = str(cells.get("ballot_id") or "").strip()
     if not booth.is_ballot_of(seat, ballot):
         raise ValueError(
-            f"ballot_id {ballot!r:.60} is not a ballot of {seat.voter} in study {booth.study}"
+            f"ballot_id {ballot!r:.60} is not a ballot of {seat.voter} in study {booth.study}. "
+            "Remove the line, or use a file that --export wrote for this voter"
         )
     shown = _shown(booth, seat, ballot)
     for name in ("question", "answer_1", "answer_2"):
         if cells.get(name) is not None and _plain(cells[name]) != _plain(shown[name]):
             raise ValueError(
                 f"{name} differs from the text of ballot {ballot}. Perhaps only some columns of "
-                "the file were sorted"
+                "the file were sorted: --export it again, and enter the choices there"
             )
     said = str(cells["choice"]).strip()
     choice = WORDS.get(" ".join(said.casefold().split()))
     if choice is None:
         raise ValueError(f"choice {said!r:.60} must be 1, 2, tie or not familiar")
     if ballot in seat.chosen:
-        raise ValueError(f"{seat.voter} has already voted on ballot {ballot} in the booth")
+        raise ValueError(
+            f"{seat.voter} has already voted on ballot {ballot} in the booth. Leave its choice "
+            "empty in the file"
+        )
     seconds = _seconds(cells.get("seconds"))
     return {
         "ballot_id": ballot,
@@ -190,7 +197,7 @@ def _form(path: Path) -> str:
     return suffix
 
 
-def _rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[FileRow]:
     """Read a file of ballots."""
     problems = Problems(path.name, limits=LIMITS)
     # Answers may be longer than a cell usually is. The limit applies to the whole process.
@@ -207,11 +214,11 @@ def _rows(path: Path) -> list[Row]:
     return rows
 
 
-def _checked(row: Row, table: Table, problems: Problems) -> Row:
+def _checked(row: FileRow, table: Table, problems: Problems) -> FileRow:
     if table.columns is None:
         _require(row.fields, row.where, problems)
         return row
-    return Row(row.where, {c: unguarded(row.fields.get(c, "")) for c in table.columns})
+    return FileRow(row.where, {c: unguarded(row.fields.get(c, "")) for c in table.columns})
 
 
 def _require(found: Collection[str], where: str, problems: Problems) -> None:

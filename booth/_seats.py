@@ -16,7 +16,7 @@ STILL_OPEN = 10
 """Minimum number of a voter's last choices that can still be changed."""
 
 
-class Choice(NamedTuple):
+class VoterChoice(NamedTuple):
     """Last choice of a voter on a ballot."""
 
     label: str
@@ -41,7 +41,7 @@ class Seat:
     draw: Draw | None = None
     every: pl.DataFrame = field(default_factory=Ballots.empty)
     """Ballots of all pairs of the study, in either order."""
-    chosen: dict[str, Choice] = field(default_factory=dict)
+    chosen: dict[str, VoterChoice] = field(default_factory=dict)
     """Choices that are not in the warehouse yet, by ballot, in the order first cast."""
     saved: set[str] = field(default_factory=set)
     """Ballots with a vote in the warehouse."""
@@ -102,7 +102,7 @@ class Seat:
         """Record a choice; it replaces an earlier one on the same ballot."""
         times = self.chosen[ballot].times + 1 if ballot in self.chosen else 1
         self.turns += 1
-        self.chosen[ballot] = Choice(label, seconds, times, at, self.turns)
+        self.chosen[ballot] = VoterChoice(label, seconds, times, at, self.turns)
         self.looks.pop(ballot, None)
         self.done = False
 

@@ -12,7 +12,7 @@ from tasks.kit.command_line import (
     CONTEXT,
     Command,
     OutputFile,
-    Place,
+    UsablePath,
     errors_in_a_line,
     port_option,
     warehouse_option,
@@ -20,7 +20,7 @@ from tasks.kit.command_line import (
 from warehouse.peek import existing_path
 
 ARMS = click.Choice(["control", "experimental", "sham"])
-FILE = Place(dir_okay=False)
+FILE = UsablePath(dir_okay=False)
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 

@@ -7,9 +7,9 @@ from prefect.context import SyncClientContext
 from prefect.runtime import flow_run
 
 from flows.results.vote_summary import with_people
-from flows.running.ballots import Steps, ballots_of, make_pairs, require_asked_in_wave
-from flows.running.casting import Claims, cast_all
-from flows.running.counts import Counts
+from flows.running.ballots import BallotSteps, ballots_of, make_pairs, require_asked_in_wave
+from flows.running.casting import RunBallots, cast_all
+from flows.running.counts import RunCounts
 from flows.running.gaps import votes_on
 from flows.running.processes import ignored_files
 from flows.running.progress import logged, notifier
@@ -17,7 +17,7 @@ from flows.running.readiness import not_ready
 from flows.running.run_row import RunRow
 from flows.serving.alerts import start_on_alert
 from flows.serving.allowed_paths import admit, is_from_form
-from flows.serving.prefect_reporting import Messages, outcomes, report_killed_runs
+from flows.serving.prefect_reporting import ServerMessages, outcomes, report_killed_runs
 from flows.serving.run_labels import due, run_name, tag_run
 from flows.studies import Study
 from schemas.calibration import Ratings
@@ -31,7 +31,9 @@ from tasks.kit.stage import prune_results
 from tasks.progress import step
 from warehouse.store import Warehouse
 
-STEPS = Steps(stages.import_dataset, stages.perturb_answers, stages.pair_up, stages.draw_ballots)
+STEPS = BallotSteps(
+    stages.import_dataset, stages.perturb_answers, stages.pair_up, stages.draw_ballots
+)
 
 
 @flow(name="audit", flow_run_name=run_name, on_running=[tag_run], on_completion=[start_on_alert])
@@ -45,7 +47,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
     study, warehouse = admit(study, warehouse, flow_run.id)
     study = study.at(due())
     place = Warehouse(warehouse, patience_seconds=study.patience_seconds, tell=notifier())
-    counts = Counts(study)
+    counts = RunCounts(study)
     # Tasks share one client: to make one takes 30 ms, as it loads all certificates.
     with (
         logged(f"audit {study.name}"),
@@ -56,7 +58,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         ignored = [problem for _, problem in ignored_files()] if is_from_form() else []
         for note in [*counts.unsaved, *ignored]:
             get_run_logger().warning(note)
-        await Messages().send(lambda: report_killed_runs(place))
+        await ServerMessages().send(lambda: report_killed_runs(place))
         study.check()
         step("making pairs")
         made = make_pairs(study, STEPS)
@@ -86,7 +88,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         # Asking may take hours; free the texts, which are in the warehouse.
         del made
 
-        claims = Claims(row.run, place, counts)
+        claims = RunBallots(row.run, place, counts)
         waiting = claims.waiting(ballots)
         asked = counts.leave_gaps(ballots, waiting, not_ready(study))
         schedule = Schedule(study.votes_per_pair, study.stop, study.probe)
@@ -94,7 +96,7 @@ async def audit(study: Study, warehouse: str | None = None) -> Any:
         step("counting votes")
         # Imported while the judges were asked.
         from flows.results.audit_results import save_results
-        from flows.results.stages import log_votes, rate_votes
+        from flows.results.result_stages import log_votes, rate_votes
 
         compared, alone = by_form(ballots)
         stops = mark_stops(compared, votes, schedule)

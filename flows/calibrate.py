@@ -9,9 +9,9 @@ from prefect.states import Completed
 from flows.labels.sources import changed_prompts, newer_votes
 from flows.publishing.answers import calibration_answer, place_of, show_answer
 from flows.publishing.calibration_page import publish_calibration
-from flows.results import stages
+from flows.results import result_stages
 from flows.results.calibration import (
-    Steps,
+    CalibrationSteps,
     calibrate_labels,
     in_words,
     keep_calibration,
@@ -36,7 +36,12 @@ def calibrate(calibration: Calibration, warehouse: str | None = None) -> Any:
     place = Warehouse(allowed_warehouse(warehouse))
     calibration.require_own_metric_elsewhere()
     require_free(calibration, place)
-    steps = Steps(stages.try_judges, stages.label_items, stages.agree, stages.compare)
+    steps = CalibrationSteps(
+        result_stages.try_judges,
+        result_stages.label_items,
+        result_stages.agree,
+        result_stages.compare,
+    )
     found = calibrate_labels(calibration, place, steps)
     for line in label_warnings(found.comparison):
         get_run_logger().warning("%s", line)

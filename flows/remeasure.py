@@ -9,7 +9,7 @@ from prefect.states import Completed
 
 from flows.publishing.answers import place_of, show_answer, study_answer
 from flows.results.remeasure import remeasure_study
-from flows.results.stages import as_tasks
+from flows.results.result_stages import as_tasks
 from flows.results.up_to_date import renew_report
 from flows.serving.allowed_paths import allowed_warehouse
 from flows.serving.run_labels import run_name, tag_run

@@ -14,8 +14,11 @@ MANY = 100_000
 MISSING, KEPT, CAST = "missing", "kept", "cast"
 """What a draft does with a column."""
 
+Row = dict[str, Any]
+"""A row of a frame: column -> value."""
 
-class Place(NamedTuple):
+
+class TablePlace(NamedTuple):
     """Where a frame is stored: table, key, references."""
 
     table: str
@@ -31,7 +34,7 @@ class FrameError(ValueError):
 class Frame(pa.DataFrameModel):
     """A schema with a table name and a key; make frames with :meth:`of` only."""
 
-    _place: ClassVar[Place]
+    _place: ClassVar[TablePlace]
 
     class Config:
         strict = True
@@ -47,10 +50,10 @@ class Frame(pa.DataFrameModel):
     ) -> None:
         """Set the table, its key, and the tables that columns refer to."""
         super().__init_subclass__(**kwargs)  # type: ignore[no-untyped-call]
-        cls._place = Place(table, key, references or {})
+        cls._place = TablePlace(table, key, references or {})
 
     @classmethod
-    def place(cls) -> Place:
+    def place(cls) -> TablePlace:
         """Return where the frame is stored: table, key, references."""
         return cls._place
 

@@ -1,6 +1,6 @@
-"""Aggregate: votes to verdicts, verdicts to shifts, shifts to estimates."""
+"""Aggregate: the vote log, counts of its votes, and the estimates of all statistics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
@@ -26,24 +26,12 @@ from schemas.judging import (
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import with_exclusions
 from tasks.conclusions.worst_cases import rating_worst_cases, worst_cases
-from tasks.counting.contests import match_models
-from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.sequential_stopping import KEY, PAIR
 from tasks.kit.defaults import DEFAULTS, Thresholds, limited_by
 from tasks.kit.memo import memo
 from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
-__all__ = [
-    "count_coded",
-    "count_votes",
-    "log_votes",
-    "match_groups",
-    "match_models",
-    "measure_all",
-    "tally_votes",
-    "text_sizes",
-]
 AT_ONCE = 3
 """Threads that compute statistics: Polars computes while another thread runs Python."""
 
@@ -173,23 +161,25 @@ def count_coded(vote_log: DataFrame[VoteLog]) -> DataFrame[Tallies]:
     return Tallies.coded(counted.with_columns(pl.col(NAMES).cat.to(pl.Categorical)))
 
 
-def measure_all(thresholds: Thresholds = DEFAULTS, **frames: pl.DataFrame) -> DataFrame[Estimates]:
+def measure_all(
+    thresholds: Thresholds = DEFAULTS, *, only: Collection[str] = (), **frames: pl.DataFrame
+) -> DataFrame[Estimates]:
     """Compute all statistics in one task, as separate tasks would each digest all frames.
 
-    Without ``ratings``, statistics of ratings have no rows.
+    Without ``ratings``, statistics of ratings have no rows. ``only`` are the statistics to compute,
+    if not all; worst cases of lost votes go with ``attrition``.
     """
     frames.setdefault("ratings", Ratings.empty())
     # Those that take longest first: worst cases of votes, models compared with each other, and
     # those that read most rows. Else one of them runs last, and alone.
-    names = sorted(STATISTICS, key=lambda name: _turn(STATISTICS[name].reads, frames))
-    jobs = [
-        partial(_worst_cases, frames),
-        *(partial(_draft, name, number, frames) for number, name in enumerate(names, 1)),
-    ]
+    names = sorted(only or STATISTICS, key=lambda name: _turn(STATISTICS[name].reads, frames))
+    worst = [partial(_worst_cases, frames)] if "attrition" in names else []
+    turns = [f"{number} of {len(names)}" for number in range(1, len(names) + 1)]
+    drafts = [partial(_draft, *each, frames) for each in zip(names, turns, strict=True)]
     with limited_by(thresholds), memo(*frames.values()):
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            worst, *drafts = [pool.submit(copy_context().run, job) for job in jobs]
-        rows = pl.concat([draft.result() for draft in [*drafts, worst]])
+            parts = [pool.submit(copy_context().run, job) for job in [*worst, *drafts]]
+        rows = pl.concat([part.result() for part in [*parts[len(worst) :], *parts[: len(worst)]]])
         return Estimates.of(with_exclusions(with_floors(rows)))
 
 
@@ -198,8 +188,8 @@ def _turn(reads: Sequence[str], frames: Mapping[str, pl.DataFrame]) -> tuple[boo
     return "contests" not in reads, -rows
 
 
-def _draft(name: str, number: int, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    step(f"measuring: {name} ({number} of {len(STATISTICS)} statistics)")
+def _draft(name: str, turn: str, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    step(f"measuring: {name} ({turn} statistics)")
     with STATISTICS.running(name):
         rows = STATISTICS[name].draft(**frames)
         if name in STATISTICS.own:

@@ -19,7 +19,8 @@ from tasks.judging.rating_parser import Rated
 from tasks.judging.turns import earlier_turn
 from tasks.kit.random_numbers import uniform
 from tasks.pair import BACKGROUND
-from tasks.prompts import PROMPTS, REWORDED, Prompt, label_of, prompt_of, variants_of
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import PROMPTS, REWORDED, label_of, prompt_of, variants_of
 from tasks.providers import JUDGES, PROVIDERS, Judge, provider_of, usable_api_base
 
 SHARD = 256

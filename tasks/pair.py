@@ -10,7 +10,8 @@ from schemas.curation import Answers, Perturbations, PerturbedAnswers, Questions
 from schemas.digests import content_keys
 from schemas.judging import Pairs
 from tasks.judging.turns import TURN_PLACES
-from tasks.prompts import Prompt, prompt_of
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import prompt_of
 
 SHOWN = ["question", "anchor", "target"]
 BACKGROUND = ("reference", "context")

@@ -1,6 +1,6 @@
 """Results of votes, computed alike for audits, `measure`, `remeasure` and benchmarks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -32,13 +32,15 @@ from schemas.results import (
     Gates,
     KeptFindings,
 )
-from tasks.aggregate import count_votes, match_groups, match_models, measure_all, tally_votes
+from tasks.aggregate import count_votes, measure_all
 from tasks.annotate import annotate
 from tasks.conclude import category_shifts, conclude, endpoints, kept_findings
 from tasks.conclusions.comparisons import contrasts, win_checks
 from tasks.conclusions.exclusions import exclude
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.rules import detects_at_of
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.drift.alerts import fresh_votes
 from tasks.drift.waves import waves_of
 from tasks.gates.recommendations import recommend
@@ -52,7 +54,7 @@ from tasks.progress import step
 from tasks.statistics import STATISTICS, with_floors
 
 
-class Steps(NamedTuple):
+class ResultSteps(NamedTuple):
     """The steps from votes to findings: these functions, cached tasks, or functions of counts."""
 
     count: Callable[[Any], Any] = count_votes
@@ -64,7 +66,7 @@ class Steps(NamedTuple):
     conclude: Callable[..., DataFrame[Findings]] = conclude
 
 
-class Counted(NamedTuple):
+class CountedVotes(NamedTuple):
     """Votes counted, verdicts of pairs, and arms side by side."""
 
     tallies: DataFrame[Tallies]
@@ -106,7 +108,7 @@ class Results(NamedTuple):
         )
 
 
-PLAIN = Steps()
+RESULT_STEPS = ResultSteps()
 
 
 class Conclusions(NamedTuple):
@@ -210,7 +212,8 @@ def results_of(
     ratings: DataFrame[Ratings] | None = None,
     detects_at: float = DETECTS_AT,
     thresholds: Thresholds = DEFAULTS,
-    steps: Steps = PLAIN,
+    steps: ResultSteps = RESULT_STEPS,
+    only: Collection[str] = (),
 ) -> Results:
     """Return the results of a vote log, or of other votes that ``steps.count`` takes.
 
@@ -224,14 +227,20 @@ def results_of(
         Share of flaws that a judge must detect for the finding *detects*.
     thresholds
         Further limits of findings.
+    only
+        The statistics to compute, if not all. Contests and annotations are empty unless one of
+        them reads these, and findings rest on their estimates alone.
     """
     ratings = Ratings.empty() if ratings is None else ratings
+    read = {frame for name in only or STATISTICS for frame in STATISTICS[name].reads}
     step("counting votes")
     tallies, verdicts, shifts = counted_votes(votes, mode, steps)
     step("comparing models, annotating")
-    contests, annotations = steps.match_models(tallies), steps.annotate(tallies)
+    contests = steps.match_models(tallies) if "contests" in read else Contests.empty()
+    annotations = steps.annotate(tallies) if "annotations" in read else Annotations.empty()
     step("measuring")
     estimates = steps.measure(
+        **({"only": only} if only else {}),
         thresholds=thresholds,
         tallies=tallies,
         shifts=shifts,
@@ -262,8 +271,8 @@ def results_of_file(vote_log: DataFrame[VoteLog], mode: str) -> Results:
     return found._replace(estimates=estimates)
 
 
-def counted_votes(votes: Any, mode: str, steps: Steps = PLAIN) -> Counted:
+def counted_votes(votes: Any, mode: str, steps: ResultSteps = RESULT_STEPS) -> CountedVotes:
     """Count votes, make verdicts of them and lay the arms side by side."""
     tallies = steps.count(votes)
     verdicts = steps.tally(tallies, mode)
-    return Counted(tallies, verdicts, steps.match_arms(verdicts))
+    return CountedVotes(tallies, verdicts, steps.match_arms(verdicts))

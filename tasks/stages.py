@@ -1,6 +1,6 @@
 """The stages up to the votes as Prefect tasks, in the order in which an audit runs them.
 
-Those from the votes on are in ``flows.results.stages``, which takes longer to import.
+Those from the votes on are in ``flows.results.result_stages``, which takes longer to import.
 """
 
 from tasks import curate, judge, pair, perturb

@@ -145,6 +145,27 @@ def test_an_underscore_means_private_to_its_folder() -> None:
     ] == []
 
 
+def test_a_class_name_has_one_meaning() -> None:
+    defined: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
+    for file in SOURCES:
+        tree = _tree(file)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(_name(file))
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                aliases.setdefault(node.targets[0].id, []).append(_name(file))
+    # A nested Config is how pandera is told what a schema allows.
+    assert {
+        name: files
+        for name, files in defined.items()
+        if not name.startswith("_")
+        and name != "Config"
+        and len(files) + len(aliases.get(name, ())) > 1
+    } == {}
+
+
 def test_no_folder_is_crowded() -> None:
     folders = {file.parent for file in SOURCES}
     loose = {

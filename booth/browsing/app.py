@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from booth.browsing.views import (
     OVER_BOTH,
-    Entry,
+    ComparisonLine,
     StudyLine,
     entry_of,
     sides_of,
@@ -25,8 +25,8 @@ from tasks.kit.printable import message
 from tasks.validation.unknown_names import require_known, unknown
 from warehouse.evidence.comparisons import (
     ROWS_PER_PAGE,
+    ComparisonPage,
     Filters,
-    Listing,
     describe_studies,
     find_comparison,
     list_comparisons,
@@ -195,7 +195,7 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     )
 
 
-def _why_none(warehouse: Warehouse, filters: Filters, found: Listing) -> str:
+def _why_none(warehouse: Warehouse, filters: Filters, found: ComparisonPage) -> str:
     """Return why no comparison can match these filters; empty if one could."""
     study, wave, kinds = filters.study, filters.wave, found.kinds
     if wave and wave in unmeasured_waves(warehouse, study):
@@ -243,7 +243,7 @@ def _comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Response
         return address(filters, pair=to) if to else ""
 
     own = {name: row[name] for name in ("judge", "prompt", "wave", "perturbation", "sample")}
-    entry: Entry = entry_of(row)
+    entry: ComparisonLine = entry_of(row)
     return page(
         "comparison",
         filters=filters,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import laid_out
 from tasks.reporting.wording import count
-from tasks.rewriting.word_diff import Difference, Part, difference
+from tasks.rewriting.word_diff import Passage, WordDifference, difference
 
 MOST_CHARACTERS = 100_000
 """A longer text is shortened in the middle."""
@@ -27,7 +27,7 @@ class StudyLine(NamedTuple):
     last_run: str
 
 
-class Entry(NamedTuple):
+class ComparisonLine(NamedTuple):
     """A comparison in a line."""
 
     title: str
@@ -48,7 +48,7 @@ class Side(NamedTuple):
 
     name: str
     note: str
-    parts: list[Part]
+    parts: list[Passage]
     is_aside: bool = False
 
 
@@ -104,7 +104,7 @@ def study_line(row: Mapping[str, Any]) -> StudyLine:
 OVER_BOTH = "judge over both orders"
 
 
-def entry_of(row: Mapping[str, Any]) -> Entry:
+def entry_of(row: Mapping[str, Any]) -> ComparisonLine:
     """Return a comparison in a line."""
     texts = json.loads(row.get("texts") or "{}")
     title = row.get("question") or next(iter(texts.values()), None) or row.get("sample") or ""
@@ -121,7 +121,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
         "simulated" if row.get("simulated") else None,
     ]
     perturbed = row.get("perturbation")
-    return Entry(
+    return ComparisonLine(
         plain(str(title)),
         plain(row.get("sample") or ""),
         plain(row["judge"]),
@@ -188,14 +188,14 @@ def sides_of(row: Mapping[str, Any], texts: Sequence[Mapping[str, Any]]) -> list
 
 
 def _side(name: str, note: str, text: str) -> Side:
-    return Side(name, note, [Part("same", plain(text))])
+    return Side(name, note, [Passage("same", plain(text))])
 
 
-def _changed_side(name: str, note: str, found: Difference) -> Side:
+def _changed_side(name: str, note: str, found: WordDifference) -> Side:
     return Side(name, "; ".join(filter(None, (note, found.note))), found.parts)
 
 
-def _difference(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -> Difference:
+def _difference(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -> WordDifference:
     before = plain(control["target"])
     return difference(before, plain(changed["target"]) if changed else before)
 

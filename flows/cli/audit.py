@@ -131,7 +131,10 @@ def _askable(study: Study, path: Path) -> list[str]:
         known = Warehouse(path).query(VOTED, {"judges": study.judges}) if path.is_file() else None
         if known is None or not known["voted"].item():
             none = "" if known is None else ", and no earlier vote exists"
-            error = ValueError(f"no judge can be asked{none}. {why}. Nothing was asked.")
+            error = ValueError(
+                f"no judge can be asked{none}. {why}. Nothing was asked. Correct this, or choose "
+                "other judges with --judge."
+            )
             record_failure(_row(study), Warehouse(path), error)
             raise error
     current_status().tell(f"Not asked, which leaves gaps where there is no earlier vote: {why}.")
@@ -229,7 +232,9 @@ def _run(
     return run_in_thread(lambda: _state_of(flows.audit.audit, study, path, where))
 
 
-def _show_run(study: Study, path: Path, state: Any, results: "Shown", access: Access | None) -> int:
+def _show_run(
+    study: Study, path: Path, state: Any, results: "PrintedAudit", access: Access | None
+) -> int:
     """Print the results of a run; return the exit code."""
     from flows.running.gaps import GAPS
     from flows.studies.repeated import audit_again
@@ -278,7 +283,7 @@ FILLED = """
 """One row with a value of each column of the vote log that has one, and `own_author`."""
 
 
-class Shown(NamedTuple):
+class PrintedAudit(NamedTuple):
     """What an audit prints, as it is in the warehouse."""
 
     rows: list[dict[str, Any]]
@@ -292,7 +297,7 @@ class Shown(NamedTuple):
     """Waves that began after the one that was measured, the newest last."""
 
 
-def _results_of(study: Study, path: Path) -> Shown:
+def _results_of(study: Study, path: Path) -> PrintedAudit:
     """Read what is printed, in one visit of the warehouse; import what prints it."""
     from flows.cli.printing.ranking_table import BIAS
     from flows.publishing.evidence import AT_HAND
@@ -306,7 +311,7 @@ def _results_of(study: Study, path: Path) -> Shown:
         *((query, [study.name]) for query in (RECOMMENDED, FILLED, LAST_ERROR)),
     )
     missing = None if error.is_empty() else error.item()
-    return Shown(
+    return PrintedAudit(
         found.to_dicts(),
         recommended,
         filled,
@@ -317,7 +322,7 @@ def _results_of(study: Study, path: Path) -> Shown:
 
 
 def _show(
-    study: Study, path: Path, results: Shown, notes: Sequence[str], *, gaps: bool = False
+    study: Study, path: Path, results: PrintedAudit, notes: Sequence[str], *, gaps: bool = False
 ) -> None:
     """Print recommendations, the table, notes, and three lines: report, warehouse, what next."""
     from flows.cli.printing.answer import next_step, show_advice, show_places

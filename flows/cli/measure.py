@@ -403,9 +403,9 @@ def _require_votes(path: Path, log: Log) -> None:
     """Refuse to save a log as a study of votes, if it has more than votes."""
     if path.is_dir() or not log.ratings.is_empty() or log.votes.is_empty():
         raise ValueError(
-            f"{path.name}: --warehouse saves one file of votes whose order is known, and this log "
-            "has ratings, or several files. `voirdire calibrate` saves ratings of judges and "
-            "people."
+            f"{path.name} cannot be saved: --warehouse saves one file of votes whose order is "
+            "known, and this log has ratings, or several files. Leave out --warehouse, or save "
+            "ratings of judges and people with `voirdire calibrate`."
         )
 
 

@@ -9,9 +9,9 @@ import click
 from flows.cli.completion import Complete, complete_from, complete_judges
 from flows.running.processes import clear_errors
 from schemas.keys import Checks, Mode, Sham, ShareInterval, Stop
-from tasks.kit.command_line import Command, Finite, OutputFile, Place
+from tasks.kit.command_line import Command, Finite, OutputFile, UsablePath
 
-PATH = Place()
+PATH = UsablePath()
 OUTPUT_FILE = OutputFile()
 NEXT_COLUMN = re.compile(r",(?=\w+=)")
 """Where the next column of --map begins."""
@@ -220,7 +220,7 @@ OPTIONS = (
 )
 pictures_option = click.option(
     "--pictures",
-    type=Place(file_okay=False),
+    type=UsablePath(file_okay=False),
     help="Also write the charts to this folder, as SVG and PNG files. Default: no pictures.",
 )
 

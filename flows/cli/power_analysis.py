@@ -37,7 +37,8 @@ from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.perturb import NOT_MADE
 from tasks.perturbations import perturbation_named
-from tasks.prompts import Prompt, prompt_of
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import prompt_of
 from tasks.reporting.wording import count
 from warehouse.store import Warehouse
 
@@ -55,7 +56,6 @@ GUESSED = "typical judge"
 EASY = "easy pairs"
 TYPICAL = {"score": "typical", "sd": "grades", "share": "passes", "labels": "passes"}
 """Unit of an endpoint -> the assumed spread."""
-
 UNITS = {"score": "", "sd": " (sd)", "share": " (pass rate)", "labels": " (share of labels)"}
 """Unit of an endpoint -> how titles name it."""
 
@@ -89,7 +89,7 @@ but an interval: what the questions that were not asked may do.
 """
 
 
-class Spread(NamedTuple):
+class JudgeSpread(NamedTuple):
     """The standard deviation of a judge's shifts, as of independent samples, and its source."""
 
     sigma: float
@@ -103,7 +103,7 @@ class DetectableEffect(NamedTuple):
 
     judge: str  # with its prompt if the study has several
     unit: str
-    spread: Spread
+    spread: JudgeSpread
     minimum: float  # smallest relevant shift
     smallest: float
     needed: int  # samples that detect the smallest relevant shift
@@ -117,7 +117,7 @@ def unit_of(prompt: Prompt) -> str:
 
 
 def detectable_effects(
-    study: Study, samples: int, spreads: dict[str, Spread]
+    study: Study, samples: int, spreads: dict[str, JudgeSpread]
 ) -> list[DetectableEffect]:
     """Return the smallest detectable shift of each judge with ``samples`` per perturbation."""
     votes, limit = study.votes_per_pair, study.thresholds
@@ -131,19 +131,19 @@ def detectable_effects(
     for judge, prompt in product(study.judges, study.prompts):
         unit = unit_of(prompt_of(prompt))
         name, minimum = unit_name(judge, prompt, study.prompts), minima[unit]
-        spread = spreads.get(name, Spread(shift_sigma(votes, TYPICAL[unit]), GUESSED))
+        spread = spreads.get(name, JudgeSpread(shift_sigma(votes, TYPICAL[unit]), GUESSED))
         smallest = smallest_effect(samples, spread.sigma) or 1.0
         needed = samples_needed(minimum, spread.sigma) or 0
         found.append(DetectableEffect(name, unit, spread, minimum, smallest, needed))
     return found
 
 
-def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
+def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, JudgeSpread]:
     """Return the spread of each judge's earlier shifts, by judge prompt if there are several."""
     store = Warehouse(warehouse)
     if not store.path.is_file():
         return {}
-    spreads: dict[str, Spread] = {}
+    spreads: dict[str, JudgeSpread] = {}
     kinds = {perturbation_named(name).kind for name in study.asked()}
     kind = "promote" if "promote" in kinds else "detract"
     own, z = study.votes_per_pair, float(normal_quantile((1 + LEVEL) / 2))
@@ -159,7 +159,7 @@ def earlier_spreads(study: Study, warehouse: Path | None) -> dict[str, Spread]:
         at = "" if votes == own else f" at {count(votes, 'vote')}"
         what = EASY if easy else "earlier shifts" if asked else "shifts, other perturbations"
         name = unit_name(judge, prompt, study.prompts)
-        spreads[name] = Spread(rescaled, f"{shifts} {what}{at}", easy)
+        spreads[name] = JudgeSpread(rescaled, f"{shifts} {what}{at}", easy)
     return spreads
 
 

@@ -14,7 +14,7 @@ from flows.publishing.answers import place_of, study_answer
 from flows.publishing.pages import render_page, report_path
 from flows.publishing.report_files import write_report_file
 from flows.publishing.served_files import link_to
-from flows.results.stages import write_report
+from flows.results.result_stages import write_report
 from flows.results.study_results import StudyResults
 from flows.running.run_row import RunRow
 from flows.serving.prefect_reporting import MESSAGE_SECONDS

@@ -14,7 +14,7 @@ from flows.studies.calibration import Calibration
 from schemas.calibration import Advantages, AltTests, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.results import Annotations, Estimates
 from schemas.runs import Runs
-from tasks.agreement.compare import Comparison
+from tasks.agreement.compare import ComparisonWithPeople
 from tasks.calibration.rated_labels import PEOPLE
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
@@ -42,7 +42,7 @@ def stored_calibration(warehouse: Warehouse, name: str) -> Stored | None:
     frames: list[Any] = warehouse.read_all((*FRAMES, *COMPARED), among=among)
     tests, advantages, annotations, agreement, *compared = frames
     several = tests.n_unique(["metric", "epsilon_kind"]) > 1
-    comparison = Comparison(*compared)
+    comparison = ComparisonWithPeople(*compared)
     parameters = json.loads(row["parameters"])
     thresholds = CalibrationThresholds(**parameters.pop("thresholds", {}))
     calibration = Calibration.model_construct(**parameters, thresholds=thresholds)

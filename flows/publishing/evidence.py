@@ -28,7 +28,7 @@ KEY = (*JUDGE, "mode", "perturbation", "sample", "criterion", "repeat")
 """Columns that tell the rows of ``mart.comparisons`` apart, within a study."""
 
 
-class View(NamedTuple):
+class EvidenceView(NamedTuple):
     """What to show: a mart, and rows without texts that the shown ones are chosen from."""
 
     mart: str
@@ -42,16 +42,16 @@ class View(NamedTuple):
 COMPARED = "mart.comparisons where perturbation is not null"
 WAVES_COMPARED = "mart.waves_compared where true"
 VIEWS = {
-    "all": View("compared_pairs", COMPARED, KEY),
-    "flipped": View("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
-    "moved": View("compared_pairs", f"{COMPARED} and {MOVED}", KEY),
-    "invalid": View(
+    "all": EvidenceView("compared_pairs", COMPARED, KEY),
+    "flipped": EvidenceView("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
+    "moved": EvidenceView("compared_pairs", f"{COMPARED} and {MOVED}", KEY),
+    "invalid": EvidenceView(
         "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
     ),
-    "changed": View(
+    "changed": EvidenceView(
         "waves_compared", WAVES_COMPARED + " and changed", (*JUDGE, "base", "sample", "ballot_id")
     ),
-    "disagree": View(
+    "disagree": EvidenceView(
         "disagreements",
         "mart.disagreements where true",
         ("study", *JUDGE, "criterion", "item"),

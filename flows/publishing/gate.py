@@ -82,7 +82,7 @@ PEOPLE = """
 """
 
 
-class Check(NamedTuple):
+class GateCheck(NamedTuple):
     """One gate of one judge."""
 
     judge: str
@@ -99,7 +99,7 @@ class Gated(NamedTuple):
 
     study: str
     wave: str
-    checks: list[Check]
+    checks: list[GateCheck]
     advised: list[Advice]
     chosen: bool = False
     """Whether the gates are not all, so that they, not the recommendations, decide."""
@@ -274,7 +274,7 @@ def change_name(drifted: str | None) -> str:
     return f"change{about}" + (f" under {perturbation}" if perturbation else "")
 
 
-def _check(row: dict[str, Any], differing: list[str]) -> Check:
+def _check(row: dict[str, Any], differing: list[str]) -> GateCheck:
     judge = " / ".join([row["judge"], *(str(row[name]) for name in differing)])
     known = row["value"] is not None and row["low"] is not None
     limit = f", limit {number(row['tolerance'])}" if row["tolerance"] is not None else ""
@@ -284,7 +284,7 @@ def _check(row: dict[str, Any], differing: list[str]) -> Check:
         what = row["measure"]
     ends = interval(row["low"], row["high"])
     numbers = f"{what} {number(row['value'])} {ends}{limit}" if known else ""
-    return Check(
+    return GateCheck(
         marked(judge, simulated=row["simulated"]),
         row["gate"] if row["perturbation"] is None else f"{row['gate']} {row['perturbation']}",
         gate_verdict(row),

@@ -8,7 +8,7 @@ from prefect import get_run_logger
 
 from flows.publishing.artifacts import publish
 from flows.results.drift import drift_line
-from flows.results.stages import RESULTS, measure_wave
+from flows.results.result_stages import CACHED_RESULT_STEPS, measure_wave
 from flows.results.study_results import results_of_study
 from flows.running.run_row import RunRow
 from schemas.calibration import Ratings
@@ -33,7 +33,7 @@ async def save_results(
             (pairs, VoteLog.of(vote_log.filter("human"))),
             row.warehouse,
             ratings=ratings,
-            steps=RESULTS,
+            steps=CACHED_RESULT_STEPS,
             measure_wave=measure_wave,
         )
         draw(panels_of(**found.concluded.in_mode(row.study.mode).drawn()))

@@ -22,7 +22,7 @@ from schemas.calibration import (
     HumanAgreement,
 )
 from schemas.results import Annotations, Estimates
-from tasks.agreement.compare import Comparison, Options, compare
+from tasks.agreement.compare import ComparisonWithPeople, Options, compare
 from tasks.agreement.sources import by_criterion, require_grades, require_positive, suitable_metrics
 from tasks.calibration.agreement import agree
 from tasks.calibration.calibrate import (
@@ -63,13 +63,13 @@ class NotComparableError(ValueError):
     """No item has a label of a judge that can be compared with one of a person."""
 
 
-class Steps(NamedTuple):
+class CalibrationSteps(NamedTuple):
     """The steps of a calibration: plain functions, or the same as cached stages."""
 
     try_judges: Callable[[Labelled, Terms], Trial] = try_judges
     annotate: Callable[[Labelled, str], DataFrame[Annotations]] = annotations_of
     agree: Callable[[DataFrame[Annotations], Any], DataFrame[Estimates]] = agree
-    compare: Callable[[list[Labelled], list[pl.DataFrame], Options], Comparison] = compare
+    compare: Callable[[list[Labelled], list[pl.DataFrame], Options], ComparisonWithPeople] = compare
 
 
 class Calibrated(NamedTuple):
@@ -79,7 +79,7 @@ class Calibrated(NamedTuple):
     advantages: DataFrame[Advantages]
     annotations: DataFrame[Annotations]
     agreement: DataFrame[Estimates]
-    comparison: Comparison
+    comparison: ComparisonWithPeople
     """Each judge against the combined labels of people."""
     metric_tests: DataFrame[AltTests]
     """All tests, if there are several metrics and kinds of epsilon; else none."""
@@ -98,7 +98,7 @@ class Calibrated(NamedTuple):
 
 
 def calibrate_labels(
-    calibration: Calibration, warehouse: Warehouse, steps: Steps | None = None
+    calibration: Calibration, warehouse: Warehouse, steps: CalibrationSteps | None = None
 ) -> Calibrated:
     """Read the labels, test the judges against people, and measure agreement.
 
@@ -109,17 +109,17 @@ def calibrate_labels(
 
 
 def calibrate_sources(
-    calibration: Calibration, sources: Sources, steps: Steps | None = None
+    calibration: Calibration, sources: Sources, steps: CalibrationSteps | None = None
 ) -> Calibrated:
     """Test judges against people and measure agreement, from labels that are read.
 
     Raise NotComparableError if no item has labels of a judge and of a person that can be compared.
     """
     with calibrated_by(calibration.thresholds):
-        return _calibrate(calibration, sources, steps or Steps())
+        return _calibrate(calibration, sources, steps or CalibrationSteps())
 
 
-def _calibrate(calibration: Calibration, sources: Sources, steps: Steps) -> Calibrated:
+def _calibrate(calibration: Calibration, sources: Sources, steps: CalibrationSteps) -> Calibrated:
     terms = calibration.terms()
     options = calibration.options()
     source = label_source(calibration)
@@ -170,7 +170,7 @@ def _calibrate(calibration: Calibration, sources: Sources, steps: Steps) -> Cali
     )
 
 
-def _is_compared(comparison: Comparison) -> bool:
+def _is_compared(comparison: ComparisonWithPeople) -> bool:
     """Tell whether some item has labels of a judge and of people that can be compared."""
     compared = pl.col("statistic").is_in(["agreement", "spearman"])
     return comparison.measures.filter(compared)["estimate"].count() > 0
@@ -184,7 +184,7 @@ def _together(trials: Sequence[Trial]) -> Trial:
 
 
 def _other_trials(
-    calibration: Calibration, labelled: Sequence[Labelled], terms: Terms, steps: Steps
+    calibration: Calibration, labelled: Sequence[Labelled], terms: Terms, steps: CalibrationSteps
 ) -> list[Trial]:
     """Run the test with the other metrics that suit the labels, and both kinds of epsilon."""
     if not calibration.all_metrics:

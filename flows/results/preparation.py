@@ -6,7 +6,7 @@ from typing import Any
 from schemas.frame import Frame
 from tasks.kit.code_digest import reachable_digest
 
-MODULES = ("flows.results.audit_results", "flows.results.stages")
+MODULES = ("flows.results.audit_results", "flows.results.result_stages")
 PARTS = ("page.html.j2", "parts.html.j2")
 """Templates that the report's own template uses."""
 
@@ -27,7 +27,7 @@ def prepare_results() -> None:
         for model in vars(import_module(module)).values():
             if isinstance(model, type) and issubclass(model, Frame):
                 model.prepare()
-    from flows.results.stages import conclude_findings, count_votes, log_votes, measure
+    from flows.results.result_stages import conclude_findings, count_votes, log_votes, measure
     from tasks.report import TEMPLATE
     from tasks.reporting.page import environment
 

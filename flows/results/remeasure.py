@@ -22,7 +22,7 @@ from tasks.inference.bootstrap import formulas_only
 from tasks.kit.printable import several
 from tasks.progress import step
 from tasks.reporting.wording import listing
-from tasks.results import Conclusions, Steps, counted_votes
+from tasks.results import Conclusions, ResultSteps, counted_votes
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
 from warehouse.evidence.people import pairs_of
 from warehouse.peek import existing_path
@@ -58,7 +58,7 @@ def remeasure_study(
     formulas: bool,
     run: str | None = None,
     too_fast_seconds: float | None = None,
-    wrap: Callable[[Steps], Steps] = lambda steps: steps,
+    wrap: Callable[[ResultSteps], ResultSteps] = lambda steps: steps,
 ) -> Remeasured:
     """Recompute and replace a study's estimates, findings and drifts.
 
@@ -78,7 +78,7 @@ def remeasure_study(
 
 
 def _replace(
-    warehouse: Warehouse, row: dict[str, Any], steps: Steps, *, formulas: bool
+    warehouse: Warehouse, row: dict[str, Any], steps: ResultSteps, *, formulas: bool
 ) -> Remeasured:
     """Measure and save, as the run of this row."""
     study = row["study"]
@@ -136,7 +136,7 @@ def _results_of_people(people: DataFrame[VoteLog], mode: str) -> list[Saving]:
     ]
 
 
-def stored_steps(warehouse: Warehouse) -> Steps:
+def stored_steps(warehouse: Warehouse) -> ResultSteps:
     """Return the steps that begin with a study's name, as the warehouse counts its votes."""
 
     def count(study: Any) -> DataFrame[Tallies]:
@@ -144,7 +144,7 @@ def stored_steps(warehouse: Warehouse) -> Steps:
         # Without votes its texts are categories of nothing, which join no other column.
         return Tallies.empty() if tallies.is_empty() else tallies
 
-    return Steps(count=count)
+    return ResultSteps(count=count)
 
 
 def _run_row(

@@ -17,7 +17,14 @@ from tasks.judging.people import open_ballots, with_open_ballots
 from tasks.logs.reading import Log
 from tasks.logs.results import results_of_log
 from tasks.progress import step
-from tasks.results import PLAIN, Conclusions, Results, Steps, results_of, results_of_file
+from tasks.results import (
+    RESULT_STEPS,
+    Conclusions,
+    Results,
+    ResultSteps,
+    results_of,
+    results_of_file,
+)
 from warehouse.store import Warehouse
 
 PRICES = """
@@ -55,7 +62,7 @@ def results_of_study(
     warehouse: Warehouse,
     *,
     ratings: DataFrame[Ratings] | None = None,
-    steps: Steps = PLAIN,
+    steps: ResultSteps = RESULT_STEPS,
     measure_wave: Callable[..., pl.DataFrame] | None = None,
 ) -> StudyResults:
     """Return the results of a study whose votes are in the warehouse.

@@ -19,7 +19,7 @@ from warehouse.evidence.selection import NEWER
 from warehouse.store import Warehouse
 
 
-class Steps(NamedTuple):
+class BallotSteps(NamedTuple):
     """The steps from a dataset to ballots: these functions, or tasks of the same name."""
 
     import_dataset: Callable[..., Any] = import_dataset
@@ -28,7 +28,7 @@ class Steps(NamedTuple):
     draw_ballots: Callable[..., Any] = draw_ballots
 
 
-PLAIN = Steps()
+BALLOT_STEPS = BallotSteps()
 
 
 class Made(NamedTuple):
@@ -42,7 +42,7 @@ class Made(NamedTuple):
     """The pairs, with what judge prompts show beside the answers."""
 
 
-def read_dataset(study: Study, steps: Steps = PLAIN) -> Imported:
+def read_dataset(study: Study, steps: BallotSteps = BALLOT_STEPS) -> Imported:
     """Read the dataset of a study.
 
     Raise ValueError if the file cannot be used.
@@ -87,7 +87,7 @@ def left_line(study: Study, needed: Any) -> str:
     return f"{ask}." if needed <= left else f"{ask}; the others take a larger dataset."
 
 
-def make_pairs(study: Study, steps: Steps = PLAIN) -> Made:
+def make_pairs(study: Study, steps: BallotSteps = BALLOT_STEPS) -> Made:
     """Read the dataset of a study, perturb its answers and pair them.
 
     Raise ValueError if the file cannot be used, lacks what a judge prompt of the study shows, or
@@ -158,7 +158,7 @@ def ballots_of(
     shown: DataFrame[Pairs],
     judges: DataFrame[Judges],
     left_out: Mapping[str, Mapping[str, Sequence[str]]],
-    steps: Steps = PLAIN,
+    steps: BallotSteps = BALLOT_STEPS,
 ) -> DataFrame[Ballots]:
     """Draw the ballots of a study; ``left_out`` has the parameters that each prompt drops."""
     design = Design(study.votes_per_pair, study.mode, study.wave, study.seed)

@@ -15,7 +15,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from flows.results.preparation import prepare_results
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.running.progress import Progress, notifier
 from flows.running.provider_batches import Batching
 from flows.running.recovery import discard_journal, journal_of, mark_dead_runs
@@ -41,10 +41,10 @@ SECONDS_TO_SEND = 0.2
 """After this time the first ballots are sent, so importing does not delay them."""
 
 
-class Claims:
+class RunBallots:
     """The ballots of one run: waiting, claimed (only this run asks them), voted."""
 
-    def __init__(self, run: str, warehouse: Warehouse, counts: Counts) -> None:
+    def __init__(self, run: str, warehouse: Warehouse, counts: RunCounts) -> None:
         self.run, self.warehouse, self.counts = run, warehouse, counts
         self.journal = journal_of(warehouse, run)
 
@@ -98,7 +98,7 @@ class Claims:
 class VoteBuffer:
     """Votes that are not saved yet, and claims that can be released."""
 
-    def __init__(self, claims: Claims, status: Status) -> None:
+    def __init__(self, claims: RunBallots, status: Status) -> None:
         self._claims, self.status = claims, status
         self.progress = Progress(status)
         self._begun: Counter[str] = Counter()
@@ -182,7 +182,7 @@ async def cast_all(
     waiting: DataFrame[Ballots],
     pairs: DataFrame[Pairs],
     schedule: Schedule,
-    claims: Claims,
+    claims: RunBallots,
 ) -> DataFrame[Votes]:
     """Cast the waiting ballots of all judges at the same time; return the votes on all ballots."""
     if waiting.is_empty():
@@ -237,7 +237,7 @@ class _Casting(NamedTuple):
 
     pairs: DataFrame[Pairs]
     schedule: Schedule
-    claims: Claims
+    claims: RunBallots
     buffer: VoteBuffer
     session: Session
     batching: Batching

@@ -28,7 +28,7 @@ COUNTED = ("planned", "from_warehouse", "asked", "failed", "prompt_tokens", "com
 NO_VOTES = Votes.empty()
 
 
-class Counts:
+class RunCounts:
     """The counts of one run of a study."""
 
     def __init__(self, study: Study) -> None:
@@ -126,7 +126,7 @@ class Counts:
         if waiting["ballot_id"].n_unique() == ballots["ballot_id"].n_unique() and rest.is_empty():
             raise ValueError(
                 f"no judge can be asked, and no earlier vote exists. {not_ready_line(reasons)}. "
-                "Nothing was asked."
+                "Nothing was asked. Correct this, or choose other judges."
             )
         once = left.unique("ballot_id", keep="first")
         for judge, count in once.group_by("judge").len().sort("judge").iter_rows():

@@ -9,7 +9,7 @@ from uuid import UUID
 from prefect import get_run_logger
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
-from flows.serving.prefect_reporting import Messages
+from flows.serving.prefect_reporting import ServerMessages
 from tasks.progress import Status, current_status, followed
 from tasks.progress.lines import Lines
 
@@ -45,7 +45,7 @@ class Progress:
     def __init__(self, status: Status) -> None:
         self._status = status
         self._artifact: UUID | None = None
-        self._messages = Messages()
+        self._messages = ServerMessages()
         self._shown = -1.0
 
     async def publish(self) -> None:

@@ -18,12 +18,12 @@ from flows.running.recovery import save_recovered
 from schemas.judging import Ballots, Pairs
 from schemas.runs import UNFINISHED, BatchedBallots, Batches
 from tasks.engine.journal import CallError, Reply
-from tasks.engine.worker_client import Answer, DraftsLostError, Session
+from tasks.engine.worker_client import DraftsLostError, Session, WorkerAnswer
 from tasks.judge import askings, vote_row
 from tasks.providers import JUDGES, Judge
 
 if TYPE_CHECKING:
-    from flows.running.casting import Claims
+    from flows.running.casting import RunBallots
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
@@ -41,7 +41,7 @@ class Batching(NamedTuple):
     """The ballots of one run that are being cast in batches."""
 
     pairs: DataFrame[Pairs]
-    claims: "Claims"
+    claims: "RunBallots"
     session: Session
     receive: Callable[[str, dict[str, Any] | None, str | None], None]
     save: Callable[[], Any]
@@ -191,7 +191,7 @@ class Batching(NamedTuple):
 
     async def _collect(
         self, row: dict[str, Any], judge: Judge, ballots: list[str], *, stop: bool
-    ) -> tuple[dict[str, Any], dict[str, Answer]]:
+    ) -> tuple[dict[str, Any], dict[str, WorkerAnswer]]:
         """Wait until a batch has ended; return its status, and the answer to each ballot."""
         batch, id_there = row["batch"], row["provider_batch"]
         status: dict[str, Any] = {}
@@ -213,7 +213,7 @@ class Batching(NamedTuple):
             raise CallError(text, transient=error.transient) from error
         now, dropped = datetime.now(UTC), row["dropped_params"]
         return status, {
-            ballot_id: Answer(Reply(**reply)._replace(dropped_params=dropped), now)
+            ballot_id: WorkerAnswer(Reply(**reply)._replace(dropped_params=dropped), now)
             for ballot_id, reply in collected["replies"].items()
         }
 

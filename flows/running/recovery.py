@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from flows.running.processes import HOST, is_running
 from schemas.judging import Ballots, Votes
 from tasks.engine.journal import Reply, exclusive_lock, read_journal
-from tasks.engine.worker_client import Answer
+from tasks.engine.worker_client import WorkerAnswer
 from tasks.judge import vote_frame, vote_row
 from tasks.kit.printable import redact
 from tasks.prompts import is_known
@@ -98,7 +98,7 @@ def _save_all(warehouse: Warehouse, journal: Path) -> str | None:
         try:
             ballot_id = line.pop("id").rsplit("/", 1)[0]
             cast_at = datetime.fromisoformat(line.pop("cast_at"))
-            replies[ballot_id] = Answer(REPLY.validate_python(line), cast_at)
+            replies[ballot_id] = WorkerAnswer(REPLY.validate_python(line), cast_at)
         except (AttributeError, KeyError, TypeError, ValueError):
             unreadable += 1
     save_recovered(warehouse, journal.stem, replies)
@@ -122,7 +122,7 @@ def _among(ballots: Iterable[str]) -> pl.DataFrame:
     return pl.DataFrame({"ballot_id": list(ballots)}, schema={"ballot_id": pl.String})
 
 
-def save_recovered(warehouse: Warehouse, run: str, replies: dict[str, Answer]) -> int:
+def save_recovered(warehouse: Warehouse, run: str, replies: dict[str, WorkerAnswer]) -> int:
     """Save replies as votes of the ended run that asked them; return how many are new.
 
     Replies to ballots, or with judge prompts, that no longer exist are left out.

@@ -29,7 +29,7 @@ from warehouse.store import (
 )
 
 if TYPE_CHECKING:
-    from flows.running.counts import Counts
+    from flows.running.counts import RunCounts
 
 NOTHING_ASKED = {
     "asked": 0,
@@ -229,7 +229,7 @@ def require_free(study: str, warehouse: Warehouse, *queries: str) -> list[pl.Dat
 class RunRow:
     """The row of a run, from its start to its end."""
 
-    def __init__(self, flow: str, run: str, warehouse: Warehouse, counts: "Counts") -> None:
+    def __init__(self, flow: str, run: str, warehouse: Warehouse, counts: "RunCounts") -> None:
         self.flow, self.run, self.warehouse, self.counts = flow, run, warehouse, counts
         self.study = counts.study
         self.started_at = datetime.now(UTC)

@@ -173,7 +173,9 @@ class ModelServer:
             if (found == "absent" and not alive) or time.monotonic() > until:
                 raise RuntimeError(
                     f"no server for {', '.join(sorted(self.models))} at {self.address}: "
-                    f"{self._last_error()}. Nothing was asked."
+                    f"{self._last_error()}. Nothing was asked. Correct this; `python -m "
+                    f"{self.module} --port {self._port}` starts the server by hand and prints why "
+                    "it fails."
                 )
             time.sleep(0.05)
 

@@ -29,7 +29,7 @@ outcomes: list[State[None]] = []
 """Final states of the runs of this process, whether or not the server has recorded them."""
 
 
-class Messages:
+class ServerMessages:
     """Sends messages to a Prefect server that may be gone."""
 
     def __init__(self) -> None:

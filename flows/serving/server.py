@@ -56,6 +56,7 @@ SECONDS_BETWEEN_MESSAGES = 5.0
 LINES_KEPT = 40
 LAST_LINES = 4
 """Lines that are shown if the server failed; those above are a traceback."""
+ANOTHER = "Correct this, or give a running server with --server URL or PREFECT_API_URL."
 Print = Callable[[str], None]
 
 
@@ -143,13 +144,16 @@ class Server:
         shown = 0
         while problem := _problem(self.access, seconds=REQUEST_SECONDS):
             if problem.final:
-                url = self.access.url
-                raise RuntimeError(f"the Prefect server at {url} refuses access: {problem.text}.")
+                raise RuntimeError(
+                    f"the Prefect server at {self.access.url}, which was started for this command, "
+                    f"refuses access: {problem.text}. {ANOTHER}"
+                )
             if self._process.poll() is not None:
                 self._reader.join(2)
+                output = self._output(LAST_LINES) or "no output"
                 raise RuntimeError(
                     f"the Prefect server on port {self.port} failed to start (exit code "
-                    f"{self._process.returncode}): {self._output(LAST_LINES) or 'no output'}"
+                    f"{self._process.returncode}): {output.rstrip('.')}. {ANOTHER}"
                 )
             now = time.monotonic()
             if say and progress and now - reported > SECONDS_BETWEEN_MESSAGES:

@@ -10,14 +10,14 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import CELL, ConfusionMatrix, Disagreements, HumanAgreement
 from schemas.curation import VERDICTS
+from schemas.frame import Row
 from tasks.agreement.corrected_means import corrected_means
 from tasks.agreement.kinds import AS_GIVEN, FAIL, HAS, LACKS, PASS, Declared
 from tasks.agreement.measures import (
     COEFFICIENTS,
     MOST_GRADES,
     NO_ITEMS,
-    Cell,
-    Row,
+    PairedLabels,
     compare_with_rest,
     labels_for_agreement,
     labels_for_bias,
@@ -84,7 +84,7 @@ UNREAD_OF_PEOPLE = pl.DataFrame(
 )
 
 
-class Comparison(NamedTuple):
+class ComparisonWithPeople(NamedTuple):
     """Agreement of judges with people."""
 
     measures: DataFrame[HumanAgreement]
@@ -107,7 +107,7 @@ class Comparison(NamedTuple):
 
 def compare(
     labelled: Sequence[Labelled], items: Sequence[pl.DataFrame], options: Options
-) -> Comparison:
+) -> ComparisonWithPeople:
     """Measure how well each judge agrees with people, by criterion and slice.
 
     Several people are combined: the most frequent verdict or name (items without one are counted
@@ -128,7 +128,7 @@ def compare(
         concluded = _concluded([row for part in parts for row in part.measures])
     confusion = [part.confusion for part in parts if part.confusion is not None]
     disagreements = [part.disagreements for part in parts]
-    return Comparison(
+    return ComparisonWithPeople(
         concluded,
         ConfusionMatrix.of(pl.concat(confusion)) if confusion else ConfusionMatrix.empty(),
         Disagreements.of(pl.concat(disagreements)) if disagreements else Disagreements.empty(),
@@ -198,7 +198,7 @@ def _measures(paired: Paired, options: Options) -> Iterator[Row]:
                 judged, paired.kind, paired.scale, random=options.random_labels
             )
             yield from (judge | _counts(rows) | row for row in corrected)
-        whole = Cell.of(paired.kind, same)
+        whole = PairedLabels.of(paired.kind, same)
         for column in columns:
             for value in rows[column].unique().sort():
                 part = rows.filter(pl.col(column) == value)
@@ -215,7 +215,7 @@ def _cell(paired: Paired, rows: pl.DataFrame) -> Iterator[Row]:
     if used.is_empty():
         yield counts | without_interval("agreement", None, NO_ITEMS) | {"reason": NOTHING}
         return
-    cell = Cell.of(paired.kind, used)
+    cell = PairedLabels.of(paired.kind, used)
     for row in _measured(paired, used):
         if row["statistic"] == "bias":
             row["least"] = smallest_relevant_bias(cell)
@@ -236,7 +236,7 @@ def _on_one_scale(paired: Paired, used: pl.DataFrame) -> pl.DataFrame:
 
 def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
     """Yield all measures; those that depend on the scale of grades, of the items on one scale."""
-    found = measure(Cell.of(paired.kind, used))
+    found = measure(PairedLabels.of(paired.kind, used))
     same = _on_one_scale(paired, used)
     if same.height == used.height:
         yield from found
@@ -247,7 +247,7 @@ def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
         if same.is_empty()
         else {
             row["statistic"]: row | {"reason": row["reason"] or left_out}
-            for row in measure(Cell.of(paired.kind, same))
+            for row in measure(PairedLabels.of(paired.kind, same))
         }
     )
     for row in found:
@@ -256,7 +256,7 @@ def _measured(paired: Paired, used: pl.DataFrame) -> Iterator[Row]:
         yield row if name in SCALE_FREE else inside.get(name, nothing)
 
 
-def smallest_relevant_bias(cell: Cell) -> float:
+def smallest_relevant_bias(cell: PairedLabels) -> float:
     """Return the smallest relevant bias: in pass rate, or a multiple of the SD of grades."""
     limits = calibration_limits()
     if cell.kind == "pass_fail":

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from schemas.frame import Row
 from tasks.agreement.kinds import ScaleKind
-from tasks.agreement.measures import Row, without_interval
+from tasks.agreement.measures import without_interval
 from tasks.statistics.ppi import corrected_by_labels
 from tasks.statistics.rogan_gladen import corrected_by_error_rates
 

@@ -61,7 +61,7 @@ def scale_of(low: float | None, high: float | None) -> tuple[float, float] | Non
     return low, high
 
 
-class Reading(NamedTuple):
+class LabelReading(NamedTuple):
     """How the labels of one criterion are read."""
 
     kind: ScaleKind
@@ -77,7 +77,7 @@ class Reading(NamedTuple):
     """Whether the word of a grade is the nearest whole grade (see ``as_whole``)."""
 
 
-def reading_of(people: pl.Series, declared: Declared = AS_GIVEN) -> Reading:
+def reading_of(people: pl.Series, declared: Declared = AS_GIVEN) -> LabelReading:
     """Return how to read the labels, from those that people gave (as JSON).
 
     They are verdicts if all are usual words for pass and fail, or if one is declared to be a pass;
@@ -89,23 +89,23 @@ def reading_of(people: pl.Series, declared: Declared = AS_GIVEN) -> Reading:
     graded = are_mostly_numbers(people) if declared.has_grades else are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
-        return Reading("pass_fail", low=low, high=high, threshold=threshold)
+        return LabelReading("pass_fail", low=low, high=high, threshold=threshold)
     words = [word for word in read_labels("text", given) if isinstance(word, str)]
     if positive is not None:
         low, high = scale if scale and graded else (None, None)
-        return Reading("pass_fail", positive.strip(), low, high)
+        return LabelReading("pass_fail", positive.strip(), low, high)
     if words and not (scale and graded) and all(word.strip().lower() in WORDS for word in words):
-        return Reading("pass_fail")
+        return LabelReading("pass_fail")
     if graded:
-        return Reading("grade", None, *(scale or (None, None)))
-    return Reading("name")
+        return LabelReading("grade", None, *(scale or (None, None)))
+    return LabelReading("name")
 
 
 def positive_of(positive: str | None, labels: pl.Series) -> str | None:
     """Return the label of a pass if it is among the ``labels`` (JSON) of a criterion, else null."""
     if positive is None:
         return None
-    words = values_of(labels, Reading("name"))["word"].drop_nulls()
+    words = values_of(labels, LabelReading("name"))["word"].drop_nulls()
     known = {str(word).strip().lower() for word in words}
     return positive if positive.strip().lower() in known else None
 
@@ -137,7 +137,7 @@ class OddLabels(NamedTuple):
     """Number of the other labels, and of all labels."""
 
 
-def odd_labels(people: pl.DataFrame, reading: Reading) -> OddLabels | None:
+def odd_labels(people: pl.DataFrame, reading: LabelReading) -> OddLabels | None:
     """Return the few labels (``item``, ``label`` as JSON) that make names of all; else None."""
     given = people.drop_nulls(["item", "label"])
     if reading.kind != "name" or given.is_empty():
@@ -218,7 +218,7 @@ def differing_ranges(judges: pl.DataFrame, people: pl.Series) -> Iterator[Ranges
             yield Ranges(name, (lowest, highest), (low, high))
 
 
-def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) -> pl.DataFrame:
+def values_of(labels: pl.Series, reading: LabelReading, known: Sequence[str] = ()) -> pl.DataFrame:
     """Return each distinct label (JSON) with its ``word`` and, for an order, its ``value``.
 
     Both are null for a label that is not readable as this kind. ``known`` are the words of people,
@@ -257,12 +257,12 @@ def values_of(labels: pl.Series, reading: Reading, known: Sequence[str] = ()) ->
     )
 
 
-def read_beside(labels: pl.Series, people: pl.Series, reading: Reading) -> pl.DataFrame:
+def read_beside(labels: pl.Series, people: pl.Series, reading: LabelReading) -> pl.DataFrame:
     """Return the ``word`` and ``value`` of labels that are compared with those of people.
 
     Also a text with which tools say that a grader failed is invalid, unless people give it.
     """
-    words = values_of(people, Reading("name"))["word"].drop_nulls()
+    words = values_of(people, LabelReading("name"))["word"].drop_nulls()
     known = [str(word).strip().lower() for word in words]
     found = values_of(labels, reading, known)
     failed = [
@@ -278,7 +278,7 @@ def unreadable_labels(labels: pl.Series, people: pl.Series) -> pl.Series:
     Without labels of people, the other labels of judges say what kind they are.
     """
     if people.drop_nulls().is_empty():
-        words = values_of(labels, Reading("name"))
+        words = values_of(labels, LabelReading("name"))
         people = words.filter(~pl.col("word").map_elements(is_failure, pl.Boolean))["label"]
     found = read_beside(labels, people, reading_of(people))
     return found.filter(pl.col("word").is_null())["label"]
@@ -288,18 +288,18 @@ def _whole(grades: pl.Series) -> pl.Series:
     return pl.select(nearest_whole(pl.lit(grades))).to_series()
 
 
-def _grades(given: Sequence[Any], reading: Reading) -> list[float | None]:
+def _grades(given: Sequence[Any], reading: LabelReading) -> list[float | None]:
     return [_on_scale(number, reading) for number in read_labels("number", given)]
 
 
-def _on_scale(number: object, reading: Reading) -> float | None:
+def _on_scale(number: object, reading: LabelReading) -> float | None:
     if not isinstance(number, float):
         return None
     above = reading.low is None or number >= reading.low
     return number if above and (reading.high is None or number <= reading.high) else None
 
 
-def _verdict(word: str | None, reading: Reading, known: Sequence[str]) -> str | None:
+def _verdict(word: str | None, reading: LabelReading, known: Sequence[str]) -> str | None:
     if word is None:
         return None
     plain, positive = word.strip().lower(), reading.positive
@@ -315,6 +315,6 @@ def _verdict(word: str | None, reading: Reading, known: Sequence[str]) -> str | 
     return WORDS.get(plain) if positive.lower() not in WORDS else None
 
 
-def _off_scale(word: str, reading: Reading) -> bool:
+def _off_scale(word: str, reading: LabelReading) -> bool:
     (number,) = read_labels("number", [word])
     return number is not None and _on_scale(number, reading) is None

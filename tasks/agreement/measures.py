@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from schemas.frame import Row
 from tasks.agreement.coefficients import (
     PERFECT,
     Coefficient,
@@ -54,11 +55,10 @@ OTHER_GATES = dict.fromkeys(
 
 INFERRED = ("low", "high", "level", "df", "hits", "p_value", "p_adjusted", "adjustment", "finding")
 """Columns that a description does not have."""
-Row = dict[str, Any]
 NO_ITEMS: Row = {"n": 0, "clusters": 0}
 
 
-class Cell(NamedTuple):
+class PairedLabels(NamedTuple):
     """Labels of a judge and of people on the same items."""
 
     kind: ScaleKind
@@ -73,7 +73,7 @@ class Cell(NamedTuple):
     """Codes from 0 without gaps."""
 
     @classmethod
-    def of(cls, kind: ScaleKind, rows: pl.DataFrame) -> "Cell":
+    def of(cls, kind: ScaleKind, rows: pl.DataFrame) -> "PairedLabels":
         """Return a cell from paired rows, all of which must be ``used``."""
         words = (
             pl.concat(
@@ -109,7 +109,7 @@ class Cell(NamedTuple):
         return found.astype(np.float64)
 
 
-def measure(cell: Cell) -> Iterator[Row]:
+def measure(cell: PairedLabels) -> Iterator[Row]:
     """Yield all measures of a cell, one row each."""
     agreement = _agreement(cell)
     yield agreement
@@ -130,7 +130,7 @@ def measure(cell: Cell) -> Iterator[Row]:
         yield from _means(cell)
 
 
-def compare_with_rest(cell: Cell, inside: NDArray[np.bool_]) -> Row:
+def compare_with_rest(cell: PairedLabels, inside: NDArray[np.bool_]) -> Row:
     """Return how a slice differs from all other items: in agreement, or in the error of grades.
 
     Shares: Newcombe's interval from the two cluster-adjusted ones. Means: Welch's, both variances
@@ -278,7 +278,7 @@ BISECTIONS = 30
 KEPT = ("estimate", "low", "high", "standard_error", "df", "method", "reason")
 
 
-def _share(cell: Cell, name: str, hits: Sums, among: Sums) -> Row:
+def _share(cell: PairedLabels, name: str, hits: Sums, among: Sums) -> Row:
     """Return a proportion with its cluster-adjusted interval."""
     table = table_moments(cell.sums(hits * among)[:, None], cell.sums(among)[:, None])
     row = _row(
@@ -291,7 +291,7 @@ def _share(cell: Cell, name: str, hits: Sums, among: Sums) -> Row:
     return row if row["n"] else row | {"reason": NO_SUCH, "hits": None}
 
 
-def _mean(cell: Cell, name: str, values: Sums, widest: float = 0.0) -> Row:
+def _mean(cell: PairedLabels, name: str, values: Sums, widest: float = 0.0) -> Row:
     """Return a mean with its cluster-robust t interval and its p-value against 0.
 
     ``widest`` is the largest possible value, either way; 0 if there is none.
@@ -311,32 +311,32 @@ def without_interval(name: str, value: float | None, of: Row) -> Row:
     return {"statistic": name, "estimate": value, "method": "none", "reason": DESCRIPTIVE, **about}
 
 
-def _plain(cell: Cell, name: str, value: float | None) -> Row:
+def _plain(cell: PairedLabels, name: str, value: float | None) -> Row:
     items = {"n": cell.judge.size, "clusters": int(cell.cluster.max()) + 1}
     return without_interval(name, value, items)
 
 
-def _shares(cell: Cell) -> tuple[Sums, Sums]:
+def _shares(cell: PairedLabels) -> tuple[Sums, Sums]:
     """Return how often the judge, and people, give each label."""
     many, n = len(cell.words), cell.judge.size
     judge, human = (np.bincount(each, minlength=many) / n for each in (cell.judge, cell.human))
     return judge, human
 
 
-def beyond_chance(cell: Cell) -> Row:
+def beyond_chance(cell: PairedLabels) -> Row:
     """Return the kappa of verdicts and names, or Spearman's correlation of grades."""
     if cell.kind == "grade":
         return _spearman(cell, _agreement(cell))
     return next(_kappas(cell, _agreement(cell)))
 
 
-def _spearman(cell: Cell, agreement: Row) -> Row:
+def _spearman(cell: PairedLabels, agreement: Row) -> Row:
     found = spearman(cell.judge_value, cell.human_value, cell.cluster)
     row = _coefficient(cell, "spearman", found)
     return row | _ends_of_one(row, agreement, cell.human_value)
 
 
-def _agreement(cell: Cell) -> Row:
+def _agreement(cell: PairedLabels) -> Row:
     equal = (cell.judge == cell.human).astype(np.float64)
     return _share(cell, "agreement", equal, np.ones(equal.size))
 
@@ -359,7 +359,7 @@ def _ends_of_one(row: Row, agreement: Row, grades: Sums) -> Row:
     return ends | {"method": agreement["method"]}
 
 
-def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
+def _kappas(cell: PairedLabels, agreement: Row) -> Iterator[Row]:
     """Yield Cohen's kappa, and the weighted ones of grades.
 
     The mean of several people's grades need not be a grade of the scale: the plain and the linear
@@ -396,7 +396,7 @@ def _kappas(cell: Cell, agreement: Row) -> Iterator[Row]:
         yield row | _ends_of_one(row, agreement, cell.human_value)
 
 
-def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
+def _ends_of_one_verdict(cell: PairedLabels, agreement: Row) -> Row:
     """Return the interval of the kappa, 0, of annotators of whom one gave a single verdict.
 
     The share q of verdicts that this annotator would give otherwise is at most Wilson's limit for
@@ -414,12 +414,12 @@ def _ends_of_one_verdict(cell: Cell, agreement: Row) -> Row:
     return ends | {"df": other["df"], "reason": None, "method": method}
 
 
-def _coefficient(cell: Cell, name: str, found: Coefficient) -> Row:
+def _coefficient(cell: PairedLabels, name: str, found: Coefficient) -> Row:
     method = "none" if found.low is None else "linearised, Fisher z, t"
     return _plain(cell, name, None) | found._asdict() | {"method": method}
 
 
-def _rates(cell: Cell) -> Iterator[Row]:
+def _rates(cell: PairedLabels) -> Iterator[Row]:
     """Yield the share of people's passes, and of their fails, that the judge gets right."""
     sides = {word: np.array([w == word for w in cell.words]) for word in (PASS, FAIL)}
     judge, human = (
@@ -430,7 +430,7 @@ def _rates(cell: Cell) -> Iterator[Row]:
     yield _share(cell, "tnr", judge[FAIL], human[FAIL])
 
 
-def _means(cell: Cell) -> Iterator[Row]:
+def _means(cell: PairedLabels) -> Iterator[Row]:
     """Yield the pass rate or mean grade of judge and people, and the bias: their difference."""
     difference = cell.judge_value - cell.human_value
     if cell.kind == "pass_fail":

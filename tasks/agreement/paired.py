@@ -11,9 +11,9 @@ from tasks.agreement.kinds import (
     AS_GIVEN,
     Declared,
     Fractions,
+    LabelReading,
     OddLabels,
     Ranges,
-    Reading,
     ScaleKind,
     are_numbers,
     differing_ranges,
@@ -105,7 +105,7 @@ def pair_labels(
             for name, (has, j) in names.items():
                 part = ": ".join(filter(None, (criterion, name)))
                 h = with_complete_labels(has, labelled.unlabelled, name)
-                found = _pair(labelled.who, placed, part, (h, j), Reading("pass_fail"))
+                found = _pair(labelled.who, placed, part, (h, j), LabelReading("pass_fail"))
                 yield found._replace(of_label=True)
         else:
             humans = with_complete_labels(humans, labelled.unlabelled)
@@ -142,7 +142,7 @@ def _pair(
     items: pl.DataFrame,
     criterion: str | None,
     sides: tuple[pl.DataFrame, pl.DataFrame],
-    reading: Reading,
+    reading: LabelReading,
 ) -> Paired:
     """Pair the labels of people and of judges, which are the two ``sides``."""
     grades = reading.kind == "grade"
@@ -185,7 +185,7 @@ def _pair(
     if undeclared and grades:
         ranges = differing_ranges(rows, readable["value"])
     elif undeclared and reading.threshold is not None:
-        theirs, ours = (_read(each, Reading("grade"), sides[0]["label"]) for each in sides)
+        theirs, ours = (_read(each, LabelReading("grade"), sides[0]["label"]) for each in sides)
         ours = ours.select(name="annotator", judge_value="value")
         ranges = differing_ranges(ours, theirs["value"])
     values = pl.concat([rows["judge_value"], readable["value"]]).drop_nulls()
@@ -217,13 +217,13 @@ def _unread(people: pl.DataFrame, items: pl.DataFrame, *, grades: bool) -> pl.Da
     return rows.filter(wrong).select("item", "label")
 
 
-def _read(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.DataFrame:
+def _read(labels: pl.DataFrame, reading: LabelReading, people: pl.Series) -> pl.DataFrame:
     """Add ``word`` and ``value`` of each label; null for one that is not of the kind."""
     values = read_beside(labels["label"], people, reading)
     return labels.join(values, on="label", how="left", maintain_order="left")
 
 
-def words_of(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.DataFrame:
+def words_of(labels: pl.DataFrame, reading: LabelReading, people: pl.Series) -> pl.DataFrame:
     """Replace each label by its word as JSON; null for one that is not of the kind."""
     words = _read(labels, reading, people)
     quoted = pl.col("word").map_elements(json.dumps, return_dtype=pl.String)
@@ -231,7 +231,7 @@ def words_of(labels: pl.DataFrame, reading: Reading, people: pl.Series) -> pl.Da
 
 
 def _fractions(
-    people: pl.DataFrame, labels: pl.DataFrame, scale: pl.DataFrame, reading: Reading
+    people: pl.DataFrame, labels: pl.DataFrame, scale: pl.DataFrame, reading: LabelReading
 ) -> Fractions | None:
     """Return the few grades of people that are not whole, if they change combined labels."""
     whole = people.filter(is_whole())
@@ -242,7 +242,7 @@ def _fractions(
     return few_fractions(people, int((nearest(means, scale) != others).sum()))
 
 
-def _scale(people: pl.DataFrame, means: pl.Series, reading: Reading) -> pl.DataFrame:
+def _scale(people: pl.DataFrame, means: pl.Series, reading: LabelReading) -> pl.DataFrame:
     """Return the grades, in order, among which the one nearest to a mean is sought.
 
     They are those that people gave or, on a declared scale of whole numbers, the whole grades next

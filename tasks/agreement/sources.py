@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks.agreement.kinds import (
     Declared,
-    Reading,
+    LabelReading,
     are_mostly_numbers,
     positive_of,
     reading_of,
@@ -54,7 +54,7 @@ def require_known(labels: pl.Series, positive: str, source: str) -> None:
     """Refuse a label for a pass that is none of the ``labels`` (JSON), with a ValueError."""
     if positive_of(positive, labels) is not None:
         return
-    words = values_of(labels, Reading("name"))["word"].drop_nulls().unique().sort().to_list()
+    words = values_of(labels, LabelReading("name"))["word"].drop_nulls().unique().sort().to_list()
     shown = joined_few([clip(word)[1:-1] for word in words], MOST_SHOWN)
     raise ValueError(
         f"no label of {source} is {clip(positive)}; the labels are: {shown or 'none'}. "
@@ -78,8 +78,8 @@ def report_unknown_items(labels: pl.DataFrame, known: Sequence[str], file: str, 
 def report_fails(labelled: Sequence[Labelled], positive: str) -> None:
     """Say which different labels of people count as fails, as they are not the one that passes."""
     labels = pl.concat(each.humans["label"] for each in labelled)
-    known = values_of(labels, Reading("name")).select("label", "word").drop_nulls("word")
-    passes = values_of(pl.Series([json.dumps(positive)]), Reading("name"))["word"]
+    known = values_of(labels, LabelReading("name")).select("label", "word").drop_nulls("word")
+    passes = values_of(pl.Series([json.dumps(positive)]), LabelReading("name"))["word"]
     given = labels.rename("label").to_frame().join(known, on="label")["word"]
     others = given.filter(~given.is_in(passes.implode())).value_counts(sort=True)
     if others.height > 1:
@@ -118,7 +118,7 @@ def require_grades(labelled: Sequence[Labelled], declared: Declared, source: str
             f"--threshold {threshold:g} turns grades into pass and fail, but the labels of people "
             f"in {source} are no numbers. Leave it out."
         )
-    values = (values_of(labels, Reading("grade"))["value"] for labels in graded)
+    values = (values_of(labels, LabelReading("grade"))["value"] for labels in graded)
     grades = pl.concat(values).drop_nulls().to_list()
     low, high = min(grades), max(grades)
     if not low < threshold <= high:
@@ -141,7 +141,7 @@ def require_same_form(labelled: Labelled, declared: Declared, study: str) -> Non
     people, judges = labelled.humans["label"], labelled.judges["label"]
     if reading_of(people, declared).kind != "grade" or not _are_verdicts(judges):
         return
-    grades = values_of(people, Reading("grade"))["value"].to_list()
+    grades = values_of(people, LabelReading("grade"))["value"].to_list()
     raise ValueError(
         f"the judges of study {study!r} say pass or fail, and the labels of people are grades from "
         f"{min(grades):g} to {max(grades):g}. Say from which grade on an answer passes with "
@@ -151,8 +151,8 @@ def require_same_form(labelled: Labelled, declared: Declared, study: str) -> Non
 
 
 def _are_verdicts(labels: pl.Series) -> bool:
-    words = values_of(labels, Reading("pass_fail"))["word"]
-    return words.count() > 0 and values_of(labels, Reading("grade"))["value"].count() == 0
+    words = values_of(labels, LabelReading("pass_fail"))["word"]
+    return words.count() > 0 and values_of(labels, LabelReading("grade"))["value"].count() == 0
 
 
 def suitable_metrics(people: Sequence[pl.Series], first: str) -> list[str]:

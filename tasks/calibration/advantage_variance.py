@@ -57,7 +57,7 @@ class ClusterSums(NamedTuple):
         return variance, freedom, together
 
 
-class Spread(NamedTuple):
+class AdvantageMoments(NamedTuple):
     """Moments of an advantage over clusters, by annotator left out; interval of their mean."""
 
     clusters: Floats
@@ -75,7 +75,7 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Places:
+class LabelPlaces:
     """Indices of each human label: its annotator, its cluster, and the combination of both."""
 
     size: Codes
@@ -91,7 +91,7 @@ class Places:
     """The annotator of each pair."""
 
     @classmethod
-    def of(cls, who: Codes, item: Codes, clusters: Codes | None, people: int) -> "Places":
+    def of(cls, who: Codes, item: Codes, clusters: Codes | None, people: int) -> "LabelPlaces":
         """Compute the indices of labels that are sorted by annotator."""
         size = np.bincount(who, minlength=people)
         if clusters is None:
@@ -102,18 +102,18 @@ class Places:
         return cls(size, cluster, item, clusters, many, pair, found // max(many, 1))
 
 
-def no_spread(people: int) -> Spread:
+def no_spread(people: int) -> AdvantageMoments:
     """Return the empty result for a judge without instances."""
     nothing = np.zeros(people)
-    return Spread(nothing, nothing, nothing, nothing, np.nan, np.nan)
+    return AdvantageMoments(nothing, nothing, nothing, nothing, np.nan, np.nan)
 
 
 def spread_of(
-    places: Places,
+    places: LabelPlaces,
     rows: tuple[Flags, Flags, Flags],
     counts: tuple[Counts, Counts, Counts],
     least: int,
-) -> Spread:
+) -> AdvantageMoments:
     """Return the moments of an advantage from three flags per label.
 
     They tell whether the judge labelled the item, the annotator fits better, and the judge does.
@@ -128,7 +128,7 @@ def spread_of(
     low, high = _mean_interval(places, (there, there - lost), share, 1 / weight)
     if places.pair is None:
         several = n / np.maximum(n - 1, 1)
-        return Spread(n, n - 1, several * n * share * (1 - share), n, low, high)
+        return AdvantageMoments(n, n - 1, several * n * share * (1 - share), n, low, high)
     items, worst, best = (_sums(places.pair, row, places.owner.size) for row in rows)
     got = items - worst
     present, starts = np.unique(places.owner, return_index=True)
@@ -138,7 +138,7 @@ def spread_of(
     squares[present] = known.variance(got - share[places.owner] * items)
     clusters, sizes = (_sums(places.owner, each, people) for each in (items > 0, items**2))
     sums = ClusterSums(present, starts, items, worst, best, known)
-    return Spread(clusters, freedom, squares, sizes, low, high, sums)
+    return AdvantageMoments(clusters, freedom, squares, sizes, low, high, sums)
 
 
 def clustering(
@@ -172,7 +172,7 @@ def clustering(
 
 
 def _mean_interval(
-    places: Places, rows: tuple[Flags, Flags], share: Floats, weight: Floats
+    places: LabelPlaces, rows: tuple[Flags, Flags], share: Floats, weight: Floats
 ) -> tuple[float, float]:
     """Return the Wilson interval of the mean share of tested annotators, at its effective size.
 

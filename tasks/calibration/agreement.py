@@ -19,9 +19,9 @@ from tasks.counting.annotations import (
     ONE_LABEL,
     PERSON,
     TIE,
+    AnnotatorPairs,
     Block,
-    Pairs,
-    Row,
+    CountColumns,
     blocks,
     estimates,
     over,
@@ -157,7 +157,7 @@ def _of_sets(block: Block) -> list[pl.DataFrame]:
     names = sorted({name for each in sets for name in each})
     pairs = pairs_of(block)
     held = np.array([[name in each for name in names] for each in sets], dtype=bool)
-    rows = {"mean_jaccard": Row(0)}
+    rows = {"mean_jaccard": CountColumns(0)}
     if len(sets) <= MOST_SETS:
         common = held.astype(np.float64) @ held.T
         sizes = held.sum(axis=1)
@@ -169,13 +169,13 @@ def _of_sets(block: Block) -> list[pl.DataFrame]:
     if len(names) > MOST_NAMES:
         held = held[:, :0]
     why = MANY_NAMES if len(names) > MOST_NAMES else NO_KAPPA
-    kappas = {"label_kappa": Row(0, undefined=why)}
+    kappas = {"label_kappa": CountColumns(0, undefined=why)}
     return found + estimates(
         block, pairs.cells, partial(_marginals, block, pairs, held), _mean_kappa, kappas
     )
 
 
-def _jaccards(block: Block, pairs: Pairs, alike: Sums, part: slice) -> Sums:
+def _jaccards(block: Block, pairs: AnnotatorPairs, alike: Sums, part: slice) -> Sums:
     one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
     both = (one >= 0) & (other >= 0)
     return np.stack([both, np.where(both, alike[one, other], 0.0)], axis=-1)
@@ -185,7 +185,7 @@ def _mean(sums: Sums) -> dict[str, Sums]:
     return {"mean_jaccard": over(sums[..., 1], sums[..., 0])}
 
 
-def _marginals(block: Block, pairs: Pairs, held: NDArray[np.bool_], part: slice) -> Sums:
+def _marginals(block: Block, pairs: AnnotatorPairs, held: NDArray[np.bool_], part: slice) -> Sums:
     """Return, per item and pair, whether both labelled it, and per name which of them named it."""
     one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
     both = ((one >= 0) & (other >= 0))[..., None]
@@ -223,7 +223,7 @@ def interval_alpha(block: Block, name: str, chosen: NDArray[np.bool_]) -> list[p
     observed = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
     sums = np.stack([paired, count, total, squares, observed], axis=1) * paired[:, None]
     cell = block.group(name, chosen, dropped=int((count == 1).sum()))
-    rows = {NAME: Row(0, undefined=ONE_LABEL)}
+    rows = {NAME: CountColumns(0, undefined=ONE_LABEL)}
     return estimates(block, cell, partial(some, sums[:, None, :]), _solve, rows)
 
 

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tasks.calibration.advantage_variance import Flags, Places, Spread, no_spread, spread_of
+from tasks.calibration.advantage_variance import (
+    AdvantageMoments,
+    Flags,
+    LabelPlaces,
+    no_spread,
+    spread_of,
+)
 from tasks.calibration.label_values import Codes, Panel, make_panel, read_labels
 from tasks.calibration.non_inferiority import Counts
 from tasks.kit.printable import several
@@ -31,7 +37,7 @@ class LeftOut(NamedTuple):
     n: Counts
     better: Counts
     worse: Counts
-    spread: Spread
+    spread: AdvantageMoments
     """Between-cluster moments of the advantage, by annotator and for their mean."""
     instances: int
     """Number of items with labels of the judge and of two or more people."""
@@ -118,7 +124,7 @@ def count_each(
     # Numbers can be close without being equal, and a user's function can compare anything.
     named = metric.labels in ("text", "set")
     known = _names(values, panel.code) if named else set()
-    places = Places.of(who, people.item[held], clusters, len(people.names))
+    places = LabelPlaces.of(who, people.item[held], clusters, len(people.names))
     bounds = np.searchsorted(machines.who, np.arange(len(machines.names) + 1))
     for start, stop in pairwise(bounds):
         item, code = machines.item[start:stop], machines.code[start:stop]

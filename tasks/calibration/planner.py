@@ -24,7 +24,7 @@ STEPS = 8
 
 
 @dataclass(frozen=True)
-class People:
+class AnnotatorModel:
     """Model of annotators: each knows the truth with some probability, else guesses."""
 
     frequencies: Sequence[float]
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
     """How much less accurate than people a judge can be and still pass half the time."""
 
 
-def describe_people(humans: pl.DataFrame, source: str = "the file") -> People:
+def describe_people(humans: pl.DataFrame, source: str = "the file") -> AnnotatorModel:
     """Return the label frequencies and the pairwise agreement of human labels.
 
     Labels are names, as in the test: 3 and "3" are the same, and the order of a list is ignored.
@@ -93,7 +93,7 @@ def describe_people(humans: pl.DataFrame, source: str = "the file") -> People:
     pairs = int((votes["n"] * (votes["n"] - 1)).sum())
     each = named.group_by("item").len()["len"].median()
     people = max(2, round(float(each)))  # type: ignore[arg-type]
-    return People(shares.to_list(), int(votes["same"].sum()) / pairs, people)
+    return AnnotatorModel(shares.to_list(), int(votes["same"].sum()) / pairs, people)
 
 
 def _named(humans: pl.DataFrame) -> pl.DataFrame:
@@ -116,7 +116,7 @@ class Simulation(NamedTuple):
     seed: int = 1
 
 
-def plan_annotators(people: People, how: Simulation, sizes: Sequence[int] = SIZES) -> Plan:
+def plan_annotators(people: AnnotatorModel, how: Simulation, sizes: Sequence[int] = SIZES) -> Plan:
     """Find the fewest instances, each labelled by all, and the worst judge who may then pass.
 
     Notes
@@ -133,7 +133,7 @@ def plan_annotators(people: People, how: Simulation, sizes: Sequence[int] = SIZE
     return Plan(None, chances, None)
 
 
-def worst_judge(people: People, instances: int, how: Simulation) -> float:
+def worst_judge(people: AnnotatorModel, instances: int, how: Simulation) -> float:
     """Return how much less accurate than people a judge is who passes half the time.
 
     Below 0, even a judge as accurate as people passes less often. All simulations use the same
@@ -147,7 +147,9 @@ def worst_judge(people: People, instances: int, how: Simulation) -> float:
     return people.accuracy - (low + high) / 2
 
 
-def chance_to_pass(people: People, instances: int, accuracy: float, how: Simulation) -> float:
+def chance_to_pass(
+    people: AnnotatorModel, instances: int, accuracy: float, how: Simulation
+) -> float:
     """Return the share of simulated studies in which a judge with this accuracy passes."""
     random = np.random.default_rng(how.seed)
     skill = (accuracy - people.chance) / (1 - people.chance)
@@ -166,7 +168,7 @@ def chance_to_pass(people: People, instances: int, accuracy: float, how: Simulat
 
 
 def _study(
-    random: np.random.Generator, people: People, instances: int, skill: float
+    random: np.random.Generator, people: AnnotatorModel, instances: int, skill: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Simulate a study: in how many instances each annotator, and the judge, fits better."""
     count = len(people.frequencies)

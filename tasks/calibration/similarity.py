@@ -77,7 +77,10 @@ def _call(function: Callable[[Any, Any], float], name: str, a: Any, b: Any) -> f
     try:
         score = float(function(a, b))
     except Exception as error:
-        raise ValueError(f"{name} fails on {a!r:.60} and {b!r:.60}: {error!r}.") from error
+        raise ValueError(
+            f"{name} fails on {a!r:.60} and {b!r:.60}: {error!r}. Correct it; it must return a "
+            "number from 0 to 1 for each pair of labels."
+        ) from error
     if not 0 <= score <= 1:
         raise ValueError(
             f"{name} returns {score} for {a!r:.60} and {b!r:.60}; it must return a number from 0 "
@@ -100,7 +103,10 @@ def _load(path: Path, name: str) -> Callable[[Any, Any], float]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ValueError(f"{path} cannot be imported: {error!r}.") from error
+        raise ValueError(
+            f"{path} cannot be imported: {error!r}. Correct the file, or name a metric "
+            f"({', '.join(METRICS)})."
+        ) from error
     function = getattr(module, name, None)
     if not callable(function):
         raise LookupError(  # noqa: TRY004

@@ -7,6 +7,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages
+from schemas.frame import Row
 from tasks.charts import chart
 from tasks.charts.position_plane import spread
 from tasks.drawing.row_panels import measured
@@ -16,7 +17,6 @@ from tasks.drawing.spec import (
     PAPER,
     SMALL,
     SOFT,
-    Row,
     Spec,
     axis,
     by_name,

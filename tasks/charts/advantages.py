@@ -4,10 +4,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Advantages, AltTests
+from schemas.frame import Row
 from tasks.charts import chart
 from tasks.drawing.names import names
-from tasks.drawing.row_panels import Scale, Y, interval_rule, measured, row_panel, values_of
-from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, mark
+from tasks.drawing.row_panels import AxisScale, Y, interval_rule, measured, row_panel, values_of
+from tasks.drawing.spec import LINE, PAPER, SOFT, Spec, mark
 from tasks.reporting.wording import clean, count, number, with_who
 
 SUBTITLE = "diamond: AP of people against the judge; grey: each person"
@@ -50,7 +51,7 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
         row_panel(
             ("Advantage probability", f"metric {rows[0]['metric']}; {SUBTITLE}"),
             [_values(row) for row in rows],
-            Scale(low, 1.02, "AP", ("aligns worse", "as well")),
+            AxisScale(low, 1.02, "AP", ("aligns worse", "as well")),
             [
                 mark("point", single, x="single", y=Y, yOffset=8, size=14, color={"value": LINE}),
                 interval_rule(),

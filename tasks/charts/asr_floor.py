@@ -3,11 +3,12 @@
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.drawing.row_panels import (
-    Scale,
+    AxisScale,
     Y,
     interval_rule,
     measured,
@@ -16,7 +17,7 @@ from tasks.drawing.row_panels import (
     sizes,
     values_of,
 )
-from tasks.drawing.spec import FAINT, INK, LINE, PAPER, SOFT, Row, Spec, mark
+from tasks.drawing.spec import FAINT, INK, LINE, PAPER, SOFT, Spec, mark
 from tasks.reporting.wording import number
 
 SUBTITLES = {
@@ -61,7 +62,7 @@ def _panel(perturbation: str, kind: str, rows: list[Row]) -> Spec:
     return row_panel(
         (perturbation, SUBTITLES[kind]),
         [_values(row) for row in rows],
-        Scale(-0.03, 1.03, "ASR", ("never", "always")),
+        AxisScale(-0.03, 1.03, "ASR", ("never", "always")),
         [
             mark("tick", **tick, color={"value": LINE}),
             interval_rule("floor", "value", strokeWidth=7, color={"value": FAINT}),

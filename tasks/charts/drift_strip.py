@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.keys import SERIES
 from schemas.results import MEASURES, Drifts, Gates
 from tasks.charts import chart
@@ -18,7 +19,6 @@ from tasks.drawing.spec import (
     LINE,
     PAPER,
     RED,
-    Row,
     Spec,
     as_it_is,
     mark,

@@ -5,11 +5,12 @@ from typing import NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.keys import JUDGE
 from schemas.results import Estimates, Findings
 from tasks.charts import chart
 from tasks.drawing.row_panels import (
-    Scale,
+    AxisScale,
     Y,
     interval_rule,
     measured,
@@ -18,7 +19,7 @@ from tasks.drawing.row_panels import (
     sizes,
     values_of,
 )
-from tasks.drawing.spec import LINE, PAPER, SOFT, Row, Spec, by_name, by_tone, mark, pixel
+from tasks.drawing.spec import LINE, PAPER, SOFT, Spec, by_name, by_tone, mark, pixel
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.summary import REFUSED
 from tasks.reporting.wording import number
@@ -38,7 +39,7 @@ BELOW = 10
 LOWER = ("\N{LEFTWARDS ARROW} lower", "higher \N{RIGHTWARDS ARROW}")
 
 
-class Unit(NamedTuple):
+class ShiftUnit(NamedTuple):
     """How shifts of one unit are drawn."""
 
     title: str
@@ -50,10 +51,10 @@ class Unit(NamedTuple):
 
 
 SCALES = {
-    "score": Unit("Mean preference shift", "MPS", ENDS, SUBTITLES, 1.03),
-    "sd": Unit("Rating shift", "rating shift, sd", LOWER, RATED, 10.0),
-    "share": Unit("Shift of the pass rate", "pass rate shift", LOWER, RATED, 1.03),
-    "labels": Unit(
+    "score": ShiftUnit("Mean preference shift", "MPS", ENDS, SUBTITLES, 1.03),
+    "sd": ShiftUnit("Rating shift", "rating shift, sd", LOWER, RATED, 10.0),
+    "share": ShiftUnit("Shift of the pass rate", "pass rate shift", LOWER, RATED, 1.03),
+    "labels": ShiftUnit(
         "Shift of the share of labels", "shift of the share of labels", LOWER, RATED, 1.03
     ),
 }
@@ -101,7 +102,7 @@ def _limits(findings: pl.DataFrame, end: float) -> tuple[float, float]:
 
 
 def _panel(
-    perturbation: str, subtitle: str, unit: Unit, rows: list[Row], limits: tuple[float, float]
+    perturbation: str, subtitle: str, unit: ShiftUnit, rows: list[Row], limits: tuple[float, float]
 ) -> Spec:
     minimum = max(row["minimum"] for row in rows)
     tall: Spec = {"y": pixel(0), "y2": pixel("height")}
@@ -114,7 +115,7 @@ def _panel(
     return row_panel(
         (perturbation, subtitle),
         [_values(row, unit) for row in rows],
-        Scale(*limits, unit.note, unit.ends),
+        AxisScale(*limits, unit.note, unit.ends),
         [
             mark("rect", [{"from": -minimum, "to": minimum}], x="from", x2="to", **tall),
             mark("rule", [{"at": 0}], x="at", **tall, strokeWidth=1, color={"value": LINE}),
@@ -128,7 +129,7 @@ def _panel(
     )
 
 
-def _values(row: Row, unit: Unit) -> Row:
+def _values(row: Row, unit: ShiftUnit) -> Row:
     finding, shift = row["finding"], row["estimate"]
     said = str(finding or REFUSED)
     if shift is None:

@@ -6,14 +6,15 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import JuryFindings, PanelMembers
+from schemas.frame import Row
 from schemas.keys import CELL, JUDGES, PANEL
 from schemas.results import Estimates
 from tasks.charts import chart
 from tasks.counting.primary_endpoint import primary
-from tasks.drawing.matrices import Cell, Column, matrix
+from tasks.drawing.matrices import Column, MatrixCell, matrix
 from tasks.drawing.names import Name, names
 from tasks.drawing.row_panels import measured, sizes
-from tasks.drawing.spec import Row, Spec
+from tasks.drawing.spec import Spec
 from tasks.reporting.wording import clean, clip, number
 
 ACROSS = 4
@@ -95,14 +96,14 @@ def _panel(where: str, rows: Sequence[Row], juries: dict[tuple[str, str | None],
     )
 
 
-def _cell(name: Name, perturbation: str, row: Row | None, without: Row | None) -> Cell:
+def _cell(name: Name, perturbation: str, row: Row | None, without: Row | None) -> MatrixCell:
     shift = None if row is None else row["estimate"]
     left_out = None if without is None else without["estimate"]
     lines = [perturbation, "MPS not estimable" if shift is None else ""]
     if row is not None:
         lines += [measured("MPS", shift, row["low"], row["high"]), sizes(row)]
     lines.append(measured("the jury without this member", left_out, None, None))
-    return Cell(
+    return MatrixCell(
         name,
         perturbation,
         "none" if shift is None else number(shift),

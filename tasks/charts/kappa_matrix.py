@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.results import Estimates
 from tasks.charts import chart
-from tasks.drawing.matrices import Cell, Column, matrix
+from tasks.drawing.matrices import Column, MatrixCell, matrix
 from tasks.drawing.names import Name, names
 from tasks.drawing.row_panels import measured
-from tasks.drawing.spec import Row, Spec
+from tasks.drawing.spec import Spec
 from tasks.reporting.wording import count, number, short_names, with_who
 
 ACROSS = 5
@@ -107,9 +108,9 @@ def _panel(
     )
 
 
-def _cell(name: Name, person: str, row: Row | None, share: Row | None) -> Cell:
+def _cell(name: Name, person: str, row: Row | None, share: Row | None) -> MatrixCell:
     if row is None:
-        return Cell(name, person, "\N{MIDDLE DOT}", "", "open", 0, ())
+        return MatrixCell(name, person, "\N{MIDDLE DOT}", "", "open", 0, ())
     kappa = row["estimate"]
     alike = None if share is None else share["estimate"]
     lines = (
@@ -118,7 +119,7 @@ def _cell(name: Name, person: str, row: Row | None, share: Row | None) -> Cell:
         measured("share of equal labels", alike, None, None),
         f"n {count(row['n'], 'item')}",
     )
-    return Cell(
+    return MatrixCell(
         name,
         person,
         "none" if kappa is None else number(kappa),

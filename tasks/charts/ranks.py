@@ -6,9 +6,18 @@ from itertools import groupby
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import Rankings
+from schemas.frame import Row
 from tasks.charts import chart
-from tasks.drawing.row_panels import Scale, Y, interval_rule, panels, row_panel, sizes, values_of
-from tasks.drawing.spec import Row, Spec, mark
+from tasks.drawing.row_panels import (
+    AxisScale,
+    Y,
+    interval_rule,
+    panels,
+    row_panel,
+    sizes,
+    values_of,
+)
+from tasks.drawing.spec import Spec, mark
 from tasks.reporting.wording import clean, clip, number, shorten
 
 SUBTITLES = {
@@ -51,7 +60,7 @@ def _panel(perturbation: str, kind: str, quantity: str, rows: list[Row]) -> Spec
     return row_panel(
         (f"{perturbation}, {quantity}" if quantity else perturbation, SUBTITLES[kind]),
         [_values(row) for row in rows],
-        Scale(0.6, last + 0.4, "rank", ("best", "worst"), ticks, 0),
+        AxisScale(0.6, last + 0.4, "rank", ("best", "worst"), ticks, 0),
         [interval_rule(), mark("point", x="value", y=Y)],
         f"Rank of each judge with its interval, {perturbation}" + (quantity and f", {quantity}"),
         perturbation=perturbation,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import KINDS_OF_EPSILON, AltTests
+from schemas.frame import Row
 from tasks.charts import chart
 from tasks.drawing.metric_rows import metric_rows
 from tasks.drawing.row_panels import measured, tip
@@ -14,7 +15,6 @@ from tasks.drawing.spec import (
     RED,
     SMALL,
     SOFT,
-    Row,
     Spec,
     axis,
     mark,

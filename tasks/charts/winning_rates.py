@@ -6,6 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import AltTests
+from schemas.frame import Row
 from tasks.charts import chart
 from tasks.charts.position_plane import spread
 from tasks.drawing.row_panels import tip
@@ -20,7 +21,6 @@ from tasks.drawing.spec import (
     RED,
     SMALL,
     SOFT,
-    Row,
     Spec,
     axis,
     by_name,

@@ -20,7 +20,7 @@ WIN = (*JUDGE, "subgroup")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
 
 
-class Compared(NamedTuple):
+class ComparedStatistic(NamedTuple):
     """What a contrast compares."""
 
     single: str
@@ -30,15 +30,15 @@ class Compared(NamedTuple):
 
 
 CONTRASTS = {
-    "mps_contrast": Compared("mps", "minimum_shift"),
-    "mps_sham_contrast": Compared("mps_sham", "minimum_shift"),
-    "los_contrast": Compared("los", "minimum_log_odds"),
-    "asr_contrast": Compared("asr", "minimum_asr_difference"),
-    "mcnemar": Compared("mcnemar", "minimum_asr_difference"),
-    "rating_contrast": Compared("rating_shift_sd", "minimum_rating_shift"),
-    "rating_sham_contrast": Compared("rating_shift_sham_sd", "minimum_rating_shift"),
-    "pass_rate_contrast": Compared("pass_rate_shift", "minimum_pass_rate_shift"),
-    "pass_rate_sham_contrast": Compared("pass_rate_shift_sham", "minimum_pass_rate_shift"),
+    "mps_contrast": ComparedStatistic("mps", "minimum_shift"),
+    "mps_sham_contrast": ComparedStatistic("mps_sham", "minimum_shift"),
+    "los_contrast": ComparedStatistic("los", "minimum_log_odds"),
+    "asr_contrast": ComparedStatistic("asr", "minimum_asr_difference"),
+    "mcnemar": ComparedStatistic("mcnemar", "minimum_asr_difference"),
+    "rating_contrast": ComparedStatistic("rating_shift_sd", "minimum_rating_shift"),
+    "rating_sham_contrast": ComparedStatistic("rating_shift_sham_sd", "minimum_rating_shift"),
+    "pass_rate_contrast": ComparedStatistic("pass_rate_shift", "minimum_pass_rate_shift"),
+    "pass_rate_sham_contrast": ComparedStatistic("pass_rate_shift_sham", "minimum_pass_rate_shift"),
 }
 
 

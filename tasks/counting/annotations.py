@@ -114,7 +114,7 @@ class Block:
         )
 
 
-class Row(NamedTuple):
+class CountColumns(NamedTuple):
     """Where a statistic's counts stand among the sums, and its reason when undefined."""
 
     n: int
@@ -125,11 +125,11 @@ class Row(NamedTuple):
     """Whether an item may have several hits, which vary less than as many separate items."""
 
 
-class Measured(NamedTuple):
+class CellStatistic(NamedTuple):
     """A statistic of some cells, shape (cells,), and of bootstrap draws, if any, (draws, cells)."""
 
     name: str
-    row: Row
+    row: CountColumns
     point: Sums
     drawn: Sums | None
     without: Sums | None
@@ -140,7 +140,7 @@ Features = Callable[[slice], Sums]
 Solve = Callable[[Sums], dict[str, Sums]]
 
 
-Asked = tuple[pl.DataFrame, Features, Solve, dict[str, Row]]
+Asked = tuple[pl.DataFrame, Features, Solve, dict[str, CountColumns]]
 """Arguments of :func:`estimates` after the block."""
 
 
@@ -245,7 +245,11 @@ def block_of(dataset: str, aspect: str | None, rows: pl.DataFrame) -> Block:
 
 
 def estimates(
-    block: Block, cells: pl.DataFrame, features: Features, solve: Solve, rows: dict[str, Row]
+    block: Block,
+    cells: pl.DataFrame,
+    features: Features,
+    solve: Solve,
+    rows: dict[str, CountColumns],
 ) -> list[pl.DataFrame]:
     """Return the estimates of all cells with BCa intervals of a cluster bootstrap.
 
@@ -287,7 +291,7 @@ def estimates(
             _rows(
                 block.dataset,
                 cells[part],
-                Measured(
+                CellStatistic(
                     name,
                     row,
                     point[name],
@@ -301,7 +305,7 @@ def estimates(
     return found
 
 
-def _rows(dataset: str, cells: pl.DataFrame, measured: Measured, sums: Sums) -> pl.DataFrame:
+def _rows(dataset: str, cells: pl.DataFrame, measured: CellStatistic, sums: Sums) -> pl.DataFrame:
     name, row, point, drawn, without = measured
     n = sums[:, :, row.n].sum(axis=0)
     clusters = (sums[:, :, row.n] > 0).sum(axis=0)
@@ -382,7 +386,7 @@ N, AGREE, N_DECIDED, AGREE_DECIDED, LINEAR, QUADRATIC, FIRST = range(7)
 TIE = "tie"
 
 
-class Pairs(NamedTuple):
+class AnnotatorPairs(NamedTuple):
     """Pairs of annotators with a common item, as rows of estimates and columns of the codes."""
 
     cells: pl.DataFrame
@@ -390,7 +394,7 @@ class Pairs(NamedTuple):
     other: NDArray[np.intp]
 
 
-def pairs_of(block: Block) -> Pairs:
+def pairs_of(block: Block) -> AnnotatorPairs:
     """Pair everybody with every person, and judges that share prompt and wave with each other.
 
     The row is about the judge if the other is a person, else about the first by name.
@@ -411,10 +415,10 @@ def pairs_of(block: Block) -> Pairs:
         dropped=pl.Series((single[one] + single[other] - 2 * common[one, other]).astype(np.int64)),
         simulated=pl.col("simulated") | either,
     )
-    return Pairs(cells, one, other)
+    return AnnotatorPairs(cells, one, other)
 
 
-def sums_of(block: Block, pairs: Pairs, part: slice) -> Sums:
+def sums_of(block: Block, pairs: AnnotatorPairs, part: slice) -> Sums:
     """Return the sums of some pairs, shape (items, pairs, FIRST + 2 x labels)."""
     one, other = block.codes[:, pairs.one[part]], block.codes[:, pairs.other[part]]
     both = (one >= 0) & (other >= 0)

@@ -14,7 +14,7 @@ AUTHOR = "voirdire"
 Replacements = list[tuple[str, str]]
 
 
-class Entry(BaseModel):
+class BloomQuestion(BaseModel):
     """One question of a file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,7 +35,7 @@ class Level(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    questions: list[Entry]
+    questions: list[BloomQuestion]
 
 
 @dataset(
@@ -68,7 +68,7 @@ def _read(folder: Path) -> list[Sample]:
     ]
 
 
-def _sample(level: str, entry: Entry) -> Sample:
+def _sample(level: str, entry: BloomQuestion) -> Sample:
     return Sample(
         id=entry.id,
         question=entry.question,
@@ -83,7 +83,7 @@ def _sample(level: str, entry: Entry) -> Sample:
     )
 
 
-def _replace(entry: Entry, replacements: Replacements) -> str:
+def _replace(entry: BloomQuestion, replacements: Replacements) -> str:
     text = entry.target
     for old, new in replacements:
         if text.count(old) != 1:

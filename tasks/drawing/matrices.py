@@ -19,7 +19,7 @@ class Column(NamedTuple):
     under: str
 
 
-class Cell(NamedTuple):
+class MatrixCell(NamedTuple):
     """A number, and a smaller one below it."""
 
     name: Name
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
 def matrix(
     title: str,
     subtitle: str,
-    cells: Sequence[Cell],
+    cells: Sequence[MatrixCell],
     columns: Sequence[Column],
     *,
     width: int,

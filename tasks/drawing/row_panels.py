@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from schemas.frame import Row
 from tasks.drawing.names import Name, names
 from tasks.drawing.spec import (
     INK,
     SMALL,
     SOFT,
-    Row,
     Spec,
     axis,
     by_tone,
@@ -39,7 +39,7 @@ Y: Spec = {
 """Rows in the order of the data."""
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """The horizontal scale of a row panel."""
 
     low: float
@@ -103,7 +103,7 @@ def measured(what: str, value: float | None, low: float | None, high: float | No
 def row_panel(
     title: tuple[str, str],
     values: Sequence[Row],
-    scale: Scale,
+    scale: AxisScale,
     layers: Sequence[Spec],
     about: str,
     **usermeta: str,
@@ -169,7 +169,7 @@ def name_texts(values: Sequence[Row], **place: Any) -> list[Spec]:
     return layers
 
 
-def _frame(scale: Scale) -> Spec:
+def _frame(scale: AxisScale) -> Spec:
     """Draw the scale, which an invisible point at its lower end stands on."""
     low, high = scale.low, scale.high
     step = next((s for s in STEPS if (high - low) / s <= 6), STEPS[-1])
@@ -180,7 +180,7 @@ def _frame(scale: Scale) -> Spec:
     return mark("point", [{"low": low}], x=x, opacity=0, size=1)
 
 
-def _ends(scale: Scale) -> list[Spec]:
+def _ends(scale: AxisScale) -> list[Spec]:
     sides = ((pixel(0), "left"), (pixel("width"), "right"))
     return [
         note(end, x=place, y=pixel("height"), dy=27, align=side)

@@ -7,10 +7,10 @@ never field names, and never a part of an expression.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from schemas.frame import Row
 from tasks.reporting.wording import clean
 
 Spec = dict[str, Any]
-Row = dict[str, Any]
 
 
 class Colour(str):

@@ -32,10 +32,15 @@ SHARED_CLIENT = {"openai", "azure"}
 """Routes that use one client for all providers (``litellm.aclient_session``)."""
 
 LITELLMS_CLIENT = {"cohere", "cohere_chat"}
-"""Routes that accept no client, so that our hooks are added to litellm's own."""
+"""Routes that accept no client, so that our hooks are set on litellm's own."""
 
 PERMANENT = {400, 401, 402, 403, 404, 405, 413, 422}
-"""Status codes that another attempt does not change: bad key, unknown model, content policy."""
+"""Status codes that another attempt does not change: bad key, unknown model, content policy.
+
+All others are tried again, also a 429 (too many requests) unless it says ``OUT_OF_MONEY``. Its
+Retry-After is read by ``limits.retry_after`` and honoured by ``Engine.ask`` (``queue.py``), and by
+``limits.CircuitBreaker`` for all calls to the provider if the wait is long or repeated.
+"""
 
 NOT_CHARGED = PERMANENT | {409, 425, 429, *range(500, 600)} - {504, 524}
 """Status codes of requests that the provider refused, so does not charge for.
@@ -253,7 +258,10 @@ async def read_bounded(response: Any, max_bytes: int) -> bytes:
     """
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in WINDOWS:
-        raise _invalid(f"the reply is encoded as {encoding[:40]!r}, but {ACCEPTED} was asked for")
+        raise _invalid(
+            f"the reply is encoded as {encoding[:40]!r}, but {ACCEPTED} was asked for. Check the "
+            "gateway or proxy before the provider, which must respect Accept-Encoding"
+        )
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise _too_large(max_bytes)
@@ -271,7 +279,10 @@ async def read_bounded(response: Any, max_bytes: int) -> bytes:
             if max(len(content), received) > max_bytes:
                 raise _too_large(max_bytes)
     except zlib.error as error:
-        raise _invalid(f"the reply cannot be decompressed: {error}") from error
+        raise _invalid(
+            f"the reply cannot be decompressed: {error}. Check the gateway or proxy before the "
+            "provider, which may have changed it"
+        ) from error
     return bytes(content)
 
 

@@ -1,4 +1,10 @@
-"""Limits of a run: request and token rates, budget, Retry-After, circuit breaker."""
+"""Limits of a run: request and token rates, budget, Retry-After, circuit breaker.
+
+:class:`RateLimits` keeps our own limits, which files of providers and judges set: concurrency,
+requests and tokens per minute. Those of the provider show in its replies: ``client.py`` classifies
+a 429, :func:`retry_after` reads how long to wait, :class:`CircuitBreaker` holds back further calls,
+and ``queue.py`` tries again.
+"""
 
 import asyncio
 import math
@@ -9,7 +15,7 @@ from email.utils import parsedate_to_datetime
 
 from aiolimiter import AsyncLimiter
 
-from tasks.providers import Limits
+from tasks.providers import CallLimits
 
 BURST_SECONDS = 2.0
 """Share of a minute's allowance that may be used at once; all of it would allow double the rate."""
@@ -18,9 +24,9 @@ TOKEN_BURST_SECONDS = 6.0
 
 
 class RateLimits:
-    """Concurrency and rate limits of one provider or one judge."""
+    """Our own concurrency and rate limits of one provider or one judge."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: CallLimits) -> None:
         self._slots = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self._requests = _bucket(limits.requests_per_minute, BURST_SECONDS)
         self._tokens = _bucket(limits.tokens_per_minute, TOKEN_BURST_SECONDS)

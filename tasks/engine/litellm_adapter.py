@@ -1,7 +1,8 @@
 """Everything that is used of litellm: functions, settings, responses, parameters, prices.
 
-No other file imports litellm. Only public names are used, and importing this file does not import
-litellm yet.
+No other file imports litellm, and importing this file does not import it yet. Two things are not
+public: the client that litellm keeps for some routes (:func:`litellms_client`), and the file of its
+price table (``TABLE``), which is read because importing litellm takes seconds.
 
 ``python -m tasks.engine.litellm_adapter`` reads JSON ``[[model, params]]`` from standard input and
 writes, for each, the parameters that the model does not support.
@@ -87,7 +88,11 @@ def load_litellm() -> Any:
 
 
 def litellms_client(route: str, **params: Any) -> Any:
-    """Return the client that litellm makes, and keeps, for a route and these parameters."""
+    """Return the client that litellm makes, and keeps, for a route and these parameters.
+
+    Its function is internal. Other routes take our client (``client=`` of ``acompletion``, or
+    ``litellm.aclient_session``); for Cohere, litellm passes neither on to the code that sends.
+    """
     load_litellm()
     from litellm.llms.custom_httpx.http_handler import get_async_httpx_client
 
@@ -277,7 +282,8 @@ def from_process(module: str, asked: str, what: str) -> Any:
     )
     if done.returncode:
         last = (done.stderr.splitlines() or ["it printed nothing"])[-1]
-        raise RuntimeError(f"{what} failed: {redact(last)[:500]}. Nothing was asked.")
+        why = redact(last)[:500].rstrip(".")
+        raise RuntimeError(f"{what} failed: {why}. Nothing was asked. Correct this, and try again.")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -316,7 +322,6 @@ TIERED = re.compile(
 
 LOCAL = {"lemonade", "ollama", "ollama_chat"}
 """Routes of models on the user's machine, where a price of 0 is meant; elsewhere it is unknown."""
-
 
 SERVED = {"hosted_vllm", "litellm_proxy", "ollama_chat", "openrouter"}
 """Routes that litellm's table of prices does not name as providers."""
@@ -423,23 +428,19 @@ def _unless_free(judge: Judge, price: Price) -> Price | None:
 def _entry(model: str) -> dict[str, Any]:
     """Return litellm's entry of a model, by its full name, or without its route if that agrees."""
     table = _table()
-    entry = table.get(model)
-    if entry is None:
-        entry = table.get(model.split("/", 1)[-1])
-        if entry is None:
-            return {}
-        theirs, ours = str(entry.get("litellm_provider", "openai")), route_of(model)
-        # The table distinguishes parts of a route: bedrock_converse, vertex_ai-language-models.
-        if not theirs.startswith(ours.removesuffix("_chat")):
-            return {}
-    return entry
+    if model in table:
+        return table[model]
+    entry = table.get(model.split("/", 1)[-1], {})
+    theirs, ours = str(entry.get("litellm_provider", "openai")), route_of(model)
+    # The table distinguishes parts of a route: bedrock_converse, vertex_ai-language-models.
+    return entry if theirs.startswith(ours.removesuffix("_chat")) else {}
 
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     package = find_spec("litellm")
     if package is None or not package.submodule_search_locations:
-        raise FileNotFoundError("litellm is not installed, so no prices are known.")
+        raise FileNotFoundError("litellm, which has the prices, is not installed: `make setup`.")
     path = Path(package.submodule_search_locations[0]) / TABLE
     table: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return table

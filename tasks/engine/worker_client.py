@@ -38,7 +38,7 @@ STATEFUL_STEPS = {"draft", "pack", "create"}
 """Steps of a batch that need what the worker keeps in memory from earlier steps."""
 
 
-class Answer(NamedTuple):
+class WorkerAnswer(NamedTuple):
     """The worker's answer to a request: a reply with its time, or the result of a batch step."""
 
     reply: Reply
@@ -87,13 +87,13 @@ class Session:
         """What providers wait for now."""
         self._restarting = asyncio.Lock()
         self._restarts = self._in_a_row = 0
-        self._journaled: dict[str, Answer] = {}
+        self._journaled: dict[str, WorkerAnswer] = {}
         """Replies that a dead worker had journaled and not sent, by the request's number."""
         self._connect(worker)
 
     async def ask(
         self, judge: Judge, messages: list[dict[str, str]], params: Json, ballot_id: str
-    ) -> Answer:
+    ) -> WorkerAnswer:
         """Send one request and wait for its reply; ``params`` are added to those of the judge.
 
         Raise WorkerError if the worker dies again and again.
@@ -139,7 +139,7 @@ class Session:
 
     async def _answer(
         self, judge: Judge, request: Json, name: str, *, resend: bool = True
-    ) -> Answer:
+    ) -> WorkerAnswer:
         """Return the answer to a request; ``resend`` it after a restart."""
         while True:
             worker = self._worker
@@ -201,12 +201,12 @@ class Session:
             self._worker.send({"do": "judge", "run": self.run, "judge": judge.model_dump()})
 
 
-def _read_answer(line: Json) -> Answer:
+def _read_answer(line: Json) -> WorkerAnswer:
     """Read a reply as the worker writes it, without its ``id``."""
-    return Answer(cast_at=datetime.fromisoformat(line.pop("cast_at")), reply=Reply(**line))
+    return WorkerAnswer(cast_at=datetime.fromisoformat(line.pop("cast_at")), reply=Reply(**line))
 
 
-def _journaled(journal: Path, numbers: set[str]) -> dict[str, Answer]:
+def _journaled(journal: Path, numbers: set[str]) -> dict[str, WorkerAnswer]:
     """Return the replies in a journal to the requests of these numbers."""
     if not journal.exists():
         # The worker died before it created one.
@@ -231,7 +231,7 @@ class Worker:
             start_new_session=True,
         )
         self.sessions: set[Session] = set()
-        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self._waiting: dict[str, asyncio.Future[WorkerAnswer]] = {}
         self._read_all = False
         self.unanswered: set[str] = set()
         """Numbers of the requests without an answer when the process ended."""
@@ -248,14 +248,14 @@ class Worker:
         """Send a request that has no answer."""
         self._outbox.put(json.dumps(request).encode() + b"\n")
 
-    async def request(self, request: Json, ballot_id: str) -> Answer:
+    async def request(self, request: Json, ballot_id: str) -> WorkerAnswer:
         """Send a request and wait for its answer.
 
         Raise WorkerEndedError if the process ends before it has answered.
         """
         # A ballot may be asked by two runs of this process, and again after a restart.
         number = f"{ballot_id}/{next(_numbers)}"
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[WorkerAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         self.send({**request, "id": number})
         # Answers that arrived before the process ended come first.
@@ -308,7 +308,7 @@ class Worker:
             return
         number = message.pop("id")
         if "result" in message:
-            answer = Answer(Reply(""), None, message["result"])
+            answer = WorkerAnswer(Reply(""), None, message["result"])
         else:
             answer = _read_answer(message)
         # The waiting request is removed only when the whole line could be read.
@@ -348,13 +348,15 @@ class Worker:
         return redact(lines[-1])[:500] if lines else "no error message"
 
     @staticmethod
-    def _resolve(future: asyncio.Future[Answer], answer: Answer | WorkerEndedError) -> None:
+    def _resolve(
+        future: asyncio.Future[WorkerAnswer], answer: WorkerAnswer | WorkerEndedError
+    ) -> None:
         loop = future.get_loop()
         if not loop.is_closed():
             loop.call_soon_threadsafe(_set, future, answer)
 
 
-def _set(future: asyncio.Future[Answer], answer: Answer | WorkerEndedError) -> None:
+def _set(future: asyncio.Future[WorkerAnswer], answer: WorkerAnswer | WorkerEndedError) -> None:
     # The waiting task may have been cancelled.
     if future.done():
         return

@@ -11,7 +11,7 @@ from tasks.evidence.browse_address import address_of, view_of
 from tasks.judging.vote_wording import grade_text, order_text
 from tasks.kit.printable import laid_out
 from tasks.reporting.wording import ELLIPSIS, with_who
-from tasks.rewriting.word_diff import Part, difference
+from tasks.rewriting.word_diff import Passage, difference
 
 ARMS = {"unperturbed": "control", "perturbed": "experimental"}
 """Name of an arm whose replies an example shows -> the arm."""
@@ -42,7 +42,7 @@ class Example(NamedTuple):
     anchor: str
     name: str
     """``Target``, or ``Answer`` if the judge saw no other; and whether only white space differs."""
-    target: list[Part]
+    target: list[Passage]
     """The target, with what the perturbation removed and added."""
     replies: list[tuple[str, str]]
     """Name of the arm with the order of the answers, and reply, verbatim but for its length."""
@@ -141,7 +141,7 @@ def _example(row: Mapping[str, Any], study: str, share: float, *, several: bool)
     name = "Target" if row["rating_kind"] is None else "Answer"
     target = difference(*(laid_out(row[version] or "") for version in ("target", "perturbed")))
     unmarked = text if target.note else same
-    parts = (Part(part.change, shown(part, text, unmarked)) for part in target.parts)
+    parts = (Passage(part.change, shown(part, text, unmarked)) for part in target.parts)
     return Example(
         row["sample"],
         cut(laid_out(row["question"]), text),
@@ -174,7 +174,7 @@ def cut(text: str, size: Size) -> str:
     return text if kept == text else kept.rstrip(" \n,;:(") + ELLIPSIS
 
 
-def shown(part: Part, changed: Size, same: Size) -> str:
+def shown(part: Passage, changed: Size, same: Size) -> str:
     """Cut a long passage: of one that did not change, both ends remain."""
     text = part.text
     if part.change != "same":
@@ -191,12 +191,12 @@ def shown(part: Part, changed: Size, same: Size) -> str:
     return f"{head}{apart}...{apart}{tail}"
 
 
-def within(parts: Iterable[Part], size: Size) -> Iterator[Part]:
+def within(parts: Iterable[Passage], size: Size) -> Iterator[Passage]:
     """Yield the passages that fit into a size, the last of them cut."""
     left = size
     for part in parts:
         kept = cut(part.text, left)
-        yield Part(part.change, kept)
+        yield Passage(part.change, kept)
         if kept != part.text:
             return
         left = Size(left.characters - len(kept), left.lines - kept.count("\n"))

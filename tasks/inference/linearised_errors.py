@@ -108,7 +108,7 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     return Correction(weight, np.round(df, DIGITS), inflation, starts)
 
 
-class Difference(NamedTuple):
+class RatioDifference(NamedTuple):
     """A difference of two ratios, one entry per cell."""
 
     estimate: Sums
@@ -122,7 +122,7 @@ def ratio_difference(
     other: tuple[Sums, Sums],
     sizes: Sums,
     starts: NDArray[np.int64] | None = None,
-) -> Difference:
+) -> RatioDifference:
     """Return one ratio minus another of the same clusters, linearised together.
 
     ``u_g = (num_g - R den_g) / sum den`` of the one minus the same of the other,
@@ -153,7 +153,7 @@ def ratio_difference(
         scale = each(np.where(whole > 0, whole, 1.0))
         u.append((num - each(np.nan_to_num(ratios[-1])) * den) / scale)
     known = correction(sizes, starts)
-    return Difference(ratios[0] - ratios[1], np.sqrt(known.variance(u[0] - u[1])), known.df)
+    return RatioDifference(ratios[0] - ratios[1], np.sqrt(known.variance(u[0] - u[1])), known.df)
 
 
 def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Sums:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.frame import Row
 from tasks.inference.bootstrap import DRAWS, FORMULAS, by_chance, weights
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, SINGLE
@@ -22,7 +23,7 @@ NEAR = 1e-2
 FEWEST_DRAWS = 0.9
 
 
-class Counted(NamedTuple):
+class CountedItems(NamedTuple):
     """Items with the same design row and the same cluster, counted together."""
 
     row: NDArray[np.int64]
@@ -86,7 +87,9 @@ def fit(
     return Fits(b, ~moving & (np.abs(b).max(axis=1) < FURTHEST))
 
 
-def refits(design: Floats, counted: Counted, start: Floats, draws: int = DRAWS) -> Floats | None:
+def refits(
+    design: Floats, counted: CountedItems, start: Floats, draws: int = DRAWS
+) -> Floats | None:
     """Return the coefficients of cluster-bootstrap refits, shape (draws, terms).
 
     ``start`` is the fit to all items, shape (terms,). Draws without a finite fit are dropped; the
@@ -154,7 +157,6 @@ def _outer_products(design: NDArray[Any]) -> NDArray[Any]:
 UNSTABLE = "more than a tenth of the bootstrap draws have no finite fit: no interval"
 TIES = "all contests are ties: nothing to fit"
 METHOD = "cluster bootstrap with refit, t"
-Row = dict[str, Any]
 
 
 def logit_row(value: float, draws: Floats | None, clusters: float) -> Row:

@@ -30,7 +30,7 @@ SEED = 20240611
 Singles = NDArray[np.float32]
 
 
-class Sums(NamedTuple):
+class DifferenceSums(NamedTuple):
     """Differences between the judges of each pair, by cluster; complete clusters first."""
 
     by_judge: Floats
@@ -39,7 +39,7 @@ class Sums(NamedTuple):
     """Differences in the other clusters, first judge of the pair minus second."""
 
 
-class Pairs(NamedTuple):
+class JudgePairs(NamedTuple):
     """Pairs of judges, as columns."""
 
     first: NDArray[np.intp]
@@ -94,7 +94,7 @@ def drawn_p_value(reached: Any, draws: Any) -> Any:
 class _Flipped:
     """Sums of the pairs' differences, with each cluster's sign set by a swap."""
 
-    def __init__(self, pairs: Pairs, sums: Sums) -> None:
+    def __init__(self, pairs: JudgePairs, sums: DifferenceSums) -> None:
         self.pairs = pairs
         self.by_judge = np.ascontiguousarray(sums.by_judge.T, np.float32)
         self.by_pair = np.ascontiguousarray(sums.by_pair.T, np.float32)
@@ -126,7 +126,7 @@ class _Flipped:
         return self.of(np.ones((self.clusters, 1), np.float32), every)[:, 0].astype(np.float64)
 
 
-def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
+def swap_sums(pairs: JudgePairs, difference: DifferenceSums, seed: int = SEED) -> Tested:
     """Test on both sides whether each pair's sum of differences is 0."""
     flipped = _Flipped(pairs, difference)
     # In single precision, near ties count as equal, which makes the test conservative.
@@ -145,7 +145,11 @@ def swap_sums(pairs: Pairs, difference: Sums, seed: int = SEED) -> Tested:
 
 
 def swap_rates(
-    pairs: Pairs, hits: Sums, counted: Sums, totals: tuple[Floats, Floats], seed: int = SEED
+    pairs: JudgePairs,
+    hits: DifferenceSums,
+    counted: DifferenceSums,
+    totals: tuple[Floats, Floats],
+    seed: int = SEED,
 ) -> Tested:
     """Test on both sides whether each pair's difference of rates is 0.
 
@@ -181,11 +185,11 @@ def swap_rates(
     return _enumerate_small(tested, [flipped_k, flipped_v], alone)
 
 
-ONE = Pairs(np.array([0]), np.array([0]))
+ONE = JudgePairs(np.array([0]), np.array([0]))
 
 
-def _of_one(differences: Floats) -> Sums:
-    return Sums(np.empty((0, 1)), differences[:, None])
+def _of_one(differences: Floats) -> DifferenceSums:
+    return DifferenceSums(np.empty((0, 1)), differences[:, None])
 
 
 def _enumerate_small(

@@ -18,7 +18,7 @@ Verdict = Literal["first", "second", "tie"]
 PLACE = "{verdict}"
 
 
-class Reading(BaseModel):
+class VerdictMap(BaseModel):
     """The texts that a verdict may be, in any case."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +47,7 @@ class Reading(BaseModel):
         )
 
 
-class Pattern(Reading):
+class Pattern(VerdictMap):
     """A regular expression whose first group, or whole match, is the verdict's text."""
 
     pattern: str = Field(min_length=1, max_length=1000)
@@ -77,7 +77,7 @@ class Pattern(Reading):
         return choices.pop() if len(choices) == 1 else "ambiguous"
 
 
-class Pointer(Reading):
+class Pointer(VerdictMap):
     """A JSON pointer (RFC 6901) to the verdict in a reply that is a JSON object, fenced or not."""
 
     pointer: str = Field(pattern=POINTER_PATTERN, max_length=1000)

@@ -17,7 +17,7 @@ from schemas.results import Findings
 from tasks.aggregate import text_sizes
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.random_numbers import shuffle, uniform
-from tasks.prompts import wording_digest
+from tasks.prompting.prompt import wording_digest
 from tasks.validation.unknown_names import unknown
 
 ASKED_ARMS = ("control", "experimental", "sham")

@@ -12,7 +12,8 @@ from schemas.curation import Known
 from schemas.judging import Ballots, Judges, Pairs, Votes
 from tasks.judging.rating_parser import WHOLE
 from tasks.judging.sequential_stopping import PAIR
-from tasks.prompts import Prompt, prompt_of
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import prompt_of
 
 WHERE = ["pair_id", "dataset", "sample", "cluster", "arm", "perturbation", "kind"]
 ANCHOR_ITEM = "/anchor"

@@ -234,7 +234,7 @@ def _import_file(module: str, file: Path) -> ModuleType:
     loader = _Uncached(module, str(file))
     spec = importlib.util.spec_from_file_location(module, file, loader=loader)
     if spec is None or spec.loader is None:
-        raise ValueError("it is not a Python module.")
+        raise ValueError("it is not a Python module. Give it a name that ends in .py.")
     made = importlib.util.module_from_spec(spec)
     sys.modules[module] = made
     try:
@@ -276,10 +276,14 @@ def tables(
     files: dict[str, Path] = {}
     for folder in [folders] if isinstance(folders, Path) else folders:
         if not folder.is_dir():
-            raise FileNotFoundError(f"the folder {folder} of {what} files is not there.")
+            raise FileNotFoundError(
+                f"the folder {folder} of {what} files is not there. Install voirdire again."
+            )
         for name, file in _files(folder, ".toml").items():
             if name in files:
-                raise ValueError(f"the {what} {name!r} is in {files[name]} and in {file}.")
+                raise ValueError(
+                    f"the {what} {name!r} is in {files[name]} and in {file}. Rename or remove one."
+                )
             files[name] = file
 
     def load(name: str, path: Path) -> Entry:

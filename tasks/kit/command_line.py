@@ -49,7 +49,7 @@ class Finite(click.FloatRange):
         return number
 
 
-class Place(click.Path):
+class UsablePath(click.Path):
     """A path that the file system accepts, whether it exists or not."""
 
     def __init__(self, *, file_okay: bool = True, dir_okay: bool = True) -> None:
@@ -69,7 +69,7 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
-class OutputFile(Place):
+class OutputFile(UsablePath):
     """A file to write; its folder must exist, since a missing one may be misspelt."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class WarehouseOption(click.Option):
 warehouse_option = click.option(
     "--warehouse",
     cls=WarehouseOption,
-    type=Place(),
+    type=UsablePath(),
     help="Use this DuckDB file. Default: VOIRDIRE_WAREHOUSE, else voirdire.duckdb.",
 )
 

@@ -6,7 +6,7 @@ from schemas.calibration import Ratings
 from tasks.agreement.kinds import (
     AS_GIVEN,
     Declared,
-    Reading,
+    LabelReading,
     are_mostly_numbers,
     positive_of,
     read_beside,
@@ -168,7 +168,7 @@ def _with_passes(rows: pl.DataFrame, positive: str) -> pl.DataFrame:
     # Without people, what judges say is known, except that a grader failed.
     failed = pl.col("label").map_elements(is_failure, pl.Boolean)
     people = labels.filter("human" if labels["human"].any() else ~failed)["json"]
-    read = read_beside(labels["json"], people, Reading("pass_fail", positive.strip()))
+    read = read_beside(labels["json"], people, LabelReading("pass_fail", positive.strip()))
     known = labels.join(read, left_on="json", right_on="label").select("label", _passes="value")
     given = rows.with_columns(label=pl.coalesce("label", whole_number("value")))
     told = given.join(known.unique(), on="label", how="left", maintain_order="left")

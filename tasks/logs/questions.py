@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.kit.printable import several
-from tasks.readers.fastchat import Part, answer_of, nth, reference_of
+from tasks.readers.fastchat import FastchatFile, answer_of, nth, reference_of
 from tasks.readers.formats import MOST_WITH_TEXTS, Parts, texts_of
 from tasks.reporting.wording import listing
 
@@ -14,16 +14,16 @@ TURN = "turn"
 """What the name of the part of a log begins with that is about one turn."""
 
 
-class Questions(NamedTuple):
+class FolderQuestions(NamedTuple):
     """What a folder knows of its questions, by id."""
 
-    asked: Part
-    answers: dict[str, Part]
+    asked: FastchatFile
+    answers: dict[str, FastchatFile]
     """Model -> its answers."""
-    references: tuple[Part, ...]
+    references: tuple[FastchatFile, ...]
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> "Questions | None":
+    def of(cls, parts: Sequence[FastchatFile]) -> "FolderQuestions | None":
         """Return the questions of a folder; null unless there is one file of them."""
         asked = [part for part in parts if part.kind == "questions"]
         if len(asked) != 1:
@@ -61,7 +61,7 @@ class Questions(NamedTuple):
         return {key: str(row.fields["category"]) for key, row in rows if row.fields.get("category")}
 
 
-def with_categories(parts: Parts, questions: Questions) -> Parts:
+def with_categories(parts: Parts, questions: FolderQuestions) -> Parts:
     """Add the category of the question to rows that have none."""
     known = questions.categories()
     votes, ratings = (
@@ -82,7 +82,7 @@ def with_categories(parts: Parts, questions: Questions) -> Parts:
     return parts._replace(votes=votes, ratings=ratings)
 
 
-def texts_of_questions(found: Iterable[Parts], questions: Questions) -> pl.DataFrame | None:
+def texts_of_questions(found: Iterable[Parts], questions: FolderQuestions) -> pl.DataFrame | None:
     """Return the texts of the items that people rated, or of all items if nobody did, by part.
 
     None for more items than are kept in memory.

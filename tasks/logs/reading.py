@@ -17,7 +17,7 @@ from tasks.agreement.kinds import AS_GIVEN, Declared
 from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.kit.printable import several
 from tasks.logs.mapped_tables import read_mapped
-from tasks.logs.questions import Questions, texts_of_questions, with_categories
+from tasks.logs.questions import FolderQuestions, texts_of_questions, with_categories
 from tasks.logs.ratings import require_one_chance, whole_number, with_passes
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.bounded import without_gz
@@ -222,7 +222,7 @@ def _with_questions(
     Return what was read, the files that were not, and the number of those that were.
     """
     parts = parts_in(path)
-    questions = Questions.of(parts)
+    questions = FolderQuestions.of(parts)
     if questions is None:
         return found, skipped, len(found)
     known = [_Read(title, with_categories(parts, questions)) for title, parts in found]

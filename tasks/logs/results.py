@@ -13,16 +13,17 @@ from schemas.calibration import Ratings
 from schemas.frame import Frame, ranked
 from schemas.judging import Contests, Tallies, VoteLog
 from schemas.results import Annotations, Estimates
-from tasks.aggregate import count_coded, match_models, measure_all
+from tasks.aggregate import count_coded, measure_all
 from tasks.agreement.paired import pair_labels
 from tasks.agreement.sources import items_of
 from tasks.annotate import annotate
+from tasks.counting.contests import match_models
 from tasks.inference.bootstrap import formulas_only
 from tasks.logs.items import NAME
 from tasks.logs.labels import labels_of_both
 from tasks.logs.ratings import annotations_of, contests_of, tallies_of
 from tasks.logs.reading import Log, is_long
-from tasks.results import Results, Steps, results_of
+from tasks.results import Results, ResultSteps, results_of
 from tasks.statistics import STATISTICS, with_floors
 from tasks.statistics.rating_agreement import frame_of, rows_of
 
@@ -75,7 +76,7 @@ def results_of_log(log: Log, mode: str) -> Results:
         ]
         return Estimates.of(with_floors(pl.concat(rows)))
 
-    steps = Steps(
+    steps = ResultSteps(
         count=count_coded,
         match_models=lambda tallies: joined(Contests, match_models(tallies), contests_of(ratings)),
         annotate=lambda tallies: joined(Annotations, annotate(tallies), annotations_of(ratings)),

@@ -23,8 +23,8 @@ from tasks.inference.bootstrap import (
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.permutation import SEED, Pairs, Sums, Tested
-from tasks.panels.panels import Panel, panels, panels_of_prompts, several_prompts
+from tasks.inference.permutation import SEED, DifferenceSums, JudgePairs, Tested
+from tasks.panels.panels import JudgePanel, panels, panels_of_prompts, several_prompts
 
 Sides = tuple[Floats, Floats]
 """Cluster sums of the first and of the second judge of each pair."""
@@ -36,20 +36,20 @@ Value = Callable[..., Floats]
 class Duel(NamedTuple):
     """A panel as pairs of judges, one per column; clusters without missing values come first."""
 
-    panel: Panel
-    pairs: Pairs
+    panel: JudgePanel
+    pairs: JudgePairs
     order: NDArray[np.intp]
     whole: int
     """Number of clusters without missing values."""
 
     @classmethod
-    def of(cls, panel: Panel) -> "Duel":
+    def of(cls, panel: JudgePanel) -> "Duel":
         """Pair all judges, ordered by name."""
         first, second = np.triu_indices(len(panel.judges), 1)
         lacking = sum(np.isnan(table) for table in panel.values.values())
         gaps = panel.sums(np.asarray(lacking)).sum(axis=1) > 0
         order = np.argsort(gaps, kind="stable")
-        return cls(panel, Pairs(first, second), order, int((~gaps).sum()))
+        return cls(panel, JudgePairs(first, second), order, int((~gaps).sum()))
 
     def shared(self, name: str) -> NDArray[np.bool_]:
         """Tell which items have a value of both judges of each pair."""
@@ -68,10 +68,10 @@ class Duel(NamedTuple):
         )
         return first, second
 
-    def sums(self, name: str, first: Floats, second: Floats) -> Sums:
+    def sums(self, name: str, first: Floats, second: Floats) -> DifferenceSums:
         """Return the differences of cluster sums in the form that permutation takes."""
         whole, rest = self.order[: self.whole], self.order[self.whole :]
-        return Sums(self._by_judge(name)[whole], (first - second)[rest])
+        return DifferenceSums(self._by_judge(name)[whole], (first - second)[rest])
 
     def bounds(self, columns: dict[str, Sides], used: NDArray[np.bool_], value: Value) -> Floats:
         """Return the cluster bootstrap percentile interval of each pair, shape (2, pairs).
@@ -143,7 +143,7 @@ def duels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Duel]
 BARE = "no interval"
 
 
-class Test(NamedTuple):
+class PairTests(NamedTuple):
     """A test of some pairs."""
 
     p_value: Floats
@@ -152,7 +152,7 @@ class Test(NamedTuple):
     """Seed of its random draws; null where it draws none."""
 
 
-def swapped(tested: Tested) -> Test:
+def swapped(tested: Tested) -> PairTests:
     """Describe a test that swapped the labels of the two judges of each pair."""
     swaps, exhaustive = pl.Series(tested.swaps), pl.Series(tested.exhaustive)
     every, drawn = pl.format("all {} swaps", swaps), pl.format("{} random swaps", swaps)
@@ -160,10 +160,10 @@ def swapped(tested: Tested) -> Test:
         name=pl.when(exhaustive).then(every).otherwise(drawn),
         seed=pl.when(~exhaustive).then(pl.lit(SEED, pl.Int64)),
     )
-    return Test(tested.p_value, found["name"], found["seed"])
+    return PairTests(tested.p_value, found["name"], found["seed"])
 
 
-class Part(NamedTuple):
+class PairStatistic(NamedTuple):
     """One statistic of all pairs of one panel."""
 
     cell: dict[str, str | None]
@@ -172,7 +172,7 @@ class Part(NamedTuple):
     """The judges of each pair, and the counts."""
     found: pl.DataFrame
     """The estimates, or the moments that they are computed from."""
-    test: Test | None = None
+    test: PairTests | None = None
     """None if ``found`` has the p-values."""
     ends: Floats | None = None
     """Bootstrap interval, shape (2, pairs)."""
@@ -208,14 +208,14 @@ def part_of(
     used: NDArray[np.bool_],
     found: pl.DataFrame,
     *,
-    test: Test | None = None,
+    test: PairTests | None = None,
     ends: Floats | None = None,
     lost: NDArray[np.int64] | None = None,
-) -> Part:
+) -> PairStatistic:
     """Combine the estimates of a panel's pairs with their judges and counts.
 
     ``used`` are items by pairs, ``lost`` the number of missing items, by default all others; for
-    the rest see :class:`Part`.
+    the rest see :class:`PairStatistic`.
     """
     panel, (first, second) = duel.panel, duel.pairs
     votes = panel.votes
@@ -235,16 +235,18 @@ def part_of(
             "unequal": (votes[first] != votes[second]) | (control[first] != control[second]),
         }
     )
-    return Part(cell, rows, found, test, ends)
+    return PairStatistic(cell, rows, found, test, ends)
 
 
-def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False) -> pl.DataFrame:
+def finished(
+    parts: Sequence[PairStatistic], found: pl.DataFrame, *, alike: bool = False
+) -> pl.DataFrame:
     """Return the rows of one statistic; if ``alike``, pairs with unequal votes get no estimate."""
     own = [part.test for part in parts if part.test]
     test = _by_formula(found)
     if own:
         p_values, *about = zip(*own, strict=True)
-        test = Test(np.concatenate(p_values), *(pl.concat(series) for series in about))
+        test = PairTests(np.concatenate(p_values), *(pl.concat(series) for series in about))
     drawn = [part.ends for part in parts if part.ends is not None]
     ends = np.concatenate(drawn, axis=1) if drawn else np.full((2, found.height), np.nan)
     cells = pl.DataFrame([part.cell for part in parts], dict.fromkeys(parts[0].cell, pl.String))
@@ -305,10 +307,10 @@ def finished(parts: Sequence[Part], found: pl.DataFrame, *, alike: bool = False)
     )
 
 
-def _by_formula(found: pl.DataFrame) -> Test:
+def _by_formula(found: pl.DataFrame) -> PairTests:
     test = pl.when(pl.col("method") == "Newcombe").then(pl.lit("all sign flips"))
     names = found.select(test.otherwise(pl.lit("t test"))).to_series()
-    return Test(numbers_of(found["p_value"]), names, none_drawn(found.height))
+    return PairTests(numbers_of(found["p_value"]), names, none_drawn(found.height))
 
 
 def none_drawn(pairs: int) -> pl.Series:

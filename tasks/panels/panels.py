@@ -28,7 +28,7 @@ from tasks.kit.memo import memoised
 
 
 @dataclass(frozen=True)
-class Panel:
+class JudgePanel:
     """Values of items (rows, sorted by cluster) by judges (columns, sorted by name).
 
     A column is a judge with its prompt. In most panels all have the same prompt.
@@ -88,10 +88,10 @@ class Panel:
         total: Floats = np.add.reduceat(own, self.starts, axis=0)
         return total
 
-    def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "Panel":
+    def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "JudgePanel":
         """Return the panel restricted to some samples and judges."""
         cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
-        return Panel(
+        return JudgePanel(
             self.cell,
             self.over_sham,
             self.shammed,
@@ -147,7 +147,7 @@ class _Plan(NamedTuple):
         return table.reshape(self.samples, len(self.judges))
 
 
-def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Panel]:
+def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[JudgePanel]:
     """Yield a panel per dataset, prompt, wave, mode and perturbation, in sorted order.
 
     ``values`` are expressions for each row's numbers, null where the judge has none.
@@ -161,7 +161,7 @@ def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Pane
 
 def panels_of_prompts(
     shifts: pl.DataFrame, values: Mapping[str, pl.Expr], *, by: Sequence[str]
-) -> Iterator[Panel]:
+) -> Iterator[JudgePanel]:
     """Yield panels of all judges with all prompts, per dataset, wave, mode and perturbation.
 
     Prompts under which the primary endpoint has another base are in panels of their own. Further
@@ -224,12 +224,12 @@ def prompts_together(shifts: pl.DataFrame) -> pl.DataFrame:
 
 def _filled(
     plans: Iterable[_Plan], known: pl.DataFrame, values: Mapping[str, pl.Expr]
-) -> Iterator[Panel]:
+) -> Iterator[JudgePanel]:
     columns = known.select(**{name: value.cast(pl.Float64) for name, value in values.items()})
     numbers = {column.name: column.to_numpy() for column in columns}
     for plan in plans:
         table = {name: plan.filled(column) for name, column in numbers.items()}
-        yield Panel(*plan[:7], table, plan.starts)
+        yield JudgePanel(*plan[:7], table, plan.starts)
 
 
 def _plans(
@@ -373,7 +373,7 @@ def of_models(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFra
 
 ALONE = "a single judge: nothing to rank"
 WHOLE = np.zeros(1, np.intp)
-Known = NDArray[np.bool_]
+KnownMask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 
@@ -383,7 +383,7 @@ def few_shared() -> str:
     return f"shares too few questions with the other judges: fewer than {fewest}"
 
 
-def seen(measured: Known, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:
+def seen(measured: KnownMask, starts: Places, parts: Places = WHOLE) -> NDArray[np.int64]:
     """Count the clusters of each part that have a sample with a value, shape (parts, columns).
 
     Parameters
@@ -400,7 +400,7 @@ def seen(measured: Known, starts: Places, parts: Places = WHOLE) -> NDArray[np.i
     return counts
 
 
-def enough(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
+def enough(measured: KnownMask, starts: Places, parts: Places = WHOLE) -> KnownMask:
     """Tell where each part has enough clusters with a value, shape (parts, columns).
 
     For the parameters see :func:`seen`; :mod:`tasks.inference.linearised_errors` defines how many
@@ -410,7 +410,7 @@ def enough(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
     return np.array([have_enough(each) for each in np.split(sizes, parts[1:])])
 
 
-def sharing(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
+def sharing(measured: KnownMask, starts: Places, parts: Places = WHOLE) -> KnownMask:
     """Tell which judges share enough clusters of every part, shape (judges,).
 
     A judge without enough clusters of its own never does. While the others share too few, drop the
@@ -428,7 +428,7 @@ def sharing(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
     Of 30 questions, a and b saw all, c ten, d ten others. Dropping c or d leaves ten shared
     questions; both share as many samples with the others, so c, the first, is dropped.
     """
-    kept: Known = np.all(enough(measured, starts, parts), axis=0)
+    kept: KnownMask = np.all(enough(measured, starts, parts), axis=0)
     lacking = (~measured[:, kept]).sum(axis=1)
     together = measured.T.astype(np.float64) @ measured
     while kept.sum() > 1 and not enough(lacking[:, None] == 0, starts, parts).all():
@@ -437,5 +437,5 @@ def sharing(measured: Known, starts: Places, parts: Places = WHOLE) -> Known:
         worst = np.lexsort((common, -without, ~kept))[0]
         kept[worst] = False
         lacking = lacking - ~measured[:, worst]
-    several: Known = kept & (kept.sum() > 1)
+    several: KnownMask = kept & (kept.sum() > 1)
     return several

@@ -24,7 +24,7 @@ Recipe = Callable[[Item, int], str | None]
 Sham = Callable[[Item, str, int], str | None]
 """(item, perturbed text, seed) -> the answer after a meaning-free edit of equal size."""
 
-Check = Callable[[str, str], str | None]
+ValidityCheck = Callable[[str, str], str | None]
 """(original, perturbed) -> the first validity rule that fails, in words; None if valid."""
 
 
@@ -39,7 +39,7 @@ class Perturbation:
     recipe: int
     make: Recipe
     sham: Sham | None
-    check: Check
+    check: ValidityCheck
     summary: str
     second_sham: Sham | None = None
     """A sham of another kind, so that a preference about one kind is not mistaken for a bias."""
@@ -54,7 +54,7 @@ def perturbation(
     kind: Literal["promote", "detract"],
     bias: str,
     source: str,
-    check: Check,
+    check: ValidityCheck,
     sham: Sham | None,
     second_sham: Sham | None = None,
     recipe: int = 1,

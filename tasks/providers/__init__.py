@@ -25,7 +25,7 @@ KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS
 """Names of variables whose content may be sent to a provider."""
 
 
-class Limits(Written):
+class CallLimits(Written):
     """Limits of concurrency and rates; null means no limit."""
 
     # A misplaced value in a file may be a secret, so errors do not show it.
@@ -39,7 +39,7 @@ class Limits(Written):
     """Tokens of requests and replies within a minute; null means no limit."""
 
 
-class Provider(Limits):
+class Provider(CallLimits):
     """The service that runs the models."""
 
     key_variable: str = ""
@@ -115,7 +115,7 @@ class UsdPerMillion(Written):
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
-class Judge(Limits):
+class Judge(CallLimits):
     """A model with fixed parameters; its limits apply in addition to its provider's."""
 
     judge: str

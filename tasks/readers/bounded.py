@@ -58,7 +58,7 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 60
 
 
-class Limits(NamedTuple):
+class FileLimits(NamedTuple):
     """Maximum size of a file."""
 
     size: int = MAX_FILE
@@ -69,12 +69,12 @@ class Limits(NamedTuple):
     """Next step for a file that is too large."""
 
 
-LIMITS = Limits()
-OF_LOGS = Limits(size=8 << 30, rows=20_000_000)
+LIMITS = FileLimits()
+OF_LOGS = FileLimits(size=8 << 30, rows=20_000_000)
 """Limits of logs and of votes, which may be far longer than questions."""
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """One row of a file: its place and its fields."""
 
     where: str
@@ -85,7 +85,7 @@ class Table(NamedTuple):
     """A file being read: its columns (None if each row has its own), and its rows."""
 
     columns: list[str] | None
-    rows: Iterator[Row]
+    rows: Iterator[FileRow]
 
 
 class Fault(NamedTuple):
@@ -98,7 +98,7 @@ class Fault(NamedTuple):
 class Problems:
     """Problems of one file, raised as one error; ``hint`` is the last sentence of the message."""
 
-    def __init__(self, file: str, hint: str = "", limits: Limits = LIMITS) -> None:
+    def __init__(self, file: str, hint: str = "", limits: FileLimits = LIMITS) -> None:
         self.file = file
         self.limits = limits
         self._hint = f" {hint}" if hint else ""
@@ -221,7 +221,7 @@ def existing_file(path: Path, problems: Problems) -> Path:
 
 
 def reads_gzip(
-    limits: Limits = LIMITS,
+    limits: FileLimits = LIMITS,
 ) -> Callable[[Callable[Concatenate[Path, P], R]], Callable[Concatenate[Path, P], R]]:
     """Let a reader of a file also read one that is compressed with gzip, within these limits."""
 
@@ -276,12 +276,12 @@ def json_lines(path: Path, problems: Problems) -> Table:
     return Table(None, _json_rows(path, problems))
 
 
-def _json_rows(path: Path, problems: Problems) -> Iterator[Row]:
+def _json_rows(path: Path, problems: Problems) -> Iterator[FileRow]:
     for number, line in _lines(path, problems):
         if line.strip():
             fields = _json_object(line, f"line {number}", problems)
             if fields is not None:
-                yield Row(f"line {number}", fields)
+                yield FileRow(f"line {number}", fields)
 
 
 def _json_object(line: str, where: str, problems: Problems) -> dict[str, Any] | None:
@@ -337,7 +337,7 @@ def csv_table(path: Path, problems: Problems) -> Table:
 
 def _csv_rows(
     header: list[str], records: Iterator[tuple[int, list[str]]], problems: Problems
-) -> Iterator[Row]:
+) -> Iterator[FileRow]:
     for number, cells in records:
         if len(cells) != len(header):
             problems.add(
@@ -347,7 +347,7 @@ def _csv_rows(
             )
         else:
             filled = zip(header, cells, strict=True)
-            yield Row(f"line {number}", {key: cell for key, cell in filled if cell})
+            yield FileRow(f"line {number}", {key: cell for key, cell in filled if cell})
 
 
 def _records(reader: Any, source: "_Lines", problems: Problems) -> Iterator[tuple[int, list[str]]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from tasks.kit.printable import several
-from tasks.readers.bounded import Problems, Row, Table, clip, json_lines
+from tasks.readers.bounded import FileRow, Problems, Table, clip, json_lines
 
 FileKind = Literal["questions", "answers", "reference answers"]
 FIELDS: dict[FileKind, frozenset[str]] = {
@@ -21,12 +21,12 @@ LAYOUT = (
 MOST_FILES = 100
 
 
-class Part(NamedTuple):
+class FastchatFile(NamedTuple):
     """A file of questions or answers."""
 
     kind: FileKind
     path: Path
-    rows: dict[str, Row]
+    rows: dict[str, FileRow]
     """Question -> its row."""
 
     @property
@@ -79,8 +79,12 @@ def fastchat_table(folder: Path, problems: Problems, turn: int = 1) -> Table:
 
 
 def _rows(
-    questions: Part, answers: list[Part], references: list[Part], problems: Problems, turn: int
-) -> Iterator[Row]:
+    questions: FastchatFile,
+    answers: list[FastchatFile],
+    references: list[FastchatFile],
+    problems: Problems,
+    turn: int,
+) -> Iterator[FileRow]:
     for key, row in questions.rows.items():
         asked = row.fields.get("turns")
         if turn > 1 and nth(asked, turn) is None:
@@ -101,22 +105,24 @@ def _rows(
                     which = "" if turn == 1 else f" in turn {number}"
                     problems.add(row.where, f"{what}{which}", f"Add it to {part.path.name}.")
             fields[f"reference{end}"] = reference_of(row, references, number)
-        yield Row(row.where, {name: value for name, value in fields.items() if value is not None})
+        yield FileRow(
+            row.where, {name: value for name, value in fields.items() if value is not None}
+        )
 
 
-def parts_in(folder: Path) -> list[Part]:
+def parts_in(folder: Path) -> list[FastchatFile]:
     """Return the files of questions and answers in a folder."""
     files = sorted(folder.rglob("*.jsonl"))[:MOST_FILES]
     found = (_part(file, str(file.relative_to(folder))) for file in files)
     return [part for part in found if part is not None]
 
 
-def _part(path: Path, place: str) -> Part | None:
+def _part(path: Path, place: str) -> FastchatFile | None:
     """Read a file of questions or answers; None for any other file."""
     if path.suffix.lower() not in {".jsonl", ".ndjson"} or not path.is_file():
         return None
     problems = Problems(path.name)
-    rows: dict[str, Row] = {}
+    rows: dict[str, FileRow] = {}
     kind: FileKind | None = None
     for row in json_lines(path, problems).rows:
         if kind is None:
@@ -132,16 +138,16 @@ def _part(path: Path, place: str) -> Part | None:
         return None
     problems.check()
     is_reference = kind == "answers" and (REFERENCE in place or REFERENCE in path.name)
-    return Part("reference answers" if is_reference else kind, path, rows)
+    return FastchatFile("reference answers" if is_reference else kind, path, rows)
 
 
-def answer_of(row: Row | None, turn: int) -> Any:
+def answer_of(row: FileRow | None, turn: int) -> Any:
     """Return a turn of an answer; None if there is none."""
     choice = nth(row.fields["choices"], 1) if row else None
     return nth(choice.get("turns"), turn) if isinstance(choice, dict) else None
 
 
-def reference_of(row: Row, references: Iterable[Part], turn: int) -> Any:
+def reference_of(row: FileRow, references: Iterable[FastchatFile], turn: int) -> Any:
     """Return the reference answer in a turn of a question's row; None if there is none."""
     key = str(row.fields["question_id"])
     given = [answer_of(part.rows.get(key), turn) for part in references]

@@ -12,7 +12,7 @@ import polars as pl
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_ROWS,
-    Limits,
+    FileLimits,
     Problems,
     clip,
     csv_table,
@@ -162,7 +162,7 @@ def read_items(path: Path, columns: LabelColumns, *, any_slices: bool = False) -
 def _opened(path: Path, like: str) -> tuple[pl.DataFrame, pl.Series]:
     """Return the cells of a table, and the place of each row."""
     suffix = path.suffix.lower()
-    limits = Limits(LARGEST.get(suffix, SIZE), MOST if suffix == ".csv" else MAX_ROWS)
+    limits = FileLimits(LARGEST.get(suffix, SIZE), MOST if suffix == ".csv" else MAX_ROWS)
     problems = Problems(path.name, like, limits)
     suffix = known_suffix(path, problems, SUFFIXES)
     table, places = READERS[suffix](path, problems)

@@ -19,7 +19,7 @@ import polars as pl
 from tasks.kit.printable import several
 from tasks.readers.bounded import (
     MAX_LINE,
-    Limits,
+    FileLimits,
     Problems,
     clip,
     known_suffix,
@@ -62,7 +62,7 @@ def read_labels(path: Path, who: Sequence[str] = PEOPLE) -> pl.DataFrame:
         ".parquet": partial(_from_parquet, who=who),
     }
     size = LARGEST.get(path.suffix.lower(), 0)
-    problems = Problems(path.name, LIKE, Limits(size, todo=FEWER))
+    problems = Problems(path.name, LIKE, FileLimits(size, todo=FEWER))
     labels = readers[known_suffix(path, problems, readers)](path)
     if labels.is_empty():
         raise ValueError(f"{path.name} has no labels. {LIKE}")

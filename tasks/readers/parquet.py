@@ -14,8 +14,8 @@ from tasks.readers.bounded import (
     RESAVE,
     SHORTEN,
     SPLIT,
+    FileRow,
     Problems,
-    Row,
     Table,
     clip,
 )
@@ -128,7 +128,7 @@ def _check_sizes(number: int, chunks: list[tuple[str, int, int]], problems: Prob
         problems.add("", f"has {size} bytes unpacked; at most {MAX_FILE} are allowed", SPLIT)
 
 
-def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterator[Row]:
+def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterator[FileRow]:
     import duckdb
 
     number, size = 0, 0
@@ -141,7 +141,7 @@ def _rows(file: dict[str, str], names: list[str], problems: Problems) -> Iterato
                     number += 1
                     size += sum(len(value) for value in values if isinstance(value, str))
                     fields = zip(names, values, strict=True)
-                    yield Row(f"row {number}", {k: v for k, v in fields if v is not None})
+                    yield FileRow(f"row {number}", {k: v for k, v in fields if v is not None})
                 if size > MAX_FILE:
                     what = f"the texts up to here have more than {MAX_FILE} characters, the maximum"
                     problems.add(f"row {number}", what, SPLIT)

@@ -15,9 +15,9 @@ from tasks.perturbations import PERTURBATIONS
 from tasks.readers.bounded import (
     SHOWN,
     Fault,
+    FileRow,
     Problems,
     Reader,
-    Row,
     Table,
     clip,
     csv_table,
@@ -216,7 +216,7 @@ class _Names(NamedTuple):
         if columns is not None:
             kept = [name for name in columns if self.is_used(name)]
             columns = [str(self.renamed(name)) for name in kept]
-        return Table(columns, (Row(row.where, self.of_row(row.fields)) for row in rows))
+        return Table(columns, (FileRow(row.where, self.of_row(row.fields)) for row in rows))
 
     def of_row(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a row under the names of voirdire."""
@@ -266,7 +266,7 @@ SINGLE = _Form(ALONE, [name for name in OPTIONAL if name not in OF_PAIRS])
 
 def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
     """Return the form of a file, by its header or first row, and the file; report unnamed pairs."""
-    first: list[Row] = []
+    first: list[FileRow] = []
     columns = table.columns
     if columns is None:
         first = list(islice(table.rows, 1))
@@ -286,7 +286,7 @@ def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
     renamed = (
         row
         if "target" in row.fields
-        else Row(row.where, {ALIASES.get(name, name): v for name, v in row.fields.items()})
+        else FileRow(row.where, {ALIASES.get(name, name): v for name, v in row.fields.items()})
         for row in table.rows
     )
     named = [ALIASES.get(name, name) for name in columns]
@@ -294,13 +294,13 @@ def _form_of(table: Table, problems: Problems) -> tuple[_Form, Table]:
     return form, Table(None if table.columns is None else named, renamed)
 
 
-def _with_group(row: Row, column: str | None) -> Row:
+def _with_group(row: FileRow, column: str | None) -> FileRow:
     fields = dict(row.fields)
     if "turn" in fields:
         fields["turn"] = number_as_text(fields["turn"])
     if column is not None and column in fields:
         fields[GROUP] = number_as_text(fields[column] if _is_known(column) else fields.pop(column))
-    return Row(row.where, fields)
+    return FileRow(row.where, fields)
 
 
 def _is_known(column: str) -> bool:
@@ -309,7 +309,7 @@ def _is_known(column: str) -> bool:
 
 def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
     repeated_columns(columns, problems)
-    meant = _check_unknown(Row("header", dict.fromkeys(columns)), problems, set(), form)
+    meant = _check_unknown(FileRow("header", dict.fromkeys(columns)), problems, set(), form)
     missing = [name for name in form.required if name not in columns and name not in meant]
     if missing:
         required = ", ".join(form.required)
@@ -319,7 +319,7 @@ def _check_columns(columns: list[str], problems: Problems, form: _Form) -> None:
         problems.add("header", what, f"Add it, or {MAP_IT}. {SEPARATED}")
 
 
-def _check_unknown(row: Row, problems: Problems, reported: set[str], form: _Form) -> set[str]:
+def _check_unknown(row: FileRow, problems: Problems, reported: set[str], form: _Form) -> set[str]:
     """Report unknown fields, and return the missing fields that they probably mean."""
     of_one = form.alone or not {"anchor", "target"} & {*row.fields}
     allowed = [*form.allowed, *([ANSWER] if of_one else []), *PEOPLE]

@@ -13,7 +13,7 @@ from tasks.agreement.pass_words import grade_of, number_of
 from tasks.datasets import DATASETS, Imported
 from tasks.judging.vote_wording import OTHER
 from tasks.kit.printable import joined_few
-from tasks.readers.bounded import SHOWN, Fault, Problems, Row, clip
+from tasks.readers.bounded import SHOWN, Fault, FileRow, Problems, clip
 from tasks.readers.expressions import with_point
 
 Record = tuple[object, ...]
@@ -235,11 +235,11 @@ class PassLabel:
         self.seen: dict[str, None] = {}
         """The different labels of people, in order."""
 
-    def read(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def read(self, rows: Iterable[FileRow]) -> Iterator[FileRow]:
         """Yield the rows with pass or fail for each label; numbers in other columns are grades."""
         for row in rows:
             said = {name: self._verdict(name, value) for name, value in row.fields.items()}
-            yield Row(row.where, said)
+            yield FileRow(row.where, said)
 
     def check(self, problems: Problems) -> None:
         """Report a label that nobody gave: everything would be a fail."""
@@ -319,11 +319,11 @@ class SameAnswers:
         self._anchor, self._target = (called.get(name, name) for name in ("anchor", "target"))
         self._places: list[str] = []
         self._lines: list[int] = []
-        self._first = Row("", {})
+        self._first = FileRow("", {})
         self._is_last = False
         self._whole_lines = one_file
 
-    def add(self, row: Row, *, named: bool) -> bool:
+    def add(self, row: FileRow, *, named: bool) -> bool:
         """Keep the place of the next row if its answers are equal; tell whether they are.
 
         ``named`` says whether it has an id of its own.

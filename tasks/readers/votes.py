@@ -96,7 +96,7 @@ LOGS = {".json", ".eval"}
 """Suffixes that logs have, and tables of votes have not."""
 READERS: dict[str, Reader] = {".jsonl": json_lines, ".ndjson": json_lines, ".csv": csv_table}
 
-Place = Callable[[int], str]
+PlaceOf = Callable[[int], str]
 
 
 @reads_gzip(OF_LOGS)
@@ -124,7 +124,7 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
         raise ValueError(f"{path.name}: {error} {LIKE}") from error
 
 
-def _read(path: Path) -> tuple[pl.DataFrame, Place]:
+def _read(path: Path) -> tuple[pl.DataFrame, PlaceOf]:
     """Return the typed votes, and a function that names the place of a row."""
     if path.suffix.lower() in LOGS and path.is_file():
         raise ValueError(f"{path.name}: {NO_FORMAT}.")
@@ -226,7 +226,7 @@ def _columns(names: Sequence[str]) -> str:
     return f"{word} {', '.join(f'{name!r:.60}' for name in names)}"
 
 
-def _typed(column: str, values: list[Any], place: Place) -> pl.Series:
+def _typed(column: str, values: list[Any], place: PlaceOf) -> pl.Series:
     kind = TYPES[column]
     if kind is float:
         values = [float(v) if type(v) is int and abs(v) <= LARGEST else v for v in values]
@@ -249,7 +249,7 @@ def _refuse(where: str, column: str, value: object, rule: str) -> NoReturn:
     raise ValueError(f"{where}: {column} {value!r:.60} must be {rule}. {LIKE}")
 
 
-def _check_values(values: pl.Series, place: Place) -> None:
+def _check_values(values: pl.Series, place: PlaceOf) -> None:
     """Refuse invalid values, naming their place in the file."""
     column = values.name
     broken: list[tuple[pl.Series, str]] = []
@@ -277,7 +277,7 @@ def _check_values(values: pl.Series, place: Place) -> None:
             _refuse(place(row), column, values[row], rule)
 
 
-def _check_rows(votes: pl.DataFrame, place: Place) -> None:
+def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
     """Refuse votes whose columns contradict each other, and repeated votes."""
     control = pl.col("arm").is_in(["control", "replicate"])
     reworded = pl.col("arm") == "reworded"

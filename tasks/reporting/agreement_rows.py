@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
-from tasks.agreement.compare import MOST_LISTED, Comparison
+from schemas.frame import Row
+from tasks.agreement.compare import MOST_LISTED, ComparisonWithPeople
 from tasks.agreement.kinds import HAS, LACKS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.conclusions.rules import INCONCLUSIVE
@@ -64,10 +65,8 @@ LABEL_NOTES = {
 LONGEST_TEXT = 2000
 WHOLE = ("dataset", "judge", "prompt", "wave", "criterion")
 
-Row = dict[str, Any]
 
-
-class Measure(NamedTuple):
+class StatisticTexts(NamedTuple):
     """One statistic as texts."""
 
     name: str
@@ -83,7 +82,7 @@ class Matrix(NamedTuple):
     rows: list[tuple[str, list[int]]]
 
 
-class Part(NamedTuple):
+class AgreementRow(NamedTuple):
     """A judge, criterion or slice as one row of a table."""
 
     name: str
@@ -122,9 +121,9 @@ class JudgeView(NamedTuple):
     against: str
     """What the judge is compared with: people, or the combined label of several."""
     kind: str
-    measures: list[Measure]
+    measures: list[StatisticTexts]
     matrix: Matrix | None
-    slices: list[Part]
+    slices: list[AgreementRow]
     split_by: str
     """The column of all slices, or ``slice`` if there are several."""
     disagreements: list[Disagreement]
@@ -138,7 +137,7 @@ class JudgeView(NamedTuple):
     """Agreement beyond chance; of grades the quadratic one."""
 
 
-def judge_views(comparison: Comparison) -> list[JudgeView]:
+def judge_views(comparison: ComparisonWithPeople) -> list[JudgeView]:
     """Return a view of each judge and criterion, in order of their names."""
     measures = comparison.measures
     people = measures.filter(judge=HUMANS)
@@ -170,7 +169,7 @@ def judge_views(comparison: Comparison) -> list[JudgeView]:
     return views
 
 
-def _view(title: str, found: Comparison, people: list[Row], *, alone: bool) -> JudgeView:
+def _view(title: str, found: ComparisonWithPeople, people: list[Row], *, alone: bool) -> JudgeView:
     """Return the view of one judge; ``alone`` says that its only p-value is not adjusted."""
     rows, differing = found.measures, found.disagreements
     columns = rows["slice_column"].drop_nulls().unique().to_list()
@@ -226,7 +225,7 @@ def _named(rows: pl.DataFrame) -> str:
     return listing(first_few(named, MOST_UNREADABLE, rows.height))
 
 
-def overview(views: list[JudgeView], comparison: Comparison) -> list[Part]:
+def overview(views: list[JudgeView], comparison: ComparisonWithPeople) -> list[AgreementRow]:
     """Return one row per judge and criterion, for a table that compares them."""
     rows = comparison.measures.filter(pl.col("slice").is_null(), pl.col("judge") != HUMANS)
     parts = rows.partition_by(WHOLE, maintain_order=True)
@@ -247,11 +246,13 @@ def columns_of(kind: str) -> list[str]:
     return [NAMES[name] for name in COMPACT[kind]]
 
 
-def _measure(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) -> Measure:
+def _measure(
+    name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool
+) -> StatisticTexts:
     ends = interval(row["low"], row["high"]) if row["low"] is not None else ""
     estimate = number(row["estimate"])
     notes = [_note(name, row, whole, alone=alone, of_label=of_label), row["reason"] or ""]
-    return Measure(NAMES[name], estimate, ends, "; ".join(note for note in notes if note))
+    return StatisticTexts(NAMES[name], estimate, ends, "; ".join(note for note in notes if note))
 
 
 def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) -> str:
@@ -296,7 +297,7 @@ def _correction_note(name: str, row: Row, whole: dict[str, Row]) -> str:
     return f"all {items}{but}; judge {number(judged['estimate'])}"
 
 
-def _items(whole: dict[str, Row], found: Comparison) -> str:
+def _items(whole: dict[str, Row], found: ComparisonWithPeople) -> str:
     row = whole["agreement"]
     tied = found.unreadable.filter(label=TIED).height
     valid = "valid " if found.unread.height else ""
@@ -375,7 +376,7 @@ def _shown(word: str) -> str:
     return f"{float(word):.2f}" if len(decimals) > 2 else word
 
 
-def _slices(rows: pl.DataFrame) -> Iterator[Part]:
+def _slices(rows: pl.DataFrame) -> Iterator[AgreementRow]:
     """Yield the slices, the worst first: the lowest agreement, of grades the largest error."""
     several = rows["slice_column"].n_unique() > 1
     name, sign = ("mean_error", -1) if (rows["kind"] == "grade").any() else ("agreement", 1)
@@ -387,7 +388,7 @@ def _slices(rows: pl.DataFrame) -> Iterator[Part]:
         yield _part(f"{column}: {value}" if several else str(value), part)
 
 
-def _part(name: str, rows: pl.DataFrame) -> Part:
+def _part(name: str, rows: pl.DataFrame) -> AgreementRow:
     found = {row["statistic"]: row for row in rows.to_dicts()}
     kind = next(iter(found.values()))["kind"]
     texts = []
@@ -400,7 +401,7 @@ def _part(name: str, rows: pl.DataFrame) -> Part:
     apart = found.get("agreement_difference") or found.get("error_difference")
     p = p_value(apart["p_adjusted"]) if apart and apart["p_adjusted"] is not None else ""
     finding = found.get("bias", {}).get("finding") or ""
-    return Part(clip(clean(name), 60), _size(found), texts, p, finding)
+    return AgreementRow(clip(clean(name), 60), _size(found), texts, p, finding)
 
 
 def _disagreement(row: Row, *, grades: bool) -> Disagreement:

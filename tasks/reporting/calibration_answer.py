@@ -8,8 +8,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import AltTests
+from schemas.frame import Row
 from schemas.keys import JUDGE
-from tasks.agreement.compare import Comparison
+from tasks.agreement.compare import ComparisonWithPeople
 from tasks.agreement.measures import COEFFICIENTS, DESCRIPTIVE, TO_DECIDE
 from tasks.agreement.pass_words import VERDICTS as PASS_PAIRS
 from tasks.conclusions.rules import AGREES, BIASED, DISAGREES, INCONCLUSIVE
@@ -20,7 +21,6 @@ from tasks.kit.printable import first_few
 from tasks.readers.expressions import with_point
 from tasks.reporting.advice import MARKS, ORDER, REASONS_SHOWN, Advice
 from tasks.reporting.agreement_rows import MOST_UNREADABLE, NAMES, labelled
-from tasks.reporting.rows import Row
 from tasks.reporting.wording import (
     clean,
     clip,
@@ -47,7 +47,7 @@ RARE = 0.1
 """Share of items up to which a label that no person gave is named."""
 
 
-def label_warnings(comparison: Comparison) -> list[str]:
+def label_warnings(comparison: ComparisonWithPeople) -> list[str]:
     """Say which labels and grades a user should check, why, and what to do."""
     return [
         *_odd_lines(comparison),
@@ -57,7 +57,7 @@ def label_warnings(comparison: Comparison) -> list[str]:
     ]
 
 
-def _odd_lines(comparison: Comparison) -> list[str]:
+def _odd_lines(comparison: ComparisonWithPeople) -> list[str]:
     """Say which few labels of people make names of all, what is allowed and what to do."""
     words = ", ".join(f"{good} and {bad}" for good, bad in PASS_PAIRS)
     lines = []
@@ -80,7 +80,7 @@ def _odd_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _unusual_grade_lines(comparison: Comparison) -> list[str]:
+def _unusual_grade_lines(comparison: ComparisonWithPeople) -> list[str]:
     """Say which few grades of people are not whole, and where judges use another scale."""
     lines = []
     fractions = dict.fromkeys(
@@ -139,7 +139,7 @@ def _fraction_lines(confusion: pl.DataFrame) -> list[str]:
     return lines
 
 
-def _rare_label_lines(comparison: Comparison) -> list[str]:
+def _rare_label_lines(comparison: ComparisonWithPeople) -> list[str]:
     """Say which rare labels of a judge people never gave: failures to give a verdict, maybe.
 
     Only of names: a judge of pairs may say *tie* where people never do.
@@ -173,7 +173,9 @@ def _of(criterion: str | None) -> str:
     return f" of {clip(clean(criterion), 40)}" if criterion else ""
 
 
-def calibration_advice(alt_tests: DataFrame[AltTests], comparison: Comparison) -> list[Advice]:
+def calibration_advice(
+    alt_tests: DataFrame[AltTests], comparison: ComparisonWithPeople
+) -> list[Advice]:
     """Return a line per judge: whether it may replace people or, without a test, agrees with them.
 
     A judge that passes the alternative annotator test may replace people: with care if a note

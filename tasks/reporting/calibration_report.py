@@ -7,21 +7,22 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests, HumanAgreement
+from schemas.frame import Row
 from schemas.results import Estimates
-from tasks.agreement.compare import Comparison
+from tasks.agreement.compare import ComparisonWithPeople
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
+    AgreementRow,
     JudgeView,
-    Part,
     columns_of,
     judge_views,
     overview,
 )
 from tasks.reporting.calibration_answer import calibration_advice, calibration_policy, tests_shown
 from tasks.reporting.page import drawings, page
-from tasks.reporting.rows import Judged, Row, Text, said
+from tasks.reporting.rows import CellText, Judged, said
 from tasks.reporting.summary import simulated_sentence
 from tasks.reporting.wording import (
     count,
@@ -35,7 +36,7 @@ from tasks.reporting.wording import (
 
 TEMPLATE = "calibration.html.j2"
 VERDICTS = {None: "not testable", True: "passes", False: "fails"}
-NONE = Text("none")
+NONE = CellText("none")
 MOST_UNFOLDED = 6
 """With more judges and criteria, the details of each are folded."""
 
@@ -56,7 +57,7 @@ class CalibrationFacts(NamedTuple):
     """Minimum number of instances of an annotator."""
 
 
-class Group(NamedTuple):
+class JudgeGroup(NamedTuple):
     """All annotators against one judge."""
 
     judge: str
@@ -70,7 +71,7 @@ def calibration_report(
     alt_tests: DataFrame[AltTests],
     advantages: DataFrame[Advantages],
     agreement: DataFrame[Estimates],
-    comparison: Comparison,
+    comparison: ComparisonWithPeople,
     *,
     metric_tests: DataFrame[AltTests] | None = None,
 ) -> str:
@@ -127,8 +128,8 @@ def _simulated(*results: pl.DataFrame) -> str:
 
 
 def _overviews(
-    views: Sequence[JudgeView], comparison: Comparison
-) -> list[tuple[list[str], list[Part]]]:
+    views: Sequence[JudgeView], comparison: ComparisonWithPeople
+) -> list[tuple[list[str], list[AgreementRow]]]:
     """Return a table per kind of labels, if there are several judges or criteria."""
     if len(views) < 2:
         return []
@@ -159,10 +160,10 @@ def _judge(row: Row) -> Judged:
         _rate(row["winning_rate"]),
         ap if row["advantage_probability"] is not None else NONE,
         *(_rate(row[c]) for c in ("human_advantage_probability", "tied")),
-        Text(thousands(row["annotators"])),
-        Text(thousands(row["n"])),
-        Text(listing(left) or "none"),
-        finding=Text(verdict(row), row["reason"] or ""),
+        CellText(thousands(row["annotators"])),
+        CellText(thousands(row["n"])),
+        CellText(listing(left) or "none"),
+        finding=CellText(verdict(row), row["reason"] or ""),
     )
 
 
@@ -172,8 +173,8 @@ def verdict(row: Row) -> str:
     return VERDICTS[row["passed"]] + doubt
 
 
-def _rate(value: float | None) -> Text:
-    return NONE if value is None else Text(number(value))
+def _rate(value: float | None) -> CellText:
+    return NONE if value is None else CellText(number(value))
 
 
 def _metric(row: Row) -> Judged:
@@ -181,14 +182,14 @@ def _metric(row: Row) -> Judged:
     rates = (row["rates"].get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
     return Judged.of(
         row,
-        Text(row["metric"]),
+        CellText(row["metric"]),
         said(known) if row["advantage_probability"] is not None else NONE,
         _rate(row["human_advantage_probability"]),
-        *(Text("none" if r is None else number(r), VERDICTS[passed]) for r, passed in rates),
+        *(CellText("none" if r is None else number(r), VERDICTS[passed]) for r, passed in rates),
     )
 
 
-def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
+def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[JudgeGroup]:
     parts = advantages.sort("annotator").partition_by("who", as_dict=True)
     found = []
     for judge in judges:
@@ -197,7 +198,7 @@ def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[Group]:
         tested = sum(row["rejected"] is not None for row in rows)
         lead = f"may replace {thousands(replaced)} of {count(tested, 'person', 'people')}"
         each = [_person(row) for row in rows]
-        found.append(Group(judge["who"], bool(judge["simulated"]), lead, each))
+        found.append(JudgeGroup(judge["who"], bool(judge["simulated"]), lead, each))
     return found
 
 
@@ -212,15 +213,18 @@ def _person(row: Row) -> Judged:
     texts = [
         said({**row, "estimate": row["advantage_probability"]}) if known else NONE,
         *(_rate(row[c] if known else None) for c in ("human_advantage_probability", "tied")),
-        Text(p_value(row["p_adjusted"])),
-        Text(p_value(row["p_value"]), ", ".join(raw)),
-        Text(
+        CellText(p_value(row["p_adjusted"])),
+        CellText(p_value(row["p_value"]), ", ".join(raw)),
+        CellText(
             thousands(row["n"]),
             count(row["unreadable"], "invalid label") if row["unreadable"] else "",
         ),
     ]
     return Judged(
-        row["annotator"], simulated=False, texts=texts, finding=Text(verdict, row["reason"] or "")
+        row["annotator"],
+        simulated=False,
+        texts=texts,
+        finding=CellText(verdict, row["reason"] or ""),
     )
 
 
@@ -318,13 +322,13 @@ def judge_rows(agreement: DataFrame[Estimates]) -> list[Judged]:
     return rows
 
 
-def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> Text:
+def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> CellText:
     """Write the mean over people, and the range."""
     values = people.filter(statistic=statistic)["estimate"].drop_nulls().to_list()
     if not values:
-        return Text("none", (of_all.get("cohen_kappa") or {}).get("reason") or "")
+        return CellText("none", (of_all.get("cohen_kappa") or {}).get("reason") or "")
     ends = f"{number(min(values))} to {number(max(values))}" if len(values) > 1 else ""
-    return Text(number(sum(values) / len(values)), ends)
+    return CellText(number(sum(values) / len(values)), ends)
 
 
 def datasets_of(agreement: DataFrame[Estimates]) -> list[str]:

@@ -7,12 +7,13 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import CategoryShifts
+from schemas.frame import Row
 from schemas.keys import CONDITIONS, unit_name
 from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.pointwise.endpoints import criterion_shifts, labelled
-from tasks.reporting.rows import Judged, Lookup, Row, Text, finding_text, said
+from tasks.reporting.rows import CellText, Judged, Lookup, finding_text, said
 from tasks.reporting.summary import (
     MARK,
     NO_NAMES,
@@ -48,12 +49,7 @@ BESIDE = ("los_contrast", "asr_contrast", "mcnemar")
 WORDS = ("biased", "no relevant bias", "inconclusive")
 FEWEST_PAIRS = 10
 """Pairs of judges that are listed of each perturbation at least."""
-UNITS = {
-    "score": "MPS",
-    "points": "points",
-    "share": "pass rate",
-    "labels": "share of labels",
-}
+UNITS = {"score": "MPS", "points": "points", "share": "pass rate", "labels": "share of labels"}
 
 
 def _unit(unit: str | None, prompt: str, labels: Collection[str]) -> str:
@@ -67,8 +63,8 @@ class Pair(NamedTuple):
 
     one: Judged
     other: Judged
-    texts: list[Text]
-    finding: Text
+    texts: list[CellText]
+    finding: CellText
 
 
 class Contrasted(NamedTuple):
@@ -159,27 +155,27 @@ def _row(
     other = Judged(name, row["other"] in simulated, [])
     texts = [
         difference(row, labels),
-        Text(p_value(row["p_holm"]), _raw(row)),
+        CellText(p_value(row["p_holm"]), _raw(row)),
         *map(_beside, beside),
         _sizes(row),
     ]
     return Pair(one, other, texts, _finding(row, simulated))
 
 
-def _beside(row: Row | None) -> Text:
+def _beside(row: Row | None) -> CellText:
     """Write a further comparison of two judges: a difference, or the p-value of a test."""
     if row is None:
-        return Text("not measured")
+        return CellText("not measured")
     if row["statistic"] == "mcnemar":
-        return Text(p_value(row["p_holm"]), _raw(row))
+        return CellText(p_value(row["p_holm"]), _raw(row))
     return difference(row, with_words=True)
 
 
-def _finding(row: Row, simulated: Collection[str]) -> Text:
+def _finding(row: Row, simulated: Collection[str]) -> CellText:
     if row["finding"] is None:
-        return Text("no finding", row["reason"] or "no reason was recorded")
+        return CellText("no finding", row["reason"] or "no reason was recorded")
     if row["finding"] != "biased":
-        return Text(row["finding"])
+        return CellText(row["finding"])
     higher, prompt = (
         (row["judge"], row["prompt"])
         if row["contrast"] > 0
@@ -188,7 +184,7 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
     named = unit_name(higher, prompt, [row["prompt"], row["other_prompt"]])
     named = marked(named, simulated=higher in simulated)
     rated = row["statistic"] in RATED
-    return Text(
+    return CellText(
         "biased",
         f"the shift of {named} is higher"
         if rated
@@ -196,7 +192,7 @@ def _finding(row: Row, simulated: Collection[str]) -> Text:
     )
 
 
-def difference(row: Row, labels: Collection[str] = (), *, with_words: bool = False) -> Text:
+def difference(row: Row, labels: Collection[str] = (), *, with_words: bool = False) -> CellText:
     """Write a contrast with its unit and interval; ``labels`` are the prompts that ask for labels.
 
     ``with_words`` adds the finding and its p-value.
@@ -206,19 +202,19 @@ def difference(row: Row, labels: Collection[str] = (), *, with_words: bool = Fal
         text = text._replace(text=f"{text.text} {_unit(unit, row['prompt'], labels)}")
     if not with_words or row["finding"] is None:
         return text
-    return Text(text.text, f"{text.note}; {row['finding']}, p {p_value(row['p_holm'])}")
+    return CellText(text.text, f"{text.note}; {row['finding']}, p {p_value(row['p_holm'])}")
 
 
 def _raw(row: Row) -> str:
     return "" if row["p_value"] is None else f"raw {p_value(row['p_value'])}"
 
 
-def _sizes(row: Row) -> Text:
+def _sizes(row: Row) -> CellText:
     values = (row["judge_value"], row["other_value"])
     known = " and ".join(number(value) for value in values if value is not None)
     samples = count(row["n"], "sample") if row["n"] != row["clusters"] else ""
     measure = "shift" if row["statistic"] in RATED else "MPS"
-    return Text(
+    return CellText(
         thousands(row["clusters"]), ", ".join(filter(None, [samples, f"{measure} {known}"]))
     )
 
@@ -233,11 +229,11 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     for row in in_report_order(findings).to_dicts():
         e = row["e_value"]
         texts = (
-            Text(row["perturbation"]),
+            CellText(row["perturbation"]),
             said(row),
-            *(Text(p_value(row[name])) for name in PS),
-            Text("none" if e is None else number(e) if e < 1000 else f"{e:.0e}"),
-            Text("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
+            *(CellText(p_value(row[name])) for name in PS),
+            CellText("none" if e is None else number(e) if e < 1000 else f"{e:.0e}"),
+            CellText("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
             _shrunk(row),
             _spread(row),
         )
@@ -245,23 +241,23 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     return rows
 
 
-def _spread(row: Row) -> Text:
+def _spread(row: Row) -> CellText:
     """Write how far the true shifts of samples differ, with its interval."""
     value, low, high = (row[f"shift_spread{end}"] for end in ("", "_low", "_high"))
     if value is None:
-        return Text("none", "no votes in both orders")
-    return Text(number(value), interval(low, high) if low is not None else "")
+        return CellText("none", "no votes in both orders")
+    return CellText(number(value), interval(low, high) if low is not None else "")
 
 
-def _shrunk(row: Row) -> Text:
+def _shrunk(row: Row) -> CellText:
     """Write the shrunk estimate with its interval."""
     value, error = row["shrunk"], row["shrunk_error"]
     if value is None or error is None:
-        return Text("none", "fewer than three judges, or no error")
-    return Text(number(value), interval(value - HALF * error, value + HALF * error))
+        return CellText("none", "fewer than three judges, or no error")
+    return CellText(number(value), interval(value - HALF * error, value + HALF * error))
 
 
-class Numbers(NamedTuple):
+class NumbersTable(NamedTuple):
     """Estimates, or rows of ``mart.numbers``, with their provenance."""
 
     rows: list[Judged]
@@ -269,10 +265,10 @@ class Numbers(NamedTuple):
     """The provenance that all rows share."""
 
 
-def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> Numbers:
+def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> NumbersTable:
     """Return every estimate, or row of ``mart.numbers``, with its provenance."""
     if estimates.is_empty():
-        return Numbers([], "")
+        return NumbersTable([], "")
     marks = marks_of(estimates, persons)
     ordered = with_who(estimates.with_columns(either="simulated")).sort(
         "statistic", "perturbation", "who", nulls_last=True, maintain_order=True
@@ -280,7 +276,7 @@ def all_rows(estimates: pl.DataFrame, persons: Collection[str] = NO_NAMES) -> Nu
     rows = ordered.to_dicts()
     notes = [_rests_on(row) for row in rows]
     shared = {*notes[0]}.intersection(*notes) if len(notes) > 1 else set()
-    return Numbers(
+    return NumbersTable(
         [
             _whole(row, marks, [note for note in own if note not in shared])
             for row, own in zip(rows, notes, strict=True)
@@ -306,7 +302,8 @@ def _whole(row: Row, marks: Mapping[str, str], notes: Sequence[str]) -> Judged:
     ]
     mark = marks.get(row["judge"])
     name = f"{row['who']} {SOME}" if mark == SOME else row["who"]
-    return Judged(name, mark == MARK, [Text(text) for text in texts], Text("; ".join(notes)))
+    cells = [CellText(text) for text in texts]
+    return Judged(name, mark == MARK, cells, CellText("; ".join(notes)))
 
 
 def _rests_on(row: Row) -> list[str]:
@@ -370,8 +367,8 @@ def position_table(
             Judged.of(
                 row,
                 *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
-                Text(p_value(row["p_adjusted"])),
-                Text(thousands(own["clusters"]) if own else ""),
+                CellText(p_value(row["p_adjusted"])),
+                CellText(thousands(own["clusters"]) if own else ""),
                 finding=finding_text(row),
             )
             for row, own in zip(rows, measured, strict=True)
@@ -414,12 +411,12 @@ def category_groups(
         rows = [
             Judged.of(
                 row,
-                Text(row["category"]),
+                CellText(row["category"]),
                 said(row),
-                Text(_unit(row["unit"], row["prompt"], labels)),
-                Text(p_value(row["p_value"])),
-                Text(p_value(row["p_adjusted"])),
-                Text(thousands(row["clusters"])),
+                CellText(_unit(row["unit"], row["prompt"], labels)),
+                CellText(p_value(row["p_value"])),
+                CellText(p_value(row["p_adjusted"])),
+                CellText(thousands(row["clusters"])),
             )
             for row in part.to_dicts()
         ]
@@ -440,11 +437,11 @@ def criterion_rows(estimates: pl.DataFrame, findings: pl.DataFrame) -> list[Judg
     """Return the shift of each judge in each criterion."""
     labels = labelled(estimates)
     rows = by_criterion(estimates, findings).sort("perturbation", "who", "subgroup").to_dicts()
-    units = (Text(_unit(row["unit"], row["prompt"], labels)) for row in rows)
+    units = (CellText(_unit(row["unit"], row["prompt"], labels)) for row in rows)
     return [
         Judged.of(
-            *(row, Text(row["perturbation"]), Text(row["subgroup"]), said(row), unit),
-            Text(thousands(row["clusters"])),
+            *(row, CellText(row["perturbation"]), CellText(row["subgroup"]), said(row), unit),
+            CellText(thousands(row["clusters"])),
         )
         for row, unit in zip(rows, units, strict=True)
     ]

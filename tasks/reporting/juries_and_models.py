@@ -7,11 +7,12 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import JuryFindings, WinChecks
+from schemas.frame import Row
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Exclusions, KeptFindings
 from tasks.pointwise.endpoints import labelled
-from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, Judged, Row, Text, Without, judge_of, said
+from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, CellText, Judged, Without, judge_of, said
 from tasks.reporting.summary import marked
 from tasks.reporting.wording import (
     bounds,
@@ -97,10 +98,10 @@ def model_rows(estimates: DataFrame[Estimates], checked: DataFrame[WinChecks]) -
     return [
         Judged.of(
             row,
-            Text(row["subgroup"]),
+            CellText(row["subgroup"]),
             *(said(found.get((name, *_place(row)))) for name in SHOWN),
             _labels([found.get((name, *_place(row))) for name in LABELS]),
-            finding=Text(
+            finding=CellText(
                 _conclusion(row, [check for check in checks if _place(check) == _place(row)])
             ),
         )
@@ -112,21 +113,21 @@ def _place(row: Row) -> tuple[str, ...]:
     return (*(row[column] for column in JUDGE), row["subgroup"])
 
 
-def _labels(rows: list[Row | None]) -> Text:
+def _labels(rows: list[Row | None]) -> CellText:
     """Write how many labels there are, r, what they are worth and how many it would take."""
     r, worth, needed = rows
     if r is None or worth is None or needed is None:
-        return Text("none")
+        return CellText("none")
     many = thousands(r["n"])
     if r["estimate"] is None:
-        return Text(many, f"({r['reason']})")
+        return CellText(many, f"({r['reason']})")
     takes = (
         "\N{PLUS-MINUS SIGN}.05 is out of reach"
         if needed["estimate"] is None
         else f"\N{PLUS-MINUS SIGN}.05 takes {thousands(round(needed['estimate']))}"
     )
     value = number(worth["estimate"], 0 if worth["estimate"] >= 10 else 1)
-    return Text(many, f"r {number(r['estimate'])}; worth {value}; {takes}")
+    return CellText(many, f"r {number(r['estimate'])}; worth {value}; {takes}")
 
 
 def _conclusion(win: Row, checks: list[Row]) -> str:
@@ -240,7 +241,7 @@ def rewording(estimates: DataFrame[Estimates]) -> dict[str, str]:
     return {what: "; ".join(texts) for what, texts in found.items()}
 
 
-class Rule(NamedTuple):
+class ExclusionTexts(NamedTuple):
     """The exclusion rule and the excluded judges, as texts; all empty if it was not applied."""
 
     limits: str = ""
@@ -257,15 +258,15 @@ def without(exclusions: DataFrame[Exclusions], kept_findings: DataFrame[KeptFind
     )
 
 
-def rule(exclusions: DataFrame[Exclusions]) -> Rule:
+def rule(exclusions: DataFrame[Exclusions]) -> ExclusionTexts:
     """Say at which limits judges are left out, and who is."""
     if exclusions.is_empty():
-        return Rule()
+        return ExclusionTexts()
     rows = with_who(exclusions).sort("who").to_dicts()
     limits = [f"{name} {number(rows[0][f'{column}_limit'])}" for name, column in RULES.items()]
     out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
     undecided = [tagged(row) for row in rows if row["excluded"] is None]
-    return Rule(listing(limits), "; ".join(out), listing(undecided))
+    return ExclusionTexts(listing(limits), "; ".join(out), listing(undecided))
 
 
 def _why(row: Row) -> str:

@@ -1,12 +1,13 @@
 """Rows of the report's main tables, as texts."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
+from schemas.frame import Row
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Findings
 from tasks.progress import usd
@@ -41,21 +42,19 @@ OVER = {
 }
 """Endpoint -> what its shift is measured over, and in which unit if not in mean scores."""
 
-Row = dict[str, Any]
 
-
-class Text(NamedTuple):
+class CellText(NamedTuple):
     """The text of a table cell, with a smaller note below."""
 
     text: str
     note: str = ""
 
-    def with_notes(self, *notes: str | None) -> "Text":
+    def with_notes(self, *notes: str | None) -> "CellText":
         """Return the same text with more notes, except those that are empty."""
-        return Text(self.text, "; ".join(filter(None, [self.note, *notes])))
+        return CellText(self.text, "; ".join(filter(None, [self.note, *notes])))
 
 
-BLANK = Text("")
+BLANK = CellText("")
 
 
 class Judged(NamedTuple):
@@ -63,18 +62,18 @@ class Judged(NamedTuple):
 
     judge: str
     simulated: bool
-    texts: list[Text]
-    finding: Text = BLANK
+    texts: list[CellText]
+    finding: CellText = BLANK
     left_out: str = ""
     """Why its numbers are grey; empty if they are not."""
 
     @classmethod
-    def of(cls, row: Row, *texts: Text, finding: Text = BLANK) -> "Judged":
+    def of(cls, row: Row, *texts: CellText, finding: CellText = BLANK) -> "Judged":
         """Return the row of the judge that a row with ``who`` and ``simulated`` is about."""
         return cls(row["who"], bool(row["simulated"]), [*texts], finding)
 
 
-class Group(NamedTuple):
+class PerturbationGroup(NamedTuple):
     """The results of one perturbation."""
 
     perturbation: str
@@ -114,16 +113,16 @@ class Lookup:
         return self._rows.get((statistic, *(cell[c] for c in JUDGE), perturbation, subgroup))
 
 
-def said(row: Row | None, absent: str = "not measured") -> Text:
+def said(row: Row | None, absent: str = "not measured") -> CellText:
     """Write an estimate with its interval, or say why there is none."""
     if row is None:
-        return Text(absent)
+        return CellText(absent)
     if row["estimate"] is None:
-        return Text(UNKNOWN, f"({row.get('reason') or 'no reason was recorded'})")
+        return CellText(UNKNOWN, f"({row.get('reason') or 'no reason was recorded'})")
     if row["low"] is None or row["high"] is None:
         reason = row.get("reason")
-        return Text(number(row["estimate"]), f"no interval ({reason})" if reason else "")
-    return Text(number(row["estimate"]), interval(row["low"], row["high"]))
+        return CellText(number(row["estimate"]), f"no interval ({reason})" if reason else "")
+    return CellText(number(row["estimate"]), interval(row["low"], row["high"]))
 
 
 def result_groups(
@@ -131,7 +130,7 @@ def result_groups(
     estimates: DataFrame[Estimates],
     without: Without = NOBODY,
     persons: Collection[str] = NO_NAMES,
-) -> list[Group]:
+) -> list[PerturbationGroup]:
     """Return the results by perturbation, promote first, the largest shift first."""
     lookup = Lookup(estimates)
     return [_group(rows, lookup, without, persons=persons) for rows in _by_perturbation(findings)]
@@ -147,7 +146,7 @@ def rated_groups(
     estimates: DataFrame[Estimates],
     without: Without = NOBODY,
     persons: Collection[str] = NO_NAMES,
-) -> list[Group]:
+) -> list[PerturbationGroup]:
     """Return the results of ratings: those of :func:`result_groups` that ratings have."""
     lookup = Lookup(estimates)
     found = []
@@ -167,7 +166,7 @@ SHARED = (0, 1, 6, 8)
 """Columns of results that ratings have too: shift, over control, p and questions."""
 
 
-def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
+def _with_points(shift: CellText, row: Row, lookup: Lookup) -> CellText:
     """Add the points of the scale to a shift in standard deviations.
 
     The deviation is that of the control: samples that are invalid there count in points alone.
@@ -186,7 +185,7 @@ def _with_points(shift: Text, row: Row, lookup: Lookup) -> Text:
 
 def _group(
     rows: Sequence[Row], lookup: Lookup, without: Without, *, persons: Collection[str]
-) -> Group:
+) -> PerturbationGroup:
     perturbation, kind = str(rows[0]["perturbation"]), str(rows[0]["kind"])
     over = {OVER[row["statistic"]] for row in rows}
     shared = over.pop() if len(over) == 1 else ""
@@ -194,7 +193,7 @@ def _group(
         _result(row, lookup, "" if shared else OVER[row["statistic"]], without) for row in rows
     ]
     models = [row for row in rows if not is_person(row["judge"], persons)]
-    return Group(perturbation, kind, shared, judged, _means(models, lookup, without))
+    return PerturbationGroup(perturbation, kind, shared, judged, _means(models, lookup, without))
 
 
 def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:
@@ -259,19 +258,21 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
         lookup.find(name, row, own) for name in ("asr", "sham_floor", "random_baseline", "dasr")
     )
     texts = [
-        Text(shift.text, " ".join(filter(None, [shift.note, over]))),
+        CellText(shift.text, " ".join(filter(None, [shift.note, over]))),
         _over_control(row),
         _with_bounds(asr, lookup.find("asr_bounds", row, own), lookup, row),
         said(floor, absent="no\N{NO-BREAK SPACE}sham"),
-        said(chance) if chance is None or chance["estimate"] is None else Text(said(chance).text),
+        said(chance)
+        if chance is None or chance["estimate"] is None
+        else CellText(said(chance).text),
         said(above, absent="no\N{NO-BREAK SPACE}sham"),
-        Text(p_value(row["p_adjusted"]), _other_ps(row, alone)),
+        CellText(p_value(row["p_adjusted"]), _other_ps(row, alone)),
         said(lookup.find("position_consistency", row, None)),
         _questions(primary),
     ]
     if row["estimate"] is None:
         # One reason is enough for a row; each cell's own stands in the table of all numbers.
-        texts = [Text(text.text) if text.text == UNKNOWN else text for text in texts]
+        texts = [CellText(text.text) if text.text == UNKNOWN else text for text in texts]
     words = finding_text(row)
     if alone and finding_words(alone) != finding_words(row):
         words = words.with_notes(f"{finding_words(alone)[0]} without the judges left out")
@@ -279,15 +280,15 @@ def _result(row: Row, lookup: Lookup, over: str, without: Without) -> Judged:
     return Judged(row["who"], row["simulated"], texts, words, left_out)
 
 
-def finding_text(row: Row) -> Text:
+def finding_text(row: Row) -> CellText:
     """Write the finding with its note, and the reason that limits it."""
-    return Text(*finding_words(row)).with_notes(row["reason"] if row["finding"] else None)
+    return CellText(*finding_words(row)).with_notes(row["reason"] if row["finding"] else None)
 
 
-def _over_control(row: Row) -> Text:
+def _over_control(row: Row) -> CellText:
     """Write the shift over the control, and below it how far the sham alone moves the judge."""
     if row["control"] is None:
-        return Text("not measured")
+        return CellText("not measured")
     over = said(
         {"estimate": row["control"], "low": row["control_low"], "high": row["control_high"]}
     )
@@ -296,7 +297,7 @@ def _over_control(row: Row) -> Text:
     return over.with_notes(f"sham {number(row['sham_shift'])}{bounds(row, 'sham_shift_')}")
 
 
-def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) -> Text:
+def _with_bounds(asr: Row | None, limits: Row | None, lookup: Lookup, row: Row) -> CellText:
     """Add the range of the ASR over all values that the invalid votes could have had.
 
     The ASR itself may lie outside: it leaves out the samples that have no verdict.
@@ -330,14 +331,14 @@ def _other_ps(row: Row, alone: Row | None) -> str:
     )
 
 
-def _questions(row: Row | None) -> Text:
+def _questions(row: Row | None) -> CellText:
     if row is None:
-        return Text("not measured")
+        return CellText("not measured")
     notes = [
         count(row["n"], "sample") if row["n"] != row["clusters"] else "",
         f"{thousands(row['dropped'])} without verdict" if row["dropped"] else "",
     ]
-    return Text(thousands(row["clusters"]), ", ".join(filter(None, notes)))
+    return CellText(thousands(row["clusters"]), ", ".join(filter(None, notes)))
 
 
 def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged], list[str]]:
@@ -364,16 +365,16 @@ def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged], list[s
     return columns, judged, notes
 
 
-def _gate(row: Row | None, footnotes: Sequence[str]) -> Text:
+def _gate(row: Row | None, footnotes: Sequence[str]) -> CellText:
     if row is None:
-        return Text(NOT_MEASURED)
+        return CellText(NOT_MEASURED)
     known = row["value"] is not None and row["low"] is not None
     reasons = [
         f"note {footnotes.index(part) + 1}" if part in footnotes else part
         for part in (row["reason"] or "").split("; ")
     ]
     notes = [interval(row["low"], row["high"]) if known else "", "; ".join(reasons)]
-    return Text(gate_verdict(row), " ".join(filter(None, notes)))
+    return CellText(gate_verdict(row), " ".join(filter(None, notes)))
 
 
 def gate_verdict(row: Row) -> str:
@@ -400,7 +401,7 @@ def validity_rows(
     return [
         Judged.of(
             judge,
-            Text(thousands(judge["n"])),
+            CellText(thousands(judge["n"])),
             *(_outcome(lookup.find(name, judge, None)) for name in names),
             *([] if costs is None else [_cost(costs, judge)]),
         )
@@ -408,20 +409,20 @@ def validity_rows(
     ]
 
 
-def _cost(costs: pl.DataFrame, judge: Row) -> Text:
+def _cost(costs: pl.DataFrame, judge: Row) -> CellText:
     own = costs.filter(judge=judge["judge"], prompt=judge["prompt"])
     if own.is_empty():
-        return Text("nothing asked")
+        return CellText("nothing asked")
     if own["cost_usd"].null_count():
-        return Text("no price")
-    return Text(usd(sum(own["cost_usd"].to_list())))
+        return CellText("no price")
+    return CellText(usd(sum(own["cost_usd"].to_list())))
 
 
-def _outcome(row: Row | None) -> Text:
+def _outcome(row: Row | None) -> CellText:
     if row is None or row["estimate"] is None:
         return said(row)
     rate = number(row["estimate"])
-    return Text(rate) if row["hits"] is None else Text(thousands(row["hits"]), rate)
+    return CellText(rate) if row["hits"] is None else CellText(thousands(row["hits"]), rate)
 
 
 def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.keys import PEOPLE
 from schemas.results import BEST_DETECTED, DETECTED, IN_MEAN_SCORES, MEAN_DETECTED, Findings
 from tasks.conclusions.position_bias import GAP, POSITION
@@ -41,8 +42,6 @@ REFUSED = "no finding"
 UNSEEN = "without enough votes to measure a shift"
 VOTING = "people whose votes do not suffice"
 LONGEST_REASON = 160
-
-Row = dict[str, Any]
 
 
 def summary(

@@ -46,7 +46,7 @@ SPAN = re.compile(
 TABLE = re.compile(r"^[ \t]{0,8}\|[^\n]{0,500}\|[ \t]{0,8}$", re.MULTILINE)
 
 
-class Features(NamedTuple):
+class Decorations(NamedTuple):
     """Counts of an answer's decorations, and of its words."""
 
     references: int
@@ -71,7 +71,7 @@ def canonical(text: str) -> str:
     return _canonical(text) if len(text) <= CACHED_CHARACTERS else _canonical.__wrapped__(text)
 
 
-def features(text: str) -> Features:
+def features(text: str) -> Decorations:
     """Count references, markup, emoji, repeated sentences and words."""
     return _features(text) if len(text) <= CACHED_CHARACTERS else _features.__wrapped__(text)
 
@@ -85,11 +85,11 @@ def _canonical(text: str) -> str:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _features(text: str) -> Features:
+def _features(text: str) -> Decorations:
     body, tail = _split_references(text)
     statements = _statements(text)
     entries = sum(bool(line.strip(" \t-*•#")) for line in tail.split("\n")[1:])
-    return Features(
+    return Decorations(
         references=(entries or bool(tail)) + _count((CITATION, URL), body),
         markup=_count((SPAN, MARKER, LINK, IMAGE, TAG, TABLE, FENCE), body),
         emoji=_count((EMOJI, SHORTCODE), text),

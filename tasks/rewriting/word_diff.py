@@ -15,17 +15,17 @@ PIECES = re.compile(r"\s+|\w+|[^\w\s]")
 Change = Literal["same", "removed", "added"]
 
 
-class Part(NamedTuple):
+class Passage(NamedTuple):
     """A passage and what happened to it."""
 
     change: Change
     text: str
 
 
-class Difference(NamedTuple):
+class WordDifference(NamedTuple):
     """What to show of two texts."""
 
-    parts: list[Part]
+    parts: list[Passage]
     note: str
     """That only white space differs, or empty."""
 
@@ -33,17 +33,17 @@ class Difference(NamedTuple):
 WHITE_SPACE = "only white space differs"
 
 
-def difference(before: str, after: str) -> Difference:
+def difference(before: str, after: str) -> WordDifference:
     """Return the changed words of two texts; if only white space differs, the second without marks.
 
     Marks around each space would make the text unreadable.
     """
     if before != after and before.split() == after.split():
-        return Difference([Part("same", after)], WHITE_SPACE)
-    return Difference(changed_words(before, after), "")
+        return WordDifference([Passage("same", after)], WHITE_SPACE)
+    return WordDifference(changed_words(before, after), "")
 
 
-def changed_words(before: str, after: str) -> list[Part]:
+def changed_words(before: str, after: str) -> list[Passage]:
     """Return the passages of both texts in order, each the same, removed or added.
 
     The parts that are not ``added`` spell ``before``; those that are not ``removed``, ``after``.
@@ -51,20 +51,20 @@ def changed_words(before: str, after: str) -> list[Part]:
     return list(_merged(_parts(WORDS.findall(before), WORDS.findall(after))))
 
 
-def _parts(old: list[str], new: list[str]) -> Iterator[Part]:
+def _parts(old: list[str], new: list[str]) -> Iterator[Passage]:
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
     inner = old[head : len(old) - tail], new[head : len(new) - tail]
-    yield Part("same", "".join(old[:head]))
+    yield Passage("same", "".join(old[:head]))
     for same, gone, come in _compared(*inner, MOST_WORDS):
         if same:
-            yield Part("same", gone)
+            yield Passage("same", gone)
             continue
         # White space and marks around a word may be the same.
         for alike, less, more in _compared(PIECES.findall(gone), PIECES.findall(come), MOST_PIECES):
-            yield Part("same" if alike else "removed", less)
-            yield Part("added", "" if alike else more)
-    yield Part("same", "".join(old[len(old) - tail :]))
+            yield Passage("same" if alike else "removed", less)
+            yield Passage("added", "" if alike else more)
+    yield Passage("same", "".join(old[len(old) - tail :]))
 
 
 def _compared(old: list[str], new: list[str], most: int) -> Iterator[tuple[bool, str, str]]:
@@ -85,14 +85,14 @@ def _alike(one: list[str], other: list[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both))
 
 
-def _merged(parts: Iterator[Part]) -> Iterator[Part]:
+def _merged(parts: Iterator[Passage]) -> Iterator[Passage]:
     """Leave out empty parts and join neighbours of one kind."""
-    last: Part | None = None
+    last: Passage | None = None
     for part in parts:
         if not part.text:
             continue
         if last and last.change == part.change:
-            last = Part(last.change, last.text + part.text)
+            last = Passage(last.change, last.text + part.text)
             continue
         if last:
             yield last

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from tasks.engine.journal import Reply
 from tasks.kit.catalogue import read_toml
 from tasks.kit.random_numbers import normal, pick, uniform
-from tasks.prompts import MARK_DIGITS
+from tasks.prompting.prompt import MARK_DIGITS
 from tasks.providers import Judge
 from tasks.rewriting.plain_content import CACHED_CHARACTERS, canonical, features
 from tasks.rewriting.words import plain, sentences, words

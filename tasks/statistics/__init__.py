@@ -64,7 +64,7 @@ Rows = pl.DataFrame | Iterable[pl.DataFrame]
 """What a statistic returns: its rows in one frame or in several, with columns of the estimates."""
 
 
-class Row(TypedDict, total=False):
+class RowMeaning(TypedDict, total=False):
     """What differs in one row of a statistic from the others."""
 
     family: Family
@@ -80,7 +80,7 @@ class Statistic:
     """A pure function from frames to estimates."""
 
     name: str
-    rows: Mapping[str, Row]
+    rows: Mapping[str, RowMeaning]
     """What each row that it returns is about: its family, unit, null and floor."""
     reads: tuple[str, ...]
     source: str
@@ -181,7 +181,7 @@ def statistic(
     marks_excluded: bool = False,
     gives: tuple[str, ...] = (),
     needs: tuple[str, ...] = (),
-    rows: Mapping[str, Row] | None = None,
+    rows: Mapping[str, RowMeaning] | None = None,
 ) -> Callable[[Callable[..., Rows]], Statistic]:
     """Register a function as a statistic of the catalogue.
 
@@ -196,10 +196,10 @@ def statistic(
         name = getattr(measure, "__name__", "")
         reads = tuple(inspect.signature(measure).parameters)
         summary = (measure.__doc__ or "").strip().split("\n")[0]
-        usual: Row = {"family": family, "unit": unit, "null": null, "floor": floor}
+        usual: RowMeaning = {"family": family, "unit": unit, "null": null, "floor": floor}
         if marks_excluded:
             usual["marks_excluded"] = True
-        about: dict[str, Row] = {row: {**usual} for row in gives or (name,)}
+        about: dict[str, RowMeaning] = {row: {**usual} for row in gives or (name,)}
         for row, differs in (rows or {}).items():
             about[row] = {**usual, **differs}
         return Statistic(name, about, reads, source, measure, summary, needs)

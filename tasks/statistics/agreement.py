@@ -19,8 +19,8 @@ from tasks.counting.annotations import (
     QUADRATIC,
     Asked,
     Block,
+    CountColumns,
     N,
-    Row,
     measured,
     over,
     pairs_of,
@@ -80,12 +80,12 @@ def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 def _asked(block: Block) -> Iterator[Asked]:
     pairs = pairs_of(block)
     rows = {
-        "agreement": Row(N, AGREE),
-        "agreement_decided": Row(N_DECIDED, AGREE_DECIDED),
-        "cohen_kappa": Row(N, undefined=ONE_LABEL),
+        "agreement": CountColumns(N, AGREE),
+        "agreement_decided": CountColumns(N_DECIDED, AGREE_DECIDED),
+        "cohen_kappa": CountColumns(N, undefined=ONE_LABEL),
         **dict.fromkeys(
             (name for name in KAPPAS if name != "cohen_kappa"),
-            Row(N, undefined=NO_SCALE if block.scale is None else ONE_LABEL),
+            CountColumns(N, undefined=NO_SCALE if block.scale is None else ONE_LABEL),
         ),
     }
     yield pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows

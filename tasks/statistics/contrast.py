@@ -15,12 +15,12 @@ from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, ROUNDING, SINGLE, common_difference, t_interval
 from tasks.inference.linearised_errors import have_enough, over, ratio_difference
-from tasks.inference.permutation import Pairs, sign_test, swap_rates, swap_sums
+from tasks.inference.permutation import JudgePairs, sign_test, swap_rates, swap_sums
 from tasks.panels.judge_pairs import (
     Duel,
-    Part,
+    PairStatistic,
+    PairTests,
     Sides,
-    Test,
     clusters_of,
     duels,
     finished,
@@ -29,7 +29,7 @@ from tasks.panels.judge_pairs import (
     part_of,
     swapped,
 )
-from tasks.panels.panels import Panel, primary_shift
+from tasks.panels.panels import JudgePanel, primary_shift
 from tasks.statistics import Rows, statistic
 
 SHIFT = {False: "mps_contrast", True: "mps_sham_contrast"}
@@ -109,7 +109,7 @@ def contrast(shifts: DataFrame[Shifts]) -> Rows:
     return [solved(own) for solved, own in zip(solve, zip(*parts, strict=True), strict=bool(parts))]
 
 
-def compare_shifts(panel: Panel) -> tuple[Pairs, Floats]:
+def compare_shifts(panel: JudgePanel) -> tuple[JudgePairs, Floats]:
     """Return a panel's pairs by ``shift``, and p-values of the pairs with enough clusters."""
     duel = Duel.of(panel)
     both = duel.shared("shift")
@@ -127,7 +127,7 @@ def _if_measured(fact: pl.Expr) -> pl.Expr:
     return pl.when(measured).then(fact)
 
 
-def _shifts(duel: Duel) -> Part:
+def _shifts(duel: Duel) -> PairStatistic:
     panel, pairs = duel.panel, duel.pairs
     both = duel.shared("shift")
     first, second = duel.of_pairs("shift", both)
@@ -142,7 +142,7 @@ def _shifts(duel: Duel) -> Part:
     return part_of(duel, name, both, moments, test=test, ends=ends)
 
 
-def _solved_shifts(parts: Sequence[Part]) -> pl.DataFrame:
+def _solved_shifts(parts: Sequence[PairStatistic]) -> pl.DataFrame:
     found = intervals.ratios(pl.concat(one.found for one in parts)).with_columns(
         pl.col("estimate", "low", "high", "standard_error") * 2
     )
@@ -154,7 +154,7 @@ def _rate_gap(hits: Sides, counted: Sides) -> Floats:
     return gap
 
 
-def _rates(duel: Duel) -> Part:
+def _rates(duel: Duel) -> PairStatistic:
     panel = duel.panel
     both = duel.shared("counted")
     k, v = duel.of_pairs("hit", both), duel.of_pairs("counted", both)
@@ -171,7 +171,7 @@ def _rates(duel: Duel) -> Part:
     return part_of(duel, "asr_contrast", in_v, found, test=test, ends=ends, lost=lost)
 
 
-def _discordant(duel: Duel) -> Part:
+def _discordant(duel: Duel) -> PairStatistic:
     panel, pairs = duel.panel, duel.pairs
     counted, hit = (np.nan_to_num(panel.values[name]) > 0 for name in ("counted", "hit"))
     shared = duel.shared("counted") & counted[:, pairs.first] & counted[:, pairs.second]
@@ -180,15 +180,15 @@ def _discordant(duel: Duel) -> Part:
     discordant = ((one & ~other).sum(axis=0), (other & ~one).sum(axis=0))
     exact = sign_test(*(counts.astype(np.float64) for counts in discordant))
     names = pl.repeat("exact McNemar", len(exact), eager=True)
-    test = Test(exact, names, none_drawn(len(exact)))
+    test = PairTests(exact, names, none_drawn(len(exact)))
     return part_of(duel, "mcnemar", shared, moments, test=test)
 
 
-def _solved_rates(parts: Sequence[Part]) -> pl.DataFrame:
+def _solved_rates(parts: Sequence[PairStatistic]) -> pl.DataFrame:
     return finished(parts, pl.concat(one.found for one in parts), alike=True)
 
 
-def _solved_discordant(parts: Sequence[Part]) -> pl.DataFrame:
+def _solved_discordant(parts: Sequence[PairStatistic]) -> pl.DataFrame:
     found = intervals.ratios(pl.concat(one.found for one in parts))
     return finished(parts, found, alike=True)
 

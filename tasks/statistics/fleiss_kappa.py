@@ -7,7 +7,7 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import ONE_LABEL, Asked, Block, Row, measured, over, some
+from tasks.counting.annotations import ONE_LABEL, Asked, Block, CountColumns, measured, over, some
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -62,7 +62,7 @@ def _asked(block: Block) -> Iterator[Asked]:
         sums[:, 0, ALIKE] = np.where(complete, (counts**2).sum(axis=1) - size, 0)
         sums[:, 0, FIRST:] = counts * complete[:, None]
         cell = block.group(name, chosen, dropped=int(((total > 0) & ~complete).sum()))
-        rows = {"fleiss_kappa": Row(N, undefined=ONE_LABEL)}
+        rows = {"fleiss_kappa": CountColumns(N, undefined=ONE_LABEL)}
         yield cell, partial(some, sums), partial(_solve, size), rows
 
 

@@ -7,7 +7,16 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import HUMANS, NO_SCALE, Asked, Block, Codes, Row, measured, over
+from tasks.counting.annotations import (
+    HUMANS,
+    NO_SCALE,
+    Asked,
+    Block,
+    Codes,
+    CountColumns,
+    measured,
+    over,
+)
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -60,7 +69,7 @@ def _asked(block: Block) -> Iterator[Asked]:
         return
     undefined = NO_SCALE if block.scale is None else NONE_LEFT
     rows = {
-        name: Row(2 * at, 2 * at + 1, undefined=undefined, several=True)
+        name: CountColumns(2 * at, 2 * at + 1, undefined=undefined, several=True)
         for at, name in enumerate(NAMES)
     }
     features = partial(_features, block, block.codes[:, models])

@@ -12,8 +12,8 @@ from tasks.counting.annotations import (
     ONE_LABEL,
     Asked,
     Block,
+    CountColumns,
     N,
-    Row,
     measured,
     over,
     pairs_of,
@@ -61,7 +61,7 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 
 def _asked(block: Block) -> Iterator[Asked]:
     pairs = pairs_of(block)
-    rows = {"gwet_ac1": Row(N, undefined=ONE_LABEL)}
+    rows = {"gwet_ac1": CountColumns(N, undefined=ONE_LABEL)}
     yield pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows
 
 

@@ -24,7 +24,7 @@ from tasks.inference.bootstrap import (
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, LEVEL, proportions, ratios
 from tasks.inference.linearised_errors import correction, over
-from tasks.panels.panels import Panel, of_models, panels, primary_shift
+from tasks.panels.panels import JudgePanel, of_models, panels, primary_shift
 from tasks.statistics import Rows, statistic
 from tasks.statistics.first_pick_share import first_pick_share
 from tasks.statistics.tie_rate import tie_rate
@@ -41,7 +41,7 @@ PARTS = {
 """Statistic -> parts of its ratio; if three, the first minus the second, over the third."""
 
 OTHERS = ("standard_error", "df", "method", "reason")
-Judge = tuple[str, str, str, str]
+JudgeKey = tuple[str, str, str, str]
 
 
 class Mean(NamedTuple):
@@ -146,7 +146,7 @@ def _without_simulated(shifts: DataFrame[Shifts]) -> DataFrame[Shifts]:
     return cast("DataFrame[Shifts]", shifts.filter(~formula | formula.all().over(PANEL)))
 
 
-def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
+def _left_out(tallies: DataFrame[Tallies]) -> set[JudgeKey]:
     """Return the excluded judges; the rule needs no bootstrap and only estimates per judge."""
     control = tallies.filter(pl.col("arm") == "control")
     with formulas_only():
@@ -159,7 +159,7 @@ def _left_out(tallies: DataFrame[Tallies]) -> set[Judge]:
     return set(found.filter("excluded").select(*CONDITIONS, "judge").rows())
 
 
-def _means(panel: Panel, out: set[Judge]) -> Iterator[Mean]:
+def _means(panel: JudgePanel, out: set[JudgeKey]) -> Iterator[Mean]:
     cell = (panel.cell["dataset"], panel.cell["prompt"], panel.cell["wave"])
     kept = [j for j, judge in enumerate(panel.judges) if (*cell, judge) not in out]
     groups = {"": list(range(len(panel.judges)))}
@@ -171,7 +171,7 @@ def _means(panel: Panel, out: set[Judge]) -> Iterator[Mean]:
                 yield _mean(panel, name, judges, subgroup)
 
 
-def _mean(panel: Panel, name: str, judges: list[int], subgroup: str) -> Mean:
+def _mean(panel: JudgePanel, name: str, judges: list[int], subgroup: str) -> Mean:
     columns = [np.nan_to_num(panel.values[part][:, judges]) for part in PARTS[name]]
     den, counted = panel.sums(columns[-1]), columns[-1]
     able = den.sum(axis=0) > 0

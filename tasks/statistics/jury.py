@@ -17,7 +17,7 @@ from tasks.counting.cells import planned
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.inference.cluster_sums import Floats
 from tasks.panels.error_correlation import correlation, products, size_rows
-from tasks.panels.panels import ALL, Panel, of_models, panels
+from tasks.panels.panels import ALL, JudgePanel, of_models, panels
 from tasks.statistics import statistic
 from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
@@ -129,14 +129,14 @@ def jury_of(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     return Estimates.draft(pl.concat([*found, pl.DataFrame(sizes, Estimates.dtypes())]))
 
 
-def _members(panel: Panel) -> list[int]:
+def _members(panel: JudgePanel) -> list[int]:
     speaking = np.asarray((~np.isnan(panel.values["experimental"])).any(axis=0))
     speakers = [j for j, judge in enumerate(panel.judges) if speaking[j]]
     real = [j for j in speakers if not panel.simulated[j]]
     return real or speakers
 
 
-def _derived(panel: Panel, members: list[int]) -> pl.DataFrame:
+def _derived(panel: JudgePanel, members: list[int]) -> pl.DataFrame:
     """Return the shifts of the jury and, if it has three or more, without each of its members."""
     many = len(members)
     juries = [members]
@@ -179,7 +179,7 @@ def _means(scores: Floats, juries: int) -> Floats:
     return means
 
 
-def _sizes(panel: Panel, members: list[int]) -> Iterator[dict[str, Any]]:
+def _sizes(panel: JudgePanel, members: list[int]) -> Iterator[dict[str, Any]]:
     """Yield the rows of the members' correlation and of the effective size."""
     base = "sham" if panel.over_sham else "control"
     shift = (panel.values["experimental"] - panel.values[base])[:, members]

@@ -7,7 +7,16 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import NO_SCALE, ONE_LABEL, Asked, Block, Row, measured, over, some
+from tasks.counting.annotations import (
+    NO_SCALE,
+    ONE_LABEL,
+    Asked,
+    Block,
+    CountColumns,
+    measured,
+    over,
+    some,
+)
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -64,7 +73,7 @@ def _asked(block: Block) -> Iterator[Asked]:
     ordered = NO_SCALE if block.scale is None else ONE_LABEL
     many = f"more than {MOST_LABELS} different labels" if kinds > MOST_LABELS else ""
     rows = {
-        row: Row(0, undefined=many or (ONE_LABEL if kind == "nominal" else ordered))
+        row: CountColumns(0, undefined=many or (ONE_LABEL if kind == "nominal" else ordered))
         for kind, row in NAMES.items()
     }
     for name, chosen in block.groups():

@@ -4,13 +4,14 @@ import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import sides
 from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_orders
 from tasks.inference.cluster_sums import PART, Floats
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.logistic import TIES, Counted, Row, fit, logit_row, rate_row, refits
+from tasks.inference.logistic import TIES, CountedItems, fit, logit_row, rate_row, refits
 from tasks.statistics import Rows, statistic
 
 FEW = "fewer than three contests with a score and both lengths"
@@ -124,7 +125,7 @@ def _fitted(kept: pl.DataFrame) -> tuple[Row, Row]:
     b = whole.coefficients
     codes = kept["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
     clusters = float(effective_clusters(np.bincount(codes).astype(np.float64)))
-    counted = Counted(np.arange(len(y)), codes, ones, y)
+    counted = CountedItems(np.arange(len(y)), codes, ones, y)
     draws = refits(design, counted, b[0]) if clusters > 1 else None
     columns = (None, None) if draws is None else _averaged(draws)
     rate, slope = (float(values[0]) for values in _averaged(b))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import HUMANS, TIE, Asked, Block, Row, measured, over
+from tasks.counting.annotations import HUMANS, TIE, Asked, Block, CountColumns, measured, over
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 from tasks.statistics.noise_ceiling import among, between
@@ -16,7 +16,7 @@ from tasks.statistics.noise_ceiling import among, between
 SETUPS = ("s1", "s2")
 NAMES = tuple(f"{setup}_{pool}" for setup in SETUPS for pool in ("macro", "micro"))
 ROWS = {
-    f"{setup}_{pool}": Row(at + shift, at + 1 if pool == "micro" else None, several=True)
+    f"{setup}_{pool}": CountColumns(at + shift, at + 1 if pool == "micro" else None, several=True)
     for at, setup in zip((0, 4), SETUPS, strict=True)
     for pool, shift in (("micro", 0), ("macro", 2))
 }

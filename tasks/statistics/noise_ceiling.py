@@ -7,12 +7,16 @@ import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
-from tasks.counting.annotations import HUMANS, Asked, Block, Codes, Row, measured, over
+from tasks.counting.annotations import HUMANS, Asked, Block, Codes, CountColumns, measured, over
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 NEVER = "the people never agree with each other: no ratio"
-ROWS = {"noise_ceiling": Row(0), "below_ceiling": Row(0), "ceiling_ratio": Row(0, undefined=NEVER)}
+ROWS = {
+    "noise_ceiling": CountColumns(0),
+    "below_ceiling": CountColumns(0),
+    "ceiling_ratio": CountColumns(0, undefined=NEVER),
+}
 
 
 @statistic(

@@ -14,10 +14,10 @@ from tasks.counting.annotations import (
     AGREE,
     FIRST,
     ONE_LABEL,
+    AnnotatorPairs,
     Block,
+    CountColumns,
     N,
-    Pairs,
-    Row,
     collected,
     estimates,
     sums_of,
@@ -103,9 +103,11 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
         },
         schema_overrides={"simulated": pl.Boolean},
     )
-    pair = Pairs(cell, np.array([0]), np.array([1]))
+    pair = AnnotatorPairs(cell, np.array([0]), np.array([1]))
     features, solve = partial(sums_of, block, pair), partial(_solve, len(VERDICTS))
-    return estimates(block, cell, features, solve, {"order_kappa": Row(N, undefined=ONE_LABEL)})
+    return estimates(
+        block, cell, features, solve, {"order_kappa": CountColumns(N, undefined=ONE_LABEL)}
+    )
 
 
 def _solve(kinds: int, sums: Sums) -> dict[str, Sums]:

@@ -22,8 +22,8 @@ from tasks.panels.letter_display import letter, letters
 from tasks.panels.panels import (
     ALONE,
     PERSON,
-    Known,
-    Panel,
+    JudgePanel,
+    KnownMask,
     enough,
     few_shared,
     panels,
@@ -40,7 +40,7 @@ from tasks.statistics import Rows, statistic
 from tasks.statistics.contrast import compare_shifts
 from tasks.statistics.rating_shift import linearised_shift
 
-Judge = tuple[str, str]
+PromptedJudge = tuple[str, str]
 UNMOVED = "no valid ratings in the arms that are compared, or all alike: nothing could move them"
 ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
 
@@ -115,7 +115,7 @@ def ranking(
     return pl.DataFrame(rows, schema=Estimates.dtypes())
 
 
-def _panels(shifts: pl.DataFrame, shift: pl.Expr) -> Iterator[Panel]:
+def _panels(shifts: pl.DataFrame, shift: pl.Expr) -> Iterator[JudgePanel]:
     values = {"shift": shift}
     if several_prompts(shifts):
         return panels_of_prompts(prompts_together(shifts), values, by=["together"])
@@ -152,7 +152,7 @@ def _movable() -> pl.Expr:
     return pl.when(~alike).then(primary_shift())
 
 
-def bootstrapped_shifts(panel: Panel) -> Floats:
+def bootstrapped_shifts(panel: JudgePanel) -> Floats:
     """Return MPS by draw and judge, for judges with a score on every sample."""
     shift = panel.values["shift"]
     return over(resampled(panel.sums(shift)), resampled(panel.sums(np.ones_like(shift))))
@@ -179,7 +179,7 @@ def ranks(values: Floats) -> Floats:
 class _Compared(NamedTuple):
     """Judges compared on the samples that all of them share."""
 
-    own: Panel
+    own: JudgePanel
     """The panel of these judges, sorted by name, and these samples."""
     rank: Floats
     df: float | None
@@ -192,7 +192,7 @@ class _Compared(NamedTuple):
     """Whether a judge ties with another one in every draw."""
 
 
-def _compared(panel: Panel, measured: Known, judges: NDArray[np.intp]) -> _Compared:
+def _compared(panel: JudgePanel, measured: KnownMask, judges: NDArray[np.intp]) -> _Compared:
     own = panel.among(np.all(measured[:, judges], axis=1), judges)
     kind, n = panel.cell["kind"], max(len(own.values["shift"]), 1)
     rank = ranks(badness(own.values["shift"].sum(axis=0)[None] / n, kind))[0]
@@ -212,7 +212,9 @@ def _compared(panel: Panel, measured: Known, judges: NDArray[np.intp]) -> _Compa
     return _Compared(own, rank, df, dropped, np.stack([low, high]), twins)
 
 
-def _rows(panel: Panel, people: set[Judge], nothing: str = EMPTY) -> list[dict[str, Any]]:
+def _rows(
+    panel: JudgePanel, people: set[PromptedJudge], nothing: str = EMPTY
+) -> list[dict[str, Any]]:
     measured = ~np.isnan(panel.values["shift"])
     counts = seen(measured, panel.starts)[0]
     df = correction(panel.sums(measured)).df
@@ -245,7 +247,7 @@ def _rows(panel: Panel, people: set[Judge], nothing: str = EMPTY) -> list[dict[s
     return _described(panel, [*own, *tiers])
 
 
-def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict[str, Any]:
+def _row(panel: JudgePanel, j: int, found: _Compared | None, why: str | None) -> dict[str, Any]:
     """Return the rank of a judge, or the reason why it has none."""
     row: dict[str, Any] = {
         "statistic": "rank",
@@ -285,7 +287,7 @@ def _row(panel: Panel, j: int, found: _Compared | None, why: str | None) -> dict
     }
 
 
-def _described(panel: Panel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _described(panel: JudgePanel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add the panel's columns about each judge."""
     known = {
         unit: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}

@@ -6,7 +6,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
-from tasks.agreement.measures import Cell, beyond_chance
+from tasks.agreement.measures import PairedLabels, beyond_chance
 from tasks.agreement.paired import Paired, pair_labels
 from tasks.calibration.rated_labels import labels_of_ratings
 from tasks.statistics import Rows, statistic
@@ -76,7 +76,7 @@ def rows_of(paired: Paired) -> Iterator[dict[str, object]]:
         used = rows.filter(status="used")
         if used.is_empty():
             continue
-        found = beyond_chance(Cell.of(paired.kind, used))
+        found = beyond_chance(PairedLabels.of(paired.kind, used))
         yield {
             **found,
             **{name: rows[name][0] for name in ("judge", "prompt", "wave", "simulated")},

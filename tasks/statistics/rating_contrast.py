@@ -9,10 +9,9 @@ from schemas.keys import BETWEEN
 from tasks.counting.cells import differences
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
-from tasks.inference.cluster_sums import PART, grouped, join_cells
-from tasks.inference.cluster_sums import Sums as Totals
+from tasks.inference.cluster_sums import PART, Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.permutation import Pairs, Sums, swap_sums
+from tasks.inference.permutation import DifferenceSums, JudgePairs, swap_sums
 from tasks.panels.judge_pairs import BARE, swapped
 from tasks.pointwise.shifts import passes, rating_shifts
 from tasks.statistics import Rows, statistic
@@ -189,13 +188,13 @@ def _swaps(items: pl.DataFrame) -> pl.DataFrame:
     pairs = groups.cells.height
     apart = groups.table(groups.by_cluster(items["apart"]), slice(0, pairs))
     none = np.zeros(pairs, np.intp)
-    test = swapped(swap_sums(Pairs(none, none), Sums(np.empty((0, 1)), apart.T)))
+    test = swapped(swap_sums(JudgePairs(none, none), DifferenceSums(np.empty((0, 1)), apart.T)))
     return groups.cells.select(
         *PART, _p_value=pl.Series(test.p_value), _test=test.name, _seed=test.seed
     )
 
 
-def _apart(sums: dict[str, Totals]) -> Linear:
+def _apart(sums: dict[str, Sums]) -> Linear:
     one = in_deviations(sums)
     other = in_deviations({"n": sums["n"], **{name: sums[f"{name}{OTHER}"] for name in SUMS}})
     slopes = one.slopes | {f"{name}{OTHER}": -slope for name, slope in other.slopes.items()}

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.judging import FORMATS, SIDES, Contests
 from schemas.keys import JUDGE
 from schemas.results import Estimates
@@ -12,7 +13,7 @@ from tasks.counting.order_halves import ONE_ORDER_NOTE
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Floats, numbered
 from tasks.inference.linearised_errors import effective_clusters
-from tasks.inference.logistic import TIES, Counted, Row, fit, logit_row, refits
+from tasks.inference.logistic import TIES, CountedItems, fit, logit_row, refits
 from tasks.statistics import Rows, statistic
 
 APART = "models are not connected by contests with a score"
@@ -202,7 +203,7 @@ def _fit(
         cells = items.group_by("cluster", *key).agg(sums).join(rows.select("row", *key), on=key)
         codes = (pl.col("row").cast(pl.Int64), pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
         cells = cells.sort("row", "cluster").select(*codes, "n", "y")
-        counted = Counted(*(column.to_numpy() for column in cells))
+        counted = CountedItems(*(column.to_numpy() for column in cells))
         draws = refits(design, counted, whole.coefficients[0])
     others = len(models) - 1
     b = _over_mean(whole.coefficients, others)[0]

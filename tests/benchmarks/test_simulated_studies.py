@@ -8,7 +8,8 @@ from numpy.polynomial.hermite_e import hermegauss
 
 from benchmarks.simulated_studies import PRESETS, Kind, simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 

@@ -33,7 +33,8 @@ from schemas.judging import (
     VoteLog,
     Votes,
 )
-from tasks.aggregate import count_votes, log_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes, log_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judge import Design, draw_ballots, judge_table, prompt_table
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 from warehouse.store import Saving, Warehouse

@@ -112,11 +112,14 @@ def test_the_guard_is_taken_off_exactly(text: str, start: str) -> None:
     [
         ({"choice": "3"}, r"line 2: choice '3' must be 1, 2, tie or not familiar"),
         ({"choice": ["1"]}, r"line 2: choice \"\['1'\]\" must be"),
-        ({"ballot_id": "nope"}, r"line 2: ballot_id 'nope' is not a ballot of ann in study quick"),
+        (
+            {"ballot_id": "nope"},
+            r"line 2: ballot_id 'nope' is not a ballot of ann in study quick\. Remove the line, or",
+        ),
         ({"ballot_id": 7}, r"line 2: ballot_id '7' is not a ballot"),
         (
             {"answer_1": "another"},
-            r"line 2: answer_1 differs from the text of ballot .*were sorted",
+            r"line 2: answer_1 differs from the text of ballot .*were sorted: --export it again",
         ),
         ({"seconds": -1}, r"line 2: seconds -1 must be a number that is not negative"),
         ({"seconds": "nan"}, r"line 2: seconds 'nan' must be"),
@@ -144,7 +147,7 @@ def test_a_vote_never_changes(audited: Audited, opened: Open, place: Path) -> No
     export_ballots(booth, seat, place)
     rows = [{**row, "choice": "1"} for row in read_jsonl(place)]
     write_jsonl(place, rows[:1] * 2)
-    with pytest.raises(ValueError, match="occurs twice in the file"):
+    with pytest.raises(ValueError, match=r"occurs twice in the file\. Keep one line"):
         import_votes(booth, seat, place)
     write_jsonl(place, rows)
     import_votes(booth, seat, place)
@@ -155,7 +158,7 @@ def test_a_vote_never_changes(audited: Audited, opened: Open, place: Path) -> No
     assert not place.with_name("none.jsonl").exists()
     write_jsonl(place, [{**rows[0], "choice": "2"}])
     with pytest.raises(
-        ValueError, match="already has the saved vote 'first', which cannot be changed"
+        ValueError, match=r"already has the saved vote 'first', which cannot be changed\. Leave its"
     ):
         import_votes(booth, seat, place)
     assert warehouse.query(VOTES)["choice"].to_list() == ["first"] * 3
@@ -172,7 +175,8 @@ def test_a_ballot_of_the_booth_is_not_voted_on_by_file(
     booth.vote(seat, shown.nonce, "Tie", 0.0)
     write_jsonl(place, [{**row, "choice": "1"} for row in read_jsonl(place)])
     with pytest.raises(
-        ValueError, match=r"line 1: ann has already voted on ballot .* in the booth"
+        ValueError,
+        match=r"line 1: ann has already voted on ballot .* in the booth\. Leave its choice empty",
     ):
         import_votes(booth, seat, place)
 

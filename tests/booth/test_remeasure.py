@@ -15,7 +15,7 @@ from booth._seats import write_choice
 from flows import calibrate as flow_of_calibrations
 from flows.cli.main import main
 from flows.publishing.served_files import reports_of
-from flows.results.calibration import Steps
+from flows.results.calibration import CalibrationSteps
 from flows.studies.calibration import make_calibration
 from schemas.judging import Pairs, Verdicts, VoteLog
 from tasks.judging.people import CHOSEN
@@ -175,7 +175,7 @@ def test_votes_that_were_not_measured_are_told_and_not_taken(
     people = {row["annotator"] for each in json.loads(result.stdout) for row in each["annotators"]}
     assert people == {"people/ann", "people/ben"}
     # As a flow too, here without Prefect around its steps, and without its server for the answer.
-    monkeypatch.setattr(flow_of_calibrations, "Steps", lambda *_: Steps())
+    monkeypatch.setattr(flow_of_calibrations, "CalibrationSteps", lambda *_: CalibrationSteps())
     monkeypatch.setattr(flow_of_calibrations, "show_answer", lambda _: None)
     with disable_run_logger():
         state = flow_of_calibrations.calibrate.fn(

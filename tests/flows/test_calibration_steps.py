@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.results import calibration as module
-from flows.results.calibration import Steps, calibrate_labels
+from flows.results.calibration import CalibrationSteps, calibrate_labels
 from flows.studies.calibration import Calibration, make_calibration
 from schemas.results import Annotations
 from warehouse.store import Warehouse
@@ -47,7 +47,7 @@ def test_steps_are_those_that_are_given(tmp_path: Path, place: Warehouse) -> Non
     calibration = make_calibration(
         metric="accuracy", **{name: str(tmp_path / f"{name}.json") for name in files}
     )
-    plain = Steps()
+    plain = CalibrationSteps()
     called: list[str] = []
 
     def noted(name: str) -> Any:
@@ -57,7 +57,9 @@ def test_steps_are_those_that_are_given(tmp_path: Path, place: Warehouse) -> Non
 
         return step
 
-    found = calibrate_labels(calibration, place, Steps(*map(noted, Steps._fields)))
+    found = calibrate_labels(
+        calibration, place, CalibrationSteps(*map(noted, CalibrationSteps._fields))
+    )
     # The first two go side by side.
     assert sorted(called[:2]) == ["annotate", "try_judges"]
     assert called[2:] == ["agree", "compare"]

@@ -24,7 +24,7 @@ from flows import serve
 from flows.cli import audit, calibrate, measure, query
 from flows.cli.main import main
 from flows.cli.printing import gate_table
-from flows.publishing.gate import Check, Gated
+from flows.publishing.gate import GateCheck, Gated
 from flows.publishing.pages import Stored
 from flows.results import remeasure
 from flows.running.run_row import first_row
@@ -32,11 +32,12 @@ from flows.serving import serve_loop
 from flows.serving.access import Access
 from flows.studies import LARGEST, make_study
 from schemas.judging import Verdicts, VoteLog
-from tasks.aggregate import count_votes, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import tally_votes
 from warehouse.store import Saving, Warehouse
 
 SMALL = ["--judge", "offline/random", "--perturbation", "padding", "--limit", "2"]
-PASSED = Check("ada", "validity", "pass", "")
+PASSED = GateCheck("ada", "validity", "pass", "")
 WORDS = {
     "audit": ["quick", *SMALL, "--warehouse", "new.duckdb"],
     "plan": ["quick", *SMALL, "--warehouse", "new.duckdb"],

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from flows.cli.main import main
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.readers.votes import read_votes
 from tasks.statistics import STATISTICS
 

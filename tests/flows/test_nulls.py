@@ -22,8 +22,9 @@ from schemas.curation import PerturbedAnswers
 from schemas.frame import Frame
 from schemas.judging import VoteLog
 from schemas.results import Drifts, Estimates, Findings
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
 from tasks.conclude import conclude
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.report import ReportFacts, SavedVotes, report
 from tasks.reporting.comparison_rows import all_rows

@@ -33,7 +33,7 @@ def test_server_and_worker_start_before_frames_and_prefect_are_imported() -> Non
 def test_results_are_imported_while_judges_are_asked() -> None:
     of_results = (
         "flows.results.audit_results",
-        "flows.results.stages",
+        "flows.results.result_stages",
         "tasks.report",
         "tasks.statistics.asr",
         "tasks.charts.forest",
@@ -52,10 +52,10 @@ def test_preparation_leaves_no_template_no_code_and_no_schema() -> None:
         "from tasks.kit.code_digest import reachable_digest\n"
         "from tasks.report import TEMPLATE\n"
         "from tasks.reporting.page import environment\n"
-        "from flows.results import stages\n"
+        "from flows.results import result_stages\n"
         "read = reachable_digest.cache_info().misses\n"
         "for name in ('log_votes', 'count_votes', 'measure', 'conclude_findings'):\n"
-        "    reachable_digest(getattr(stages, name).fn.__module__)\n"
+        "    reachable_digest(getattr(result_stages, name).fn.__module__)\n"
         "assert reachable_digest.cache_info().misses == read\n"
         "compiled = set(environment().cache.keys())\n"
         "assert TEMPLATE in {name for _, name in compiled}\n"

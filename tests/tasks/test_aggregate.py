@@ -7,14 +7,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import CHOICES, Tallies, VoteLog
-from tasks.aggregate import (
-    count_votes,
-    match_groups,
-    match_models,
-    measure_all,
-    tally_votes,
-)
+from tasks.aggregate import count_votes, measure_all
 from tasks.annotate import annotate
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]

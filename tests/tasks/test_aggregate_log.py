@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.curation import Known
-from tasks.aggregate import count_votes, log_votes, tally_votes, text_sizes
+from tasks.aggregate import count_votes, log_votes, text_sizes
+from tasks.counting.verdicts import tally_votes
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 
 Make = Callable[..., Any]

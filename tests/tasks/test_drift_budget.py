@@ -6,7 +6,8 @@ import pytest
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.drift.alerts import watch
 from tasks.drift.canary import canary
 from tasks.simulation.judge import probabilities

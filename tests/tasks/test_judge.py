@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from schemas.judging import Ballots
 from tasks import judge as judging
 from tasks.judge import SHARD, Design, askings, draw_ballots, judge_table, shards
-from tasks.prompts import PROMPTS, Prompt, variants_of
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import PROMPTS, variants_of
 from tasks.providers import JUDGES, Judge, Provider, ProviderFile
 
 Make = Callable[..., Any]

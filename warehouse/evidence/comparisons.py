@@ -270,7 +270,7 @@ class Filters(NamedTuple):
         return f"{ROWS}, {chosen} {selected}", {"study": self.study, **values, **more}
 
 
-class Listing(NamedTuple):
+class ComparisonPage(NamedTuple):
     """A page of comparisons, and what the filters can be."""
 
     rows: list[dict[str, Any]]
@@ -337,7 +337,7 @@ def _lists(names: pl.DataFrame) -> dict[str, list[str]]:
     return {name: [each for each in values or () if each is not None] for name, values in known}
 
 
-def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listing:
+def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> ComparisonPage:
     """Return a page of the comparisons that the filters leave, the first page being 0."""
     study = {"study": filters.study}
     rows, items, names, categories, kinds, running = warehouse.query_all(
@@ -348,7 +348,7 @@ def list_comparisons(warehouse: Warehouse, filters: Filters, page: int) -> Listi
         (KINDS, study),
         (RUNNING, study),
     )
-    return Listing(
+    return ComparisonPage(
         rows.to_dicts(),
         rows["total"][0] if rows.height else 0,
         items["items"][0],

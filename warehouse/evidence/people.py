@@ -21,7 +21,7 @@ PAIRS = """
 """
 
 
-class People(NamedTuple):
+class PeopleVotes(NamedTuple):
     """Ballots and votes of people on some pairs."""
 
     ballots: DataFrame[Ballots]
@@ -53,11 +53,11 @@ def pairs_of(warehouse: Warehouse, study: str) -> DataFrame[Pairs]:
     return found
 
 
-def people_of(warehouse: Warehouse, pairs: DataFrame[Pairs]) -> People:
+def people_of(warehouse: Warehouse, pairs: DataFrame[Pairs]) -> PeopleVotes:
     """Return the ballots that people have cast on ``pairs``, with their votes."""
     judges = warehouse.read(Judges, among=pl.DataFrame({"provider": [PEOPLE]}))
     if judges.is_empty():
-        return People(Ballots.empty(), Votes.empty())
+        return PeopleVotes(Ballots.empty(), Votes.empty())
     ballots = warehouse.read(Ballots, among=judges.select("judge"))
     ours = Ballots.of(ballots.join(pairs.select("pair_id"), on="pair_id", how="semi"))
-    return People(ours, warehouse.read(Votes, among=ours.select("ballot_id")))
+    return PeopleVotes(ours, warehouse.read(Votes, among=ours.select("ballot_id")))

@@ -25,7 +25,7 @@ from tasks.providers import JUDGES, PROVIDERS, provider_of
 from tasks.readers.formats import FORMATS
 from tasks.reporting import wording
 from tasks.reporting.wording import count, gate_definitions, glossary
-from tasks.statistics import STATISTICS, Row, Statistic
+from tasks.statistics import STATISTICS, RowMeaning, Statistic
 from tasks.validation.unknown_names import UnknownNameError, unknown
 from warehouse.descriptions import FRAMES, column_meanings, grains, marts, picked_columns
 from warehouse.peek import near
@@ -55,7 +55,7 @@ FOLDERS = {"prompts": "judge prompts", "providers": "judges"}
 """Folder of the user's own -> the title of what it holds, where they differ."""
 
 
-class Listing(NamedTuple):
+class NameListing(NamedTuple):
     """All names of one kind."""
 
     kind: str
@@ -205,7 +205,7 @@ def _grains() -> dict[str, str]:
     return {frame.place().table: frame.grain() for frame in FRAMES}
 
 
-def _declared(row: Row) -> str:
+def _declared(row: RowMeaning) -> str:
     """Describe a row: its unit, the value without an effect, its floor and its family."""
     null, floor = row.get("null"), row.get("floor")
     return ", ".join(
@@ -218,7 +218,7 @@ def _declared(row: Row) -> str:
     )
 
 
-def _catalogue_entries(name: str, listings: Mapping[str, Listing]) -> Iterator[str]:
+def _catalogue_entries(name: str, listings: Mapping[str, NameListing]) -> Iterator[str]:
     for title, listing in listings.items():
         if name in listing.about and title not in ("statistics", "derived columns"):
             text = listing.text(name) if listing.text else ""
@@ -231,7 +231,7 @@ def _provider(name: str) -> Iterator[str]:
     """Explain a provider by its judges."""
     if name in PROVIDERS:
         judges = (f"  {name}/{judge}" for judge in PROVIDERS[name].judges)
-        origin = Listing("provider", {}, None, PROVIDERS).with_origin(name, "its judges are")
+        origin = NameListing("provider", {}, None, PROVIDERS).with_origin(name, "its judges are")
         mark = "simulated, " if PROVIDERS[name].provider.simulated else ""
         yield "\n".join([f"{name} (provider): {mark}{origin}", *judges])
 
@@ -286,47 +286,47 @@ def _rows() -> dict[str, Statistic]:
     return {row: entry for entry in STATISTICS.values() for row in entry.gives}
 
 
-def _listings() -> dict[str, Listing]:
+def _listings() -> dict[str, NameListing]:
     """Return every list by its title."""
     return {
-        "datasets": Listing(
+        "datasets": NameListing(
             "dataset", {n: entry.summary for n, entry in DATASETS.items()}, _dataset, DATASETS
         ),
-        "perturbations": Listing(
+        "perturbations": NameListing(
             "perturbation",
             {n: f"{e.kind}, {e.bias}: {e.summary}" for n, e in PERTURBATIONS.items()},
             _perturbation,
             PERTURBATIONS,
         ),
-        "judges": Listing(
+        "judges": NameListing(
             "judge",
             {n: _about_judge(n) for n in JUDGES},
             lambda n: _settings(_about_judge(n), JUDGES[n], "judge", "provider", "about"),
             JUDGES,
         ),
-        "judge prompts": Listing(
+        "judge prompts": NameListing(
             "judge prompt", {n: p.source for n, p in PROMPTS.items()}, _prompt, PROMPTS
         ),
-        "statistics": Listing(
+        "statistics": NameListing(
             "statistic", {n: entry.summary for n, entry in STATISTICS.items()}, None, STATISTICS
         ),
-        "derived columns": Listing(
+        "derived columns": NameListing(
             "derived column", {n: entry.about for n, entry in DERIVED.items()}
         ),
-        "gates": Listing("gate of the scorecard", gate_definitions(DEFAULTS)),
-        "metrics": Listing(
+        "gates": NameListing("gate of the scorecard", gate_definitions(DEFAULTS)),
+        "metrics": NameListing(
             "metric of `calibrate`",
             {n: entry.summary for n, entry in METRICS.items()},
             lambda n: documented(METRICS[n].prepare),
             METRICS,
         ),
-        "formats": Listing(
+        "formats": NameListing(
             "log of another tool",
             {n: f"{entry.title}: {entry.summary}" for n, entry in FORMATS.items()},
             lambda n: documented(FORMATS[n].read),
             FORMATS,
         ),
-        "studies": Listing(
+        "studies": NameListing(
             "study", {n: file.about for n, file in STUDIES.items()}, _study, STUDIES
         ),
     }

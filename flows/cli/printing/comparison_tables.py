@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from flows.cli.printing.tables import plain_table, print_line, print_rows
 from flows.cli.printing.terminal import plain
-from tasks.agreement.compare import Comparison
+from tasks.agreement.compare import ComparisonWithPeople
 from tasks.agreement.pass_words import PASS_WORDS
 from tasks.conclusions.rules import BIASED
 from tasks.counting.annotations import HUMANS
@@ -17,8 +17,8 @@ from tasks.counting.positions import VERDICTS
 from tasks.kit.printable import first_few, several
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
+    AgreementRow,
     JudgeView,
-    Part,
     adjustment_line,
     columns_of,
     judge_views,
@@ -43,7 +43,7 @@ ABOUT = ("dataset", "criterion")
 
 def show_comparison(
     console: Console,
-    comparison: Comparison,
+    comparison: ComparisonWithPeople,
     *,
     saved: bool,
     more: str = "--format json",
@@ -129,13 +129,13 @@ def _with_footnotes(rows: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ..
     return marked, [f"{mark} {note}" for note, mark in marks.items()]
 
 
-def _names(comparison: Comparison) -> pl.DataFrame:
+def _names(comparison: ComparisonWithPeople) -> pl.DataFrame:
     """Return the counts of labels that are compared as names."""
     names = comparison.measures.filter(kind="name").select(ABOUT).unique()
     return comparison.confusion.join(names, on=ABOUT, how="semi", nulls_equal=True)
 
 
-def _nothing_shared(comparison: Comparison) -> list[str]:
+def _nothing_shared(comparison: ComparisonWithPeople) -> list[str]:
     """Say that judges give no label that people give, and what to do, unless labels of pairs."""
     own = [*ABOUT, "judge", "prompt", "wave"]
     labels = _names(comparison).with_columns(pl.col("judge_label", "human_label").cast(pl.String))
@@ -164,7 +164,7 @@ def _nothing_shared(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _two_names(comparison: Comparison) -> list[str]:
+def _two_names(comparison: ComparisonWithPeople) -> list[str]:
     """Say what makes verdicts of people's labels where they are two names, unless of pairs."""
     labels = _names(comparison)
     found = labels.group_by(ABOUT).agg(pl.col("human_label").unique().sort())["human_label"]
@@ -178,7 +178,9 @@ def _two_names(comparison: Comparison) -> list[str]:
     ]
 
 
-def _show_parts(console: Console, what: str, kind: str, parts: Sequence[Part], title: str) -> None:
+def _show_parts(
+    console: Console, what: str, kind: str, parts: Sequence[AgreementRow], title: str
+) -> None:
     """Print a row per judge, criterion or slice, with the interval of the first statistic.
 
     Slices have no ``title``. ``what`` is the heading of the first column.

@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import RowLines, print_line, table_or_lines
-from flows.publishing.gate import EXIT_CODES, Check, gate_of, junit, markdown
+from flows.publishing.gate import EXIT_CODES, GateCheck, gate_of, junit, markdown
 from tasks.reporting.wording import clean
 from warehouse.atomic_files import write_private
 from warehouse.peek import existing_path
@@ -39,7 +39,7 @@ def show_gate(
     open_ = [check for check in gated.checks if check.verdict != "pass"]
     console = Printer()
     if open_:
-        shown = [Check(*map(clean, check)) for check in open_]
+        shown = [GateCheck(*map(clean, check)) for check in open_]
         console.print(table_or_lines(console, COLUMNS, shown, _lines(shown)))
         print_line(console, "")
     if said := gated.recommended():
@@ -52,7 +52,7 @@ def show_gate(
     return EXIT_CODES[gated.outcome]
 
 
-def _lines(checks: Sequence[Check]) -> Iterator[RowLines]:
+def _lines(checks: Sequence[GateCheck]) -> Iterator[RowLines]:
     for check in checks:
         said = [escape(check.said)] if check.said else []
         head = escape(f"{check.name}: {check.verdict}")

@@ -398,6 +398,7 @@ def test_ratings_are_not_saved_as_votes(scores: Path, tmp_path: Path) -> None:
     done = run("measure", scores, "--warehouse", place)
     assert done.exit_code == 2
     assert "--warehouse saves one file of votes whose order is known" in done.stderr
+    assert "Leave out --warehouse, or save ratings" in done.stderr
     assert not place.exists()
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from flows.cli import audit
 from flows.cli.main import main
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.running.run_row import RunRow
 from flows.serving.access import Access
 from flows.studies import Study
@@ -297,7 +297,7 @@ def test_every_command_says_alike_what_is_no_warehouse(
 
 def test_the_name_of_a_calibration_is_refused(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    with RunRow("calibrate", "hers", warehouse, Counts(Study(name="quick"))):
+    with RunRow("calibrate", "hers", warehouse, RunCounts(Study(name="quick"))):
         pass
     said = refused("audit", "quick", "--limit", "1", "--warehouse", str(warehouse.path))
     assert "holds a calibration named 'quick'" in said

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from flows.cli.power_analysis import (
     DetectableEffect,
-    Spread,
+    JudgeSpread,
     advice,
     detectable_effects,
     detectable_tables,
@@ -38,7 +38,9 @@ def lines_of(*tables: object, width: int = 90) -> list[str]:
 
 
 def test_what_is_seen_by_hand() -> None:
-    (one, other) = rows = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    (one, other) = rows = detectable_effects(
+        STUDY, 120, {"offline/random": JudgeSpread(0.5, "told")}
+    )
     # By hand: 2.8016 * .3901 / sqrt(120), and (2.8016 * .3901 / .05)^2.
     assert (one.smallest, one.needed) == (pytest.approx(0.09976, abs=1e-5), 478)
     assert (other.smallest, other.needed) == (pytest.approx(0.12788, abs=1e-5), 785)
@@ -216,7 +218,7 @@ def test_a_judge_of_single_answers_has_the_spread_of_its_rating_shifts(
 
 
 def test_the_level_and_the_questions_are_told() -> None:
-    rows = detectable_effects(STUDY, 160, {"offline/random": Spread(0.2, "told")})
+    rows = detectable_effects(STUDY, 160, {"offline/random": JudgeSpread(0.2, "told")})
     told = " ".join(advice(rows, 160, STUDY, 20))
     assert "this many samples per perturbation detect (raw p below .05)" in told
     assert "adjusted over the study's 8 cells to be below .05" in told
@@ -230,7 +232,7 @@ def test_without_a_warehouse_nothing_is_told(tmp_path: Path) -> None:
 
 
 def test_the_table_fits_90_columns() -> None:
-    spread = Spread(0.39, "9999 earlier shifts")
+    spread = JudgeSpread(0.39, "9999 earlier shifts")
     row = DetectableEffect("together/qwen-3.8-flash", "score", spread, 0.05, 0.123, 99_999)
     lines = lines_of(*detectable_tables([row, row], 9999, 2))
     assert max(map(len, lines)) <= 90
@@ -239,7 +241,7 @@ def test_the_table_fits_90_columns() -> None:
 
 
 def test_what_an_effect_takes_by_hand() -> None:
-    rows = detectable_effects(STUDY, 120, {"offline/random": Spread(0.5, "told")})
+    rows = detectable_effects(STUDY, 120, {"offline/random": JudgeSpread(0.5, "told")})
     lines = [line.split() for line in lines_of(effect_table(rows, 2, 0.074))]
     assert "shift of .074" in " ".join(lines[0])
     # Methods, section 4: a typical judge's 221 and 80 of two and six votes, at a sigma of .39 and
@@ -255,7 +257,7 @@ def test_what_an_effect_takes_by_hand() -> None:
 
 
 def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
-    rows = detectable_effects(STUDY, 300, {"offline/random": Spread(0.2, "told")})
+    rows = detectable_effects(STUDY, 300, {"offline/random": JudgeSpread(0.2, "told")})
     told = " ".join(advice(rows, 300, STUDY))
     assert "for offline/honest: with 2 votes per pair that takes about 478 samples." in told
     # 2.8016 * .3 / sqrt(300) = .0485, of a noisy one .0663
@@ -269,7 +271,7 @@ def test_a_study_that_cannot_see_what_matters_is_flagged() -> None:
         "cannot detect the smallest relevant shift (.05) with 80 % power for any judge"
         in " ".join(advice(detectable_effects(six, 100, {}), 100, six))
     )
-    noisier = detectable_effects(STUDY, 100, {"offline/random": Spread(0.5, "told")})
+    noisier = detectable_effects(STUDY, 100, {"offline/random": JudgeSpread(0.5, "told")})
     assert next(advice(noisier, 100, STUDY)).endswith(
         "takes from about 478 samples (offline/honest) to 785 (offline/random)."
     )
@@ -305,7 +307,7 @@ def test_names_are_not_broken() -> None:
 
 def test_below_ten_questions_nothing_can_be_seen() -> None:
     # 785 samples by hand, as above
-    rows = detectable_effects(STUDY, 9, {"offline/random": Spread(0.5, "told")})[1:]
+    rows = detectable_effects(STUDY, 9, {"offline/random": JudgeSpread(0.5, "told")})[1:]
     (told,) = advice(rows, 9, STUDY, 9)
     assert told.startswith(
         "No shift can be detected, however large: a finding needs 10 independent"
@@ -324,7 +326,7 @@ def test_few_questions_that_carry_most_samples_see_nothing() -> None:
     ]
     df = freedom_of(pl.DataFrame(asked))
     assert df == pytest.approx(1.2, abs=0.05)
-    rows = detectable_effects(STUDY, 330, {"offline/random": Spread(0.5, "told")})
+    rows = detectable_effects(STUDY, 330, {"offline/random": JudgeSpread(0.5, "told")})
     (told,) = advice(rows, 330, STUDY, 31, df)
     assert (
         "too few questions for so unequal numbers of samples (1.2 degrees of freedom, and" in told

@@ -14,7 +14,15 @@ from click.testing import CliRunner, Result
 from hints import in_short
 
 from flows.cli.main import main
-from flows.publishing.gate import EXIT_CODES, MEASURES, Check, Gated, change_name, junit, markdown
+from flows.publishing.gate import (
+    EXIT_CODES,
+    MEASURES,
+    GateCheck,
+    Gated,
+    change_name,
+    junit,
+    markdown,
+)
 from schemas.conclusions import Recommendations
 from schemas.results import Estimates, Findings, Gates
 from tasks.gates.words import ONE_LABEL
@@ -405,7 +413,7 @@ def test_the_share_of_flaws_that_decides_has_a_name_of_its_own() -> None:
 
 
 def test_hostile_names_are_text_in_markdown_and_xml() -> None:
-    check = Check("<img src=x>|`ada`", "bias ]]>", "fail", "\x00\x1b[31m & [a](b)")
+    check = GateCheck("<img src=x>|`ada`", "bias ]]>", "fail", "\x00\x1b[31m & [a](b)")
     found = Gated("mine", "<1>", [check], [])
     assert ET.fromstring(junit(found)).tag == "testsuites"
     text = markdown(found)

@@ -18,7 +18,8 @@ from flows.studies import STUDIES, Study
 from schemas.curation import Questions
 from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Verdicts, VoteLog, Votes
 from schemas.results import Drifts
-from tasks.aggregate import count_votes, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import tally_votes
 from tasks.curate import import_dataset
 from tasks.drift.alerts import WaveVotes, measure_wave
 from tasks.engine.litellm_adapter import refused_params

@@ -20,7 +20,8 @@ from flows.running.run_row import first_row
 from flows.studies import make_study
 from schemas.judging import Verdicts, VoteLog
 from schemas.results import Estimates
-from tasks.aggregate import count_votes, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import tally_votes
 from tasks.inference.bootstrap import FORMULAS
 from tasks.results import Results, results_of_file
 from warehouse.atomic_files import write_private

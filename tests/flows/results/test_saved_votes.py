@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from benchmarks.simulated_studies import PRESETS, simulate
 from flows.cli.main import main
 from flows.results.drift import drift_in
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.running.run_row import RunRow
 from flows.studies import Study
 from schemas.judging import VoteLog
@@ -224,7 +224,7 @@ def test_an_audit_is_not_replaced(place: Path, votes: Path) -> None:
 
 def test_a_calibration_is_not_replaced(votes: Path, tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    with RunRow("calibrate", "hers", warehouse, Counts(Study(name="own"))):
+    with RunRow("calibrate", "hers", warehouse, RunCounts(Study(name="own"))):
         pass
     result = voirdire("measure", votes, "--warehouse", warehouse.path)
     assert (result.exit_code, warehouse.read(VoteLog).is_empty()) == (2, True)

@@ -6,18 +6,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.studies import Study
 from tasks.judging.sequential_stopping import Schedule, mark_stops
 
 
 @pytest.fixture
-def counts() -> Counts:
-    return Counts(Study())
+def counts() -> RunCounts:
+    return RunCounts(Study())
 
 
 def test_an_error_does_nothing_where_it_is_printed(
-    counts: Counts,
+    counts: RunCounts,
     make_votes: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -30,7 +30,7 @@ def test_an_error_does_nothing_where_it_is_printed(
 
 
 def test_a_judge_that_repeats_itself_is_named(
-    counts: Counts,
+    counts: RunCounts,
     make_ballots: Callable[..., Any],
     make_votes: Callable[..., Any],
 ) -> None:
@@ -63,6 +63,6 @@ def test_a_judge_that_repeats_itself_is_named(
     ) in counts.summary()
 
 
-def test_what_was_not_sent_is_told(counts: Counts) -> None:
+def test_what_was_not_sent_is_told(counts: RunCounts) -> None:
     counts.left_out = {"desk/one": ["seed", "temperature"]}
     assert "Not sent, as unsupported: seed, temperature of desk/one" in counts.summary()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.running import recovery
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.running.processes import HOST, host_of, process_note
 from flows.running.recovery import mark_dead_runs
 from flows.running.run_row import RunRow
@@ -24,7 +24,7 @@ JUMPS = [timedelta(hours=-1), timedelta(hours=1), timedelta(days=400)]
 def store(tmp_path: Path) -> Iterator[Warehouse]:
     """A warehouse in which this process runs a study."""
     warehouse = Warehouse(tmp_path / "voirdire.duckdb")
-    with RunRow("audit", "mine", warehouse, Counts(Study())):
+    with RunRow("audit", "mine", warehouse, RunCounts(Study())):
         yield warehouse
 
 

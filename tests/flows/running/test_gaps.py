@@ -128,6 +128,7 @@ def test_a_missing_key_costs_its_judge_only(
     refused = voirdire("audit", "--judge", "emu/one", "--limit", "3")
     assert refused.returncode == 2
     assert "no judge can be asked. emu/one: no API key or address in EMU_KEY" in refused.stderr
+    assert "Nothing was asked. Correct this, or choose other judges with --judge." in refused.stderr
     # A run it is, though the first, and it leaves a row.
     query = "select study, state, error from runs order by started_at"
     [first] = warehouse.query(query).rows()

@@ -11,7 +11,7 @@ import pytest
 from prefect.logging import disable_run_logger
 
 from flows.running import recovery
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.running.recovery import journal_of, recover
 from flows.running.run_row import RunRow
 from flows.studies import STUDIES
@@ -209,14 +209,14 @@ def test_a_run_begins_all_the_same_and_tells_what_is_lost_and_no_key(
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     _leave(shelf, "b0", damage=b"\0\n")
     study = STUDIES["quick"].study
-    with disable_run_logger(), RunRow("audit", "new", shelf, Counts(study)) as row:
+    with disable_run_logger(), RunRow("audit", "new", shelf, RunCounts(study)) as row:
         pass
     assert "lines that cannot be read: 1" in row.counts.summary()
     told = dict(shelf.query("select run, error from runs").rows())
     assert "old.bad" in told["new"]
     with (
         pytest.raises(ValueError, match="sk-other"),
-        RunRow("audit", "last", shelf, Counts(study)),
+        RunRow("audit", "last", shelf, RunCounts(study)),
     ):
         raise ValueError("not sk-other")
     told = dict(shelf.query("select run, error from runs").rows())

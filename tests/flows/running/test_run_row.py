@@ -11,7 +11,7 @@ import pytest
 from waiting import wait_for
 
 from flows.running import run_row
-from flows.running.counts import Counts
+from flows.running.counts import RunCounts
 from flows.running.run_row import RunRow, failure_recorded, first_row
 from flows.studies import Study
 from warehouse.store import Warehouse
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Warehouse:
 
 @pytest.fixture
 def running(store: Warehouse) -> Iterator[RunRow]:
-    with RunRow("audit", "mine", store, Counts(Study())) as row:
+    with RunRow("audit", "mine", store, RunCounts(Study())) as row:
         yield row
 
 
@@ -40,7 +40,7 @@ def test_signs_are_given_while_the_run_runs(
     store: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_row, "SECONDS_BETWEEN_HEARTBEATS", 0.05)
-    with RunRow("audit", "mine", store, Counts(Study())):
+    with RunRow("audit", "mine", store, RunCounts(Study())):
         _age(store, 60)
         seen = "select seen_at > now() - interval 1 minute from runs"
         wait_for(lambda: store.query(seen).item(), "no sign was given")
@@ -51,11 +51,11 @@ def test_signs_are_given_while_the_run_runs(
 
 
 def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
-    with RunRow("calibrate", "hers", store, Counts(Study(name="people"))):
+    with RunRow("calibrate", "hers", store, RunCounts(Study(name="people"))):
         pass
     with (
         pytest.raises(ValueError, match=r"a calibration named 'people'.* with --name"),
-        RunRow("audit", "mine", store, Counts(Study(name="people"))),
+        RunRow("audit", "mine", store, RunCounts(Study(name="people"))),
     ):
         pass
     runs = store.query("select run, state, error from runs order by started_at").rows()
@@ -64,7 +64,7 @@ def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
     # A booth saves no results, an audit has; then it is the study's own name.
     for flow in ("booth", "audit"):
         store.update_run("hers", flow=flow)
-        with RunRow("audit", f"after {flow}", store, Counts(Study(name="people"))):
+        with RunRow("audit", f"after {flow}", store, RunCounts(Study(name="people"))):
             pass
 
 
@@ -72,7 +72,7 @@ def test_a_calibration_is_not_replaced(store: Warehouse) -> None:
 def test_claims_are_given_up_ballot_by_ballot(store: Warehouse) -> None:
     ballots = pl.DataFrame({"ballot_id": ["a" * 32, "b" * 32]})
     assert store.claim(ballots, "mine").height == 2
-    with RunRow("audit", "other", store, Counts(Study())):
+    with RunRow("audit", "other", store, RunCounts(Study())):
         assert store.claim(ballots, "other").is_empty()
         store.save([], run="mine", release=ballots.head(1))
         assert store.claim(ballots, "other")["ballot_id"].to_list() == ["a" * 32]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -162,7 +163,11 @@ def test_a_port_that_speaks_no_http_is_taken(use: Use, port: int) -> None:
 
 def test_a_server_that_does_not_start_says_why(use: Use) -> None:
     address = use("import sys\nprint('noise', file=sys.stderr)\nsys.exit('no model: install it.')")
-    said = f"no server for tiny at {address}: no model: install it. Nothing was asked."
+    said = (
+        f"no server for tiny at {address}: no model: install it. Nothing was asked. Correct this; "
+        f"`python -m served_by --port {urlsplit(address).port}` starts the server by hand and "
+        "prints why it fails."
+    )
     with pytest.raises(RuntimeError) as error:
         asyncio.run(_within())
     assert str(error.value) == said

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from flows.serving import prefect_reporting
-from flows.serving.prefect_reporting import Messages
+from flows.serving.prefect_reporting import ServerMessages
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_message_that_fails_is_told_once_and_sent_again_after_a_pause(
         return "taken"
 
     async def run() -> list[Any]:
-        messages = Messages()
+        messages = ServerMessages()
         told: list[Any] = []
         for seconds in (0, 1, 59, 61):
             clock[0] = 1000.0 + seconds
@@ -56,7 +56,7 @@ def test_a_server_that_hangs_is_not_waited_for(
     async def hang() -> None:
         await asyncio.sleep(60)
 
-    assert asyncio.run(Messages().send(hang)) is None
+    assert asyncio.run(ServerMessages().send(hang)) is None
 
 
 def test_another_error_is_not_taken_for_the_server(clock: list[float]) -> None:
@@ -66,7 +66,7 @@ def test_another_error_is_not_taken_for_the_server(clock: list[float]) -> None:
         raise KeyError("ours")
 
     with pytest.raises(KeyError):
-        asyncio.run(Messages().send(fail))
+        asyncio.run(ServerMessages().send(fail))
 
 
 def test_a_cancellation_is_not_lost_with_the_reply_that_comes_at_the_same_time(
@@ -81,7 +81,7 @@ def test_a_cancellation_is_not_lost_with_the_reply_that_comes_at_the_same_time(
         async def ask() -> object:
             return await reply
 
-        sending = asyncio.create_task(Messages().send(ask))
+        sending = asyncio.create_task(ServerMessages().send(ask))
         await asyncio.sleep(0)
         reply.set_result("taken")
         sending.cancel()

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.agreement.compare import ADJUSTMENT, Comparison, Options, compare
+from tasks.agreement.compare import ADJUSTMENT, ComparisonWithPeople, Options, compare
 from tasks.agreement.kinds import Declared
 from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
@@ -36,7 +36,7 @@ def run(
     options: Options | None = None,
     clusters: Sequence[str] = (),
     **columns: Sequence[Any],
-) -> Comparison:
+) -> ComparisonWithPeople:
     labelled = labelled_by_files("d", frame(humans), frame(judges))
     items = (
         items_of(labelled)
@@ -49,7 +49,7 @@ def run(
 
 
 def table(
-    found: Comparison, judge: str = "j", part: str | None = None
+    found: ComparisonWithPeople, judge: str = "j", part: str | None = None
 ) -> dict[str, dict[str, Any]]:
     rows = found.measures.filter(
         pl.col("judge") == judge, pl.col("slice").eq_missing(pl.lit(part, pl.String))
@@ -480,7 +480,7 @@ def test_means_of_whole_grades_count_as_the_nearest_grade(
     assert found.disagreements["judge_label"].to_list() == ["3", "2.5", "4.5", "2.67"][: 4 - hits]
 
 
-def on_one_to_five(people: Sequence[float], judge: Sequence[float]) -> Comparison:
+def on_one_to_five(people: Sequence[float], judge: Sequence[float]) -> ComparisonWithPeople:
     labelled = labelled_by_files("d", frame({"ann": people}), frame({"j": judge}))
     ends = {"lowest": pl.lit(1.0), "highest": pl.lit(5.0)}
     return compare([labelled], [items_of(labelled).with_columns(**ends)], Options())

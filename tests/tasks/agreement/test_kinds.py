@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.agreement.kinds import Declared, Reading, reading_of, values_of
+from tasks.agreement.kinds import Declared, LabelReading, reading_of, values_of
 
 
 def texts(*labels: Any) -> pl.Series:
@@ -33,18 +33,20 @@ def test_people_decide_the_kind(labels: tuple[Any, ...], kind: str) -> None:
 
 
 def test_a_scale_makes_grades_of_0_and_1() -> None:
-    assert reading_of(texts(0, 1), Declared(scale=(0.0, 1.0))) == Reading("grade", None, 0.0, 1.0)
+    assert reading_of(texts(0, 1), Declared(scale=(0.0, 1.0))) == LabelReading(
+        "grade", None, 0.0, 1.0
+    )
 
 
 def test_values() -> None:
-    found = values_of(texts("Pass", "error", "0", 1), Reading("pass_fail"))
+    found = values_of(texts("Pass", "error", "0", 1), LabelReading("pass_fail"))
     assert {label: value for label, _, value in found.rows()} == {
         '"Pass"': 1.0,
         '"error"': None,
         '"0"': 0.0,
         "1": 1.0,
     }
-    grades = values_of(texts("3.0", 3, 11, "[[7]]", True), Reading("grade", None, 1.0, 10.0))
+    grades = values_of(texts("3.0", 3, 11, "[[7]]", True), LabelReading("grade", None, 1.0, 10.0))
     assert {label: word for label, word, _ in grades.rows()} == {
         '"3.0"': "3",
         "3": "3",

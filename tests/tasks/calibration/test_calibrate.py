@@ -8,14 +8,13 @@ import pytest
 from tasks.calibration.calibrate import (
     Terms,
     annotations_of,
-    as_word,
     label_kind,
     labelled_by_files,
     labelled_by_votes,
     try_judges,
     why_none_is_tested,
 )
-from tasks.calibration.label_values import ListLabel
+from tasks.calibration.label_values import ListLabel, as_word
 from tasks.kit.stage import _plain
 
 Make = Callable[..., pl.DataFrame]

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tasks.calibration.planner import (
-    People,
+    AnnotatorModel,
     Simulation,
     chance_to_pass,
     describe_people,
@@ -14,14 +14,14 @@ from tasks.calibration.planner import (
 
 # Four labels, three people who are right in .8: known in .7333, else one of four by chance.
 SKILL = 0.8 / 0.75 - 0.25 / 0.75
-FOUR = People([0.25] * 4, SKILL**2 * 0.75 + 0.25, 3)
+FOUR = AnnotatorModel([0.25] * 4, SKILL**2 * 0.75 + 0.25, 3)
 
 
 def test_people_by_hand() -> None:
     assert FOUR.accuracy == pytest.approx(0.8)
     assert FOUR.skill == pytest.approx(SKILL)
     # those who agree less than by chance know nothing
-    assert People([0.5, 0.5], 0.4).accuracy == 0.5
+    assert AnnotatorModel([0.5, 0.5], 0.4).accuracy == 0.5
 
 
 @pytest.mark.parametrize(

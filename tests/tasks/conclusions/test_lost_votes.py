@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from tasks.conclude import WORST, conclude
+from tasks.conclude import conclude
+from tasks.conclusions.rules import WORST
 
 Make = Callable[..., Any]
 Row = dict[str, Any]

@@ -7,8 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
+from tasks.aggregate import count_votes
 from tasks.conclude import conclude
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.gates.scorecard import scorecard
 from tasks.inference.bootstrap import formulas_only
 from tasks.statistics import STATISTICS

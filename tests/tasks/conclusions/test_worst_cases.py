@@ -4,9 +4,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.aggregate import count_votes, match_groups, measure_all, tally_votes
-from tasks.conclude import WORST, conclude
+from tasks.aggregate import count_votes, measure_all
+from tasks.conclude import conclude
+from tasks.conclusions.rules import WORST
 from tasks.conclusions.worst_cases import worst_cases
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 
 Make = Callable[..., Any]

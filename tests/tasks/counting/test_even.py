@@ -6,8 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
 from tasks.counting.cells import UNEQUAL
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.statistics import STATISTICS
 
 Make = Callable[..., Any]

@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.contests import match_models
 from tasks.counting.order_halves import BY_LABEL, BY_MODEL, ONE_HALF
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.kit.defaults import Thresholds, limited_by
 from tasks.statistics import STATISTICS

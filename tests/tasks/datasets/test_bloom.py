@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tasks.datasets import DATASETS
-from tasks.datasets.bloom import FOLDER, Entry, _read, _replace
+from tasks.datasets.bloom import FOLDER, BloomQuestion, _read, _replace
 from tasks.kit.catalogue import read_toml
 
 LEVELS = ["analyzing", "applying", "creating", "evaluating", "remembering", "understanding"]
@@ -91,13 +91,15 @@ def test_ids_begin_with_their_level() -> None:
     assert all(s.category and s.id.startswith(f"{s.category}_") for s in _read(FOLDER))
 
 
-def _entries() -> list[Entry]:
+def _entries() -> list[BloomQuestion]:
     files = sorted(FOLDER.glob("*.toml"))
-    return [Entry(**entry) for file in files for entry in read_toml(file)["questions"]]
+    return [BloomQuestion(**entry) for file in files for entry in read_toml(file)["questions"]]
 
 
-def _entry(target: str) -> Entry:
-    return Entry(id="x", question="q", anchor="a", target=target, facts=[], errors=[], bias=[])
+def _entry(target: str) -> BloomQuestion:
+    return BloomQuestion(
+        id="x", question="q", anchor="a", target=target, facts=[], errors=[], bias=[]
+    )
 
 
 def test_replaces_in_order() -> None:

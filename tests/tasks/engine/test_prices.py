@@ -169,7 +169,7 @@ def test_the_table_is_read_without_importing_litellm() -> None:
 
 def test_without_litellm_there_is_no_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(litellm_adapter, "find_spec", lambda _: None)
-    with pytest.raises(FileNotFoundError, match="litellm is not installed"):
+    with pytest.raises(FileNotFoundError, match="is not installed: `make setup`"):
         litellm_adapter._table.__wrapped__()
     (tmp_path / TABLE).write_text(json.dumps({"m": {}}))
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})

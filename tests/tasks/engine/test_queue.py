@@ -19,7 +19,7 @@ from tasks.engine.limits import (
     RateLimits,
 )
 from tasks.engine.queue import LONGEST_WAIT_SECONDS, Engine, RequestSlot, wait_seconds, worst_case
-from tasks.providers import Judge, Limits, Provider, UsdPerMillion
+from tasks.providers import CallLimits, Judge, Provider, UsdPerMillion
 
 MESSAGES = [{"role": "user", "content": "Which?"}]
 PROVIDER = Provider(concurrency=4, attempts=3, pause_seconds=0.01)
@@ -248,13 +248,15 @@ def test_waits_grow_and_honour_what_the_provider_asks(attempt: int, told: float 
     ("limits", "number", "at_least"),
     [
         # 2 s of the allowance at once, the rest at its rate
-        (Limits(requests_per_minute=600), 30, 1.0),
-        (Limits(requests_per_minute=None), 30, 0.0),
+        (CallLimits(requests_per_minute=600), 30, 1.0),
+        (CallLimits(requests_per_minute=None), 30, 0.0),
         # 6 s of the allowance at once: 60 of 600 a minute... each call takes 10
-        (Limits(tokens_per_minute=600), 8, 1.9),
+        (CallLimits(tokens_per_minute=600), 8, 1.9),
     ],
 )
-def test_a_minute_holds_no_more_than_allowed(limits: Limits, number: int, at_least: float) -> None:
+def test_a_minute_holds_no_more_than_allowed(
+    limits: CallLimits, number: int, at_least: float
+) -> None:
     async def enter() -> float:
         gate, loop = RateLimits(limits), asyncio.get_running_loop()
         began = loop.time()

@@ -189,7 +189,9 @@ def test_a_body_that_inflates_is_broken_off(route: str) -> None:
 def test_an_encoding_that_was_not_asked_for_is_refused(route: str, encoding: str) -> None:
     head = f"content-encoding: {encoding}\r\n".encode()
     (reply,), _ = asyncio.run(_ask(route, _finite(b"x" * 99, head), pause_seconds=0.01))
-    assert f"encoded as {encoding!r}, but gzip, deflate was asked for" in (reply.error or "")
+    assert f"encoded as {encoding!r}, but gzip, deflate was asked for. Check the" in (
+        reply.error or ""
+    )
 
 
 COMPLETION = {

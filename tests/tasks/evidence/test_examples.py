@@ -8,7 +8,7 @@ import pytest
 
 from tasks.evidence import examples
 from tasks.evidence.examples import Size, changes, cut, examples_of, shown, within
-from tasks.rewriting.word_diff import Part, changed_words
+from tasks.rewriting.word_diff import Passage, changed_words
 
 ROW: dict[str, Any] = {
     "dataset": "bloom",
@@ -117,8 +117,8 @@ def test_a_text_is_cut_between_words_or_lines(text: str, size: Size, expected: s
     ],
 )
 def test_of_a_long_passage_that_is_the_same_both_ends_remain(text: str, expected: str) -> None:
-    assert shown(Part("same", text), Size(99, 99), Size(30, 5)) == expected
-    assert shown(Part("added", text), Size(99, 99), Size(30, 5)) == text
+    assert shown(Passage("same", text), Size(99, 99), Size(30, 5)) == expected
+    assert shown(Passage("added", text), Size(99, 99), Size(30, 5)) == text
 
 
 def test_a_target_of_many_changes_ends_where_its_size_does() -> None:

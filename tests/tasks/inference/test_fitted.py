@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.inference.intervals import ALIKE
-from tasks.inference.logistic import Counted, fit, logit_row, rate_row, refits
+from tasks.inference.logistic import CountedItems, fit, logit_row, rate_row, refits
 
 
 def test_draws_that_are_all_alike_give_no_interval() -> None:
@@ -34,10 +34,12 @@ def test_equal_rows_counted_together_fit_as_single_rows() -> None:
     wins, n = (np.bincount(row.ravel(), each).astype(float) for each in (y, np.ones(600)))
     assert fit(rows, wins[None], n[None]).coefficients == pytest.approx(single, abs=1e-9)
     # The same for draws: clusters are drawn, and a row of the design belongs to many of them.
-    alone = refits(design, Counted(np.arange(600), cluster, np.ones(600), y), single[0], draws=40)
+    alone = refits(
+        design, CountedItems(np.arange(600), cluster, np.ones(600), y), single[0], draws=40
+    )
     pairs, pair = np.unique(np.column_stack([row.ravel(), cluster]), axis=0, return_inverse=True)
     wins, n = (np.bincount(pair.ravel(), each).astype(float) for each in (y, np.ones(600)))
     assert len(n) < 600
-    together = refits(rows, Counted(pairs[:, 0], pairs[:, 1], n, wins), single[0], draws=40)
+    together = refits(rows, CountedItems(pairs[:, 0], pairs[:, 1], n, wins), single[0], draws=40)
     # Single precision: draws are read to two digits.
     assert together == pytest.approx(alone, abs=1e-5)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from benchmarks.pointwise import QUIET, truths
+from benchmarks.simulated_ratings import QUIET, truths
 from tasks.inference.power_analysis import (
     FLIPS,
     ICC,

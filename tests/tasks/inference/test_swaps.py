@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.inference.permutation import Pairs, Sums, signs, swap_rates, swap_sums
+from tasks.inference.permutation import DifferenceSums, JudgePairs, signs, swap_rates, swap_sums
 
-PAIRS = Pairs(np.array([0, 0, 1]), np.array([1, 2, 2]))
+PAIRS = JudgePairs(np.array([0, 0, 1]), np.array([1, 2, 2]))
 
 
-def split(table: np.ndarray, whole: int) -> Sums:
+def split(table: np.ndarray, whole: int) -> DifferenceSums:
     """Lay cluster sums of three judges out as sums by judge, and by pair after ``whole``."""
-    return Sums(table[:whole], (table[:, PAIRS.first] - table[:, PAIRS.second])[whole:])
+    return DifferenceSums(table[:whole], (table[:, PAIRS.first] - table[:, PAIRS.second])[whole:])
 
 
 @settings(max_examples=30)

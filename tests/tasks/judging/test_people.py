@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from schemas.judging import Ballots, Pairs, VoteLog, Votes
 from tasks import providers
-from tasks.aggregate import count_votes, match_groups, match_models, tally_votes
+from tasks.aggregate import count_votes
 from tasks.annotate import annotate
+from tasks.counting.contests import match_models
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.judging.people import (
     ASKED_ARMS,
     CHOSEN,

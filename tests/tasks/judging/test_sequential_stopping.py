@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.judging import Ballots, Votes
-from tasks.aggregate import count_votes, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import tally_votes
 from tasks.judging.sequential_stopping import (
     PROBES,
     Schedule,

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from tasks.judging.verdict_parser import parse_json
-from tasks.prompts import PROMPTS, RESPONSE_FORMAT
+from tasks.prompting.prompt import RESPONSE_FORMAT
+from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
 from tasks.simulation.judge import answer, as_object
 from tasks.simulation.traits import Traits

@@ -1,4 +1,5 @@
-from tasks.prompts import PROMPTS, RESPONSE_FORMAT
+from tasks.prompting.prompt import RESPONSE_FORMAT
+from tasks.prompts import PROMPTS
 
 PROMPT = PROMPTS["pair_json_v2"]
 

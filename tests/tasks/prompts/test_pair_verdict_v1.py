@@ -3,7 +3,8 @@ import json
 from tasks.engine.journal import Reply
 from tasks.judge import vote_row
 from tasks.judging.verdict_parser import parse_json
-from tasks.prompts import PROMPTS, RESPONSE_FORMAT, VERDICT_ONLY
+from tasks.prompting.prompt import RESPONSE_FORMAT, VERDICT_ONLY
+from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES
 from tasks.simulation.judge import answer, as_object, read_prompt
 from tasks.simulation.traits import Traits

@@ -1,4 +1,5 @@
-from tasks.prompts import PROMPTS, VERDICT_ONLY
+from tasks.prompting.prompt import VERDICT_ONLY
+from tasks.prompts import PROMPTS
 
 PROMPT, LONGER = PROMPTS["pair_verdict_v2"], PROMPTS["pair_json_v2"]
 

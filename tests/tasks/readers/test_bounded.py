@@ -6,9 +6,9 @@ import pytest
 from tasks.readers import bounded
 from tasks.readers.bounded import (
     LIMITS,
-    Limits,
+    FileLimits,
+    FileRow,
     Problems,
-    Row,
     clip,
     csv_table,
     existing_file,
@@ -112,7 +112,9 @@ def test_clips_long_values() -> None:
     assert len(clip(["x" * 1000] * 1000)) < 500
 
 
-def _json(path: Path, content: bytes, limits: Limits = LIMITS) -> tuple[list[Row], Problems]:
+def _json(
+    path: Path, content: bytes, limits: FileLimits = LIMITS
+) -> tuple[list[FileRow], Problems]:
     path.write_bytes(content)
     problems = Problems(path.name, limits=limits)
     return list(json_lines(path, problems).rows), problems
@@ -121,13 +123,13 @@ def _json(path: Path, content: bytes, limits: Limits = LIMITS) -> tuple[list[Row
 def test_json_lines_number_their_lines(tmp_path: Path) -> None:
     rows, problems = _json(tmp_path / "x", b'\xef\xbb\xbf{"a": "1"}\r\n\n  \n{"a": null}')
     problems.check()
-    assert rows == [Row("line 1", {"a": "1"}), Row("line 4", {"a": None})]
+    assert rows == [FileRow("line 1", {"a": "1"}), FileRow("line 4", {"a": None})]
 
 
 def test_json_lines_split_at_line_feeds_only(tmp_path: Path) -> None:
     rows, problems = _json(tmp_path / "x", '{"a": "1\u2028\u0085\\r2"}\n'.encode())
     problems.check()
-    assert rows == [Row("line 1", {"a": "1\u2028\u0085\r2"})]
+    assert rows == [FileRow("line 1", {"a": "1\u2028\u0085\r2"})]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_json_lines_split_at_line_feeds_only(tmp_path: Path) -> None:
 def test_json_lines_that_are_not_objects(tmp_path: Path, line: bytes, said: str) -> None:
     rows, problems = _json(tmp_path / "x", b'{"a": "1"}\n' + line + b'\n{"a": "3"}\n')
     assert said in _said(problems)
-    assert rows == [Row("line 1", {"a": "1"}), Row("line 3", {"a": "3"})]
+    assert rows == [FileRow("line 1", {"a": "1"}), FileRow("line 3", {"a": "3"})]
 
 
 @pytest.mark.parametrize(
@@ -164,12 +166,12 @@ def test_wrong_encodings(tmp_path: Path, content: bytes, said: str) -> None:
 
 
 def test_too_many_lines(tmp_path: Path) -> None:
-    rows, problems = _json(tmp_path / "x", b"{}\n{}\n{}\n", Limits(rows=2))
+    rows, problems = _json(tmp_path / "x", b"{}\n{}\n{}\n", FileLimits(rows=2))
     assert len(rows) == 2
     assert "line 3: the file has more than 2 lines, the maximum. Split it" in _said(problems)
 
 
-def _csv(path: Path, content: str) -> tuple[list[str] | None, list[Row], Problems]:
+def _csv(path: Path, content: str) -> tuple[list[str] | None, list[FileRow], Problems]:
     path.write_bytes(content.encode())
     problems = Problems(path.name)
     table = csv_table(path, problems)
@@ -181,7 +183,7 @@ def test_csv_quotes_breaks_and_empty_cells(tmp_path: Path) -> None:
     columns, rows, problems = _csv(tmp_path / "x", content)
     problems.check()
     assert columns == ["a", "b"]
-    assert rows == [Row("line 2", {"a": '1\n, "x"\r', "b": "2"}), Row("line 5", {"b": "3"})]
+    assert rows == [FileRow("line 2", {"a": '1\n, "x"\r', "b": "2"}), FileRow("line 5", {"b": "3"})]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_the_separator_makes_most_columns_of_the_header(header: str, separator: 
 
 def test_csv_coerces_nothing(tmp_path: Path) -> None:
     rows = _csv(tmp_path / "x", "a,b,c\n007,NaN, true\n")[1]
-    assert rows == [Row("line 2", {"a": "007", "b": "NaN", "c": " true"})]
+    assert rows == [FileRow("line 2", {"a": "007", "b": "NaN", "c": " true"})]
 
 
 @pytest.mark.parametrize(
@@ -249,5 +251,5 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str, said: str) -> None
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "large.csv").write_bytes(b"x" * 11)
     with pytest.raises(ValueError, match=r"file|empty|bytes") as error:
-        existing_file(tmp_path / name, Problems(name, limits=Limits(size=10)))
+        existing_file(tmp_path / name, Problems(name, limits=FileLimits(size=10)))
     assert said in str(error.value)

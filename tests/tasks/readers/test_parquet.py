@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.readers import parquet
-from tasks.readers.bounded import Problems, Row
+from tasks.readers.bounded import FileRow, Problems
 from tasks.readers.labels import read_labels
 from tasks.readers.parquet import parquet_frame, parquet_table
 from tasks.readers.votes import read_votes
 
 
-def _read(path: Path) -> tuple[list[str] | None, list[Row], Problems]:
+def _read(path: Path) -> tuple[list[str] | None, list[FileRow], Problems]:
     problems = Problems(path.name)
     table = parquet_table(path, problems)
     return table.columns, list(table.rows), problems
@@ -33,13 +33,17 @@ def test_reads_every_kind_of_text(tmp_path: Path, kind: pl.DataType) -> None:
     columns, rows, problems = _read(tmp_path / "x[1]*?.parquet")
     problems.check()
     assert columns == ["b", "a"]
-    assert rows == [Row("row 1", {"a": "1"}), Row("row 2", {}), Row("row 3", {"a": "é"})]
+    assert rows == [
+        FileRow("row 1", {"a": "1"}),
+        FileRow("row 2", {}),
+        FileRow("row 3", {"a": "é"}),
+    ]
 
 
 def test_counts_rows_over_batches(tmp_path: Path) -> None:
     pl.DataFrame({"a": [str(n) for n in range(1, 151)]}).write_parquet(tmp_path / "x.parquet")
     rows = _read(tmp_path / "x.parquet")[1]
-    assert rows == [Row(f"row {n}", {"a": str(n)}) for n in range(1, 151)]
+    assert rows == [FileRow(f"row {n}", {"a": str(n)}) for n in range(1, 151)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from schemas.calibration import AltTests, ConfusionMatrix, Disagreements, HumanAgreement
-from tasks.agreement.compare import Comparison
+from tasks.agreement.compare import ComparisonWithPeople
 from tasks.agreement.measures import DESCRIPTIVE
 from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.advice import Advice
@@ -57,7 +57,7 @@ def said(make_alt_tests: Make) -> Callable[..., list[Advice]]:
         tests = AltTests.empty() if test is None else make_alt_tests([{"dataset": "demo", **test}])
         return calibration_advice(
             tests,  # type: ignore[arg-type]
-            Comparison(
+            ComparisonWithPeople(
                 HumanAgreement.of(measures), ConfusionMatrix.of(words), Disagreements.empty()
             ),
         )

@@ -5,7 +5,7 @@ import pytest
 
 from schemas.results import KeptFindings
 from tasks.conclusions.exclusions import exclude
-from tasks.reporting.juries_and_models import Rule, rule, without
+from tasks.reporting.juries_and_models import ExclusionTexts, rule, without
 
 Make = Callable[..., Any]
 WHOLE = {"perturbation": None, "kind": None, "mode": "any"}
@@ -36,7 +36,7 @@ def measures(make_estimates: Make) -> Make:
 def test_nobody_left_out_is_said_too(measures: Make) -> None:
     exclusions = exclude(measures())
     limits = "position gap .15, tie rate .80 and invalid rate .10"
-    assert rule(exclusions) == Rule(limits, "", "")
+    assert rule(exclusions) == ExclusionTexts(limits, "", "")
     assert without(exclusions, KeptFindings.empty()).reasons == {}
 
 
@@ -59,4 +59,4 @@ def test_a_reason_tells_value_interval_and_limit(measures: Make) -> None:
 
 
 def test_without_measures_there_is_no_rule(make_estimates: Make) -> None:
-    assert rule(exclude(make_estimates([]))) == Rule()
+    assert rule(exclude(make_estimates([]))) == ExclusionTexts()

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
-from tasks.agreement.compare import Comparison
+from tasks.agreement.compare import ComparisonWithPeople
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
 
 Make = Callable[..., pl.DataFrame]
@@ -22,7 +22,9 @@ FACTS = CalibrationFacts(
     warehouse="v.duckdb",
     least=30,
 )
-NOBODY = Comparison(HumanAgreement.empty(), ConfusionMatrix.empty(), Disagreements.empty())
+NOBODY = ComparisonWithPeople(
+    HumanAgreement.empty(), ConfusionMatrix.empty(), Disagreements.empty()
+)
 CELL = {"perturbation": None, "kind": None, "simulated": None, "prompt": "none"}
 HOSTILE = ["<script>alert(1)</script>", "$\\frac{x", "\u202eevil", "{{7*7}}", "=1+1", "x" * 500]
 

@@ -4,7 +4,7 @@ from typing import Any
 import polars as pl
 
 from schemas.results import Estimates
-from tasks.reporting.comparison_rows import Numbers, all_rows
+from tasks.reporting.comparison_rows import NumbersTable, all_rows
 
 Make = Callable[..., Any]
 
@@ -46,7 +46,7 @@ def test_a_row_of_the_mart_tells_what_it_rests_on(make_estimates: Make) -> None:
 
 
 def test_nothing_is_shared_by_no_rows() -> None:
-    assert all_rows(Estimates.empty()) == Numbers([], "")
+    assert all_rows(Estimates.empty()) == NumbersTable([], "")
 
 
 def test_of_two_judges_each_has_its_own_mark(make_estimates: Make) -> None:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tasks.perturbations import PERTURBATIONS, Item
 from tasks.rewriting.phrases import NEUTRAL, NEUTRAL_LEADS, PADDING_LEADS, SWAPS
-from tasks.rewriting.plain_content import Features, canonical, features
+from tasks.rewriting.plain_content import Decorations, canonical, features
 
 PIECES = st.sampled_from(
     [
@@ -104,7 +104,7 @@ def test_versions_of_the_bundled_questions_differ_and_templates_do_not(
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
-        ("The tide falls.", Features(0, 0, 0, 0, 3)),
+        ("The tide falls.", Decorations(0, 0, 0, 0, 3)),
         # an entry with a link is one entry
         ("It falls.\n\nReferences\nA, B. (2001). C. https://x.org\nD, E. (2002). F.", (2, 0, 0, 0)),
         ("It falls (Moor, 2001), see https://example.org/a and [3].", (3, 0, 0, 0)),

@@ -3,38 +3,38 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rewriting.word_diff import WHITE_SPACE, Part, changed_words, difference
+from tasks.rewriting.word_diff import WHITE_SPACE, Passage, changed_words, difference
 
 TEXTS = st.text(alphabet="ab \n.-é", max_size=40)
 
 
 def test_only_changed_words_are_marked() -> None:
     assert changed_words("It is 7 km, says Ann.", "It is 9 km.") == [
-        Part("same", "It is "),
-        Part("removed", "7"),
-        Part("added", "9"),
-        Part("same", " km"),
-        Part("removed", ", says Ann"),
-        Part("same", "."),
+        Passage("same", "It is "),
+        Passage("removed", "7"),
+        Passage("added", "9"),
+        Passage("same", " km"),
+        Passage("removed", ", says Ann"),
+        Passage("same", "."),
     ]
 
 
 def test_an_added_sentence_is_one_passage() -> None:
     assert changed_words("So.", "So. As shown (Lee, 2019).") == [
-        Part("same", "So."),
-        Part("added", " As shown (Lee, 2019)."),
+        Passage("same", "So."),
+        Passage("added", " As shown (Lee, 2019)."),
     ]
 
 
 def test_white_space_alone_is_said_and_not_marked() -> None:
-    assert difference("So it is.", "So  it\nis.") == ([Part("same", "So  it\nis.")], WHITE_SPACE)
+    assert difference("So it is.", "So  it\nis.") == ([Passage("same", "So  it\nis.")], WHITE_SPACE)
     assert difference("So it is.", "So  it was.").note == ""
-    assert difference("So it is.", "So it is.") == ([Part("same", "So it is.")], "")
+    assert difference("So it is.", "So it is.") == ([Passage("same", "So it is.")], "")
     assert difference("now here", "nowhere").note == ""
 
 
 def test_equal_and_empty_texts() -> None:
-    assert changed_words("a b", "a b") == [Part("same", "a b")]
+    assert changed_words("a b", "a b") == [Passage("same", "a b")]
     assert changed_words("", "") == []
 
 
@@ -58,4 +58,4 @@ def test_both_texts_can_be_read_from_the_parts(before: str, after: str) -> None:
 def test_frequent_words_of_a_long_text_are_compared_too() -> None:
     middle = " the a" * 200 + " "
     parts = changed_words(f"x{middle}y", f"z{middle}w")
-    assert [part for part in parts if part.change == "same"] == [Part("same", middle)]
+    assert [part for part in parts if part.change == "same"] == [Passage("same", middle)]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.judging.rating_parser import Scale
-from tasks.prompts import PROMPTS, Prompt
+from tasks.prompting.prompt import Prompt
+from tasks.prompts import PROMPTS
 from tasks.simulation.grading import answer_quality, grade_at, rate
 from tasks.simulation.traits import Traits
 

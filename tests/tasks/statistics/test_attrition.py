@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.simulation.traits import Traits
 from tasks.statistics.asr import asr
 from tasks.statistics.attrition import attrition

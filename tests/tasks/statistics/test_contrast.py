@@ -16,8 +16,9 @@ from statsmodels.stats.proportion import proportion_confint  # type: ignore[impo
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import Shifts, VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
 from tasks.conclusions.comparisons import contrasts
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference import bootstrap, permutation
 from tasks.inference.bootstrap import SEED, formulas_only, weights
 from tasks.inference.quantiles import widened

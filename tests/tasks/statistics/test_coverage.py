@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from benchmarks.simulated_studies import PRESETS, simulate
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS

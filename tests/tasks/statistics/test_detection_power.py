@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.bootstrap import formulas_only
 from tasks.inference.intervals import wilson
 from tasks.statistics.dasr import dasr

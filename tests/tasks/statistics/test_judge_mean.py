@@ -7,10 +7,11 @@ import pytest
 
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
+from tasks.counting.cells import UNEQUAL
 from tasks.inference.bootstrap import formulas_only, weights
 from tasks.inference.quantiles import widened
 from tasks.statistics import STATISTICS
-from tasks.statistics.judge_mean import ALL, KEPT, NOBODY, UNEQUAL
+from tasks.statistics.judge_mean import ALL, KEPT, NOBODY
 
 Make = Callable[..., Any]
 Row = dict[str, Any]

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import Tallies, VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.panels.error_correlation import effective_size
-from tasks.statistics.jury import ALL, jury, jury_of
+from tasks.panels.panels import ALL
+from tasks.statistics.jury import jury, jury_of
 from tasks.statistics.mps import mps
 
 Make = Callable[..., Any]

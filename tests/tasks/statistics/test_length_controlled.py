@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tasks.inference.bootstrap import formulas_only, weights
-from tasks.inference.logistic import SEED, Counted, fit, refits
+from tasks.inference.logistic import SEED, CountedItems, fit, refits
 from tasks.statistics.length_controlled import EQUAL, FEW, SEPARATED, length_controlled
 
 Make = Callable[..., Any]
@@ -73,7 +73,7 @@ def test_draws_are_fitted_as_if_alone() -> None:
     design = np.column_stack([np.ones(60), random.normal(size=60)])
     y, cluster = random.integers(0, 3, 60) / 2, np.arange(60) // 2
     start = fit(design, y[None], np.ones((1, 60))).coefficients[0]
-    draws = refits(design, Counted(np.arange(60), cluster, np.ones(60), y), start, draws=50)
+    draws = refits(design, CountedItems(np.arange(60), cluster, np.ones(60), y), start, draws=50)
     assert draws is not None
     counts = next(weights(30, 50, SEED))
     times = counts[:, cluster]

@@ -8,7 +8,8 @@ from scipy import stats
 
 from schemas.judging import Contests
 from tasks.inference.bootstrap import formulas_only
-from tasks.statistics.ppi import ALIKE, CHOSEN, FEW, TOO_MANY, TWO, ppi
+from tasks.inference.intervals import ALIKE
+from tasks.statistics.ppi import CHOSEN, FEW, TOO_MANY, TWO, ppi
 from tasks.statistics.win_rate import win_rate
 
 Make = Callable[..., Any]

@@ -12,7 +12,8 @@ from scipy.stats import rankdata
 
 from benchmarks.simulated_studies import PRESETS, simulate
 from schemas.judging import Shifts, Tallies, VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.inference.multiplicity import holm
 from tasks.pointwise.shifts import rating_shifts
 from tasks.statistics.ranking import ranking, ranks, standardised

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from schemas.judging import Shifts
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
 from tasks.annotate import annotate
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.statistics import STATISTICS
 from tasks.statistics.rewording_sensitivity import rewording_sensitivity
 

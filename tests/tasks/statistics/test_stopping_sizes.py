@@ -5,7 +5,8 @@ import pytest
 
 from benchmarks.simulated_studies import simulate
 from schemas.judging import VoteLog
-from tasks.aggregate import count_votes, match_groups, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import match_groups, tally_votes
 from tasks.simulation.traits import Traits
 from tasks.statistics import STATISTICS
 

@@ -3,7 +3,8 @@ from typing import Any
 
 from schemas.calibration import Disagreements
 from schemas.judging import Verdicts, VoteLog
-from tasks.aggregate import count_votes, tally_votes
+from tasks.aggregate import count_votes
+from tasks.counting.verdicts import tally_votes
 from warehouse.store import Saving, Warehouse
 
 Make = Callable[..., Any]

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks import prompts
-from tasks.prompts import MARK_DIGITS, PROMPTS, frame_mark
+from tasks.prompting import prompt as prompting
+from tasks.prompting.prompt import MARK_DIGITS, frame_mark
+from tasks.prompts import PROMPTS
 from tasks.simulation.judge import PairText, read_prompt
 
 MARKED = ["pair_v2", "pair_json_v2", "pair_verdict_v2"]
@@ -70,7 +71,7 @@ def test_whoever_writes_the_mark_down_changes_it(question: str, first: str, seco
 
 def test_a_mark_that_is_in_a_text_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     # With a digest that is known beforehand, the forger writes the first two marks down.
-    monkeypatch.setattr(prompts, "_sha256", lambda text: f"{text[-1:]:0>{MARK_DIGITS}}")
+    monkeypatch.setattr(prompting, "_sha256", lambda text: f"{text[-1:]:0>{MARK_DIGITS}}")
     assert frame_mark("Q", "one", "two") == "0" * 12
     assert frame_mark("Q", "one 000000000000", "two 000000000001") == "000000000002"
     # Neither another case nor another form of the same digits gets through.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
-    from tasks.prompts import Prompt
+    from tasks.prompting.prompt import Prompt
 
 NAME = re.compile(r"[a-z0-9_]{1,32}")
 

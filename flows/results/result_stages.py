@@ -20,16 +20,18 @@ measure = stage(aggregate.measure_all)
 measure_wave = cached_function(alerts.measure_wave)
 conclude_findings = stage(conclude.conclude)
 # The other steps take less time than a task.
-RESULTS = results.PLAIN._replace(count=count_votes, measure=measure, conclude=conclude_findings)
+CACHED_RESULT_STEPS = results.RESULT_STEPS._replace(
+    count=count_votes, measure=measure, conclude=conclude_findings
+)
 
 
-def as_tasks(steps: results.Steps) -> results.Steps:
+def as_tasks(steps: results.ResultSteps) -> results.ResultSteps:
     """Make uncached tasks of the steps that are tasks of an audit: a run's page shows them."""
     made: list[Any] = [
         uncached_task(step, like.name) if isinstance(like, Task) else step
-        for step, like in zip(steps, RESULTS, strict=True)
+        for step, like in zip(steps, CACHED_RESULT_STEPS, strict=True)
     ]
-    return results.Steps(*made)
+    return results.ResultSteps(*made)
 
 
 # Not cached: a report names its run, so no other run could use it, and it is stored as a file.

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.judging.turns import as_context, earlier_turn
-from tasks.prompts import PROMPTS, Prompt, frame_mark
+from tasks.prompting.prompt import Prompt, frame_mark
+from tasks.prompts import PROMPTS
 
 FORM = Prompt(
     prompt="plain",
