@@ -115,7 +115,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
     ]
     marks = [
         "flipped" if row.get("flipped") else None,
-        f"moved by {row['distance']:g}" if row.get("moved") else None,
+        f"moved by {row['moved']:g}" if row.get("moved") else None,
         "invalid reply" if row.get("invalid") else None,
         _labels(row),
         "simulated" if row.get("simulated") else None,

@@ -3,15 +3,6 @@
 from collections.abc import Iterable
 
 NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
-FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
-"""As in `mart.flipped_pairs`: a changed grade is no changed verdict."""
-DISTANCE = """if(
-    rating_kind = 'number',
-    abs(try_cast(experimental as double) - try_cast(control as double)),
-    null
-)"""
-"""How far the perturbation moved a grade; null of what is no grade."""
-MOVED = f"coalesce({DISTANCE} > 0, false)"
 OF_LABELS = """(
     study = $study or study in (
         select study from runs
