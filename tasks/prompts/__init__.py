@@ -8,10 +8,11 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from schemas.keys import Choice, RatingKind
 from tasks.judging.patterns import Pattern, Pointer
 from tasks.judging.rating_parser import (
     REASON,
@@ -24,7 +25,7 @@ from tasks.judging.rating_parser import (
     parse_two,
 )
 from tasks.judging.turns import TURN_PLACES
-from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
+from tasks.judging.verdict_parser import VERDICTS, parse, parse_json
 from tasks.kit.catalogue import Catalogue, tables
 from tasks.kit.user_folder import own_folder
 from tasks.prompts._fastchat import prompts_of
@@ -32,7 +33,7 @@ from tasks.prompts._places import filled, places_in, require_places
 from tasks.prompts._variants import Variant, require_rewording
 from tasks.validation.toml_tables import entry
 
-POINTWISE = ("single", "binary", "rubric", "labels")
+POINTWISE = get_args(RatingKind)
 """Kinds of prompts that show one answer."""
 MARK_DIGITS = 12
 

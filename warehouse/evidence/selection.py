@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
+from schemas.judging import WITHOUT_VERDICT
+
 OF_LABELS = """(
     study = $study or study in (
         select study from runs
@@ -63,7 +64,7 @@ UNREAD = f"""
         coalesce(human, false) as human,
         concat_ws(chr(31), dataset, judge, prompt, wave, sample, arm, perturbation, shown_first,
             repeat) as vote,
-    from vote_log where study = $study and choice in {NO_VERDICT}
+    from vote_log where study = $study and choice in {(*WITHOUT_VERDICT,)}
     union all
     select study, judge, prompt, wave, perturbation, coalesce(sample, item), criterion, repeat, arm,
         human,
