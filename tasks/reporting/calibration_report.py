@@ -11,6 +11,7 @@ from schemas.results import Estimates
 from tasks.agreement.compare import Comparison
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
+from tasks.kit.defaults import calibration_limits
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     JudgeView,
@@ -105,6 +106,7 @@ def calibration_report(
         policy=calibration_policy(tested=bool(judges)),
         advice=[line.typeset() for line in calibration_advice(alt_tests, comparison)],
         judges=tested(alt_tests),
+        least_winning_rate=number(calibration_limits().least_winning_rate),
         metrics=[_metric(row) for row in metric_rows(several)],
         people=about_people(agreement),
         sets="mean_jaccard" in agreement["statistic"],

@@ -10,6 +10,7 @@ import duckdb
 
 import schemas
 import warehouse
+from schemas.calibration import AltTests
 from tasks.kit import defaults
 from tasks.kit.defaults import Thresholds
 
@@ -71,6 +72,11 @@ def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
         "minimum_agreement_drift": 0.05,
         "nights_per_false_alert": 90,
     }
+
+
+def test_a_description_names_the_default() -> None:
+    least = defaults.CALIBRATION.least_winning_rate
+    assert AltTests.descriptions()["passed"].endswith(f", by default {least}".replace("0.", "."))
 
 
 def test_marts_decide_nothing() -> None:
