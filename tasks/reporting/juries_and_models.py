@@ -10,6 +10,7 @@ from schemas.conclusions import JuryFindings, WinChecks
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Exclusions, KeptFindings
+from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, Judged, Row, Text, Without, judge_of, said
 from tasks.reporting.summary import marked
@@ -120,10 +121,11 @@ def _labels(rows: list[Row | None]) -> Text:
     many = thousands(r["n"])
     if r["estimate"] is None:
         return Text(many, f"({r['reason']})")
+    width = f"\N{PLUS-MINUS SIGN}{number(TARGET_HALF_WIDTH)}"
     takes = (
-        "\N{PLUS-MINUS SIGN}.05 is out of reach"
+        f"{width} is out of reach"
         if needed["estimate"] is None
-        else f"\N{PLUS-MINUS SIGN}.05 takes {thousands(round(needed['estimate']))}"
+        else f"{width} takes {thousands(round(needed['estimate']))}"
     )
     value = number(worth["estimate"], 0 if worth["estimate"] >= 10 else 1)
     return Text(many, f"r {number(r['estimate'])}; worth {value}; {takes}")

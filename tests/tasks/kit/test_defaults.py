@@ -2,6 +2,7 @@
 
 import ast
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import warehouse
 from schemas.calibration import AltTests
 from tasks.kit import defaults
 from tasks.kit.defaults import Thresholds
+from tasks.reporting.wording import number
 
 SHARED = Path(schemas.__file__).parent
 MARTS = Path(warehouse.__file__).parent / "marts"
@@ -74,9 +76,12 @@ def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
     }
 
 
-def test_a_description_names_the_default() -> None:
-    least = defaults.CALIBRATION.least_winning_rate
-    assert AltTests.descriptions()["passed"].endswith(f", by default {least}".replace("0.", "."))
+def test_descriptions_name_the_defaults() -> None:
+    least = number(defaults.CALIBRATION.least_winning_rate, 1)
+    assert AltTests.descriptions()["passed"].endswith(f", by default {least}")
+    columns = tomllib.loads((MARTS / "columns.toml").read_text(encoding="utf-8"))
+    width = f"+-{number(defaults.TARGET_HALF_WIDTH)}"
+    assert columns["human_agreement"]["labels_for_agreement"].endswith(width)
 
 
 def test_marts_decide_nothing() -> None:
