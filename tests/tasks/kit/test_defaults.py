@@ -67,6 +67,7 @@ def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
         "most_invalid": 0.10,
         "most_agreement_lost": 0.10,
         "least_agreement": 0.20,
+        "least_reliability": 0.50,
         "disqualifying": ("drift", "discernment", "agreement", "validity", "bias", "position"),
         "minimum_shift_drift": 0.05,
         "minimum_dasr_drift": 0.10,
