@@ -40,7 +40,10 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
         "winning rate: share of annotators than whom the judge is not worse by epsilon",
         nullable=True,
     )
-    passed: bool = optional("true if the winning rate is at least .5")
+    passed: bool = optional(
+        "true if the winning rate is at least `least_winning_rate` of the calibration, by "
+        "default .5"
+    )
     advantage_probability: float = share(
         "chance, averaged over annotators, that the judge aligns with the others at least "
         "as well as the annotator",

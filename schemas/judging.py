@@ -1,13 +1,14 @@
 """Frames of judging: pairs, ballots, votes, tallies, verdicts and shifts."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pandera.polars as pa
 import polars as pl
 
 from schemas.curation import KINDS, VERDICTS
 from schemas.frame import Fact, Frame, Result, counted, name, optional, share
+from schemas.keys import Choice, NoVerdict, Preference, RatingKind
 
 ARMS = ["control", "experimental", "sham", "replicate", "reworded"]
 """A replicate asks about the control pair again, with higher repeat numbers; ``reworded`` asks
@@ -16,14 +17,15 @@ about it in other words that mean the same (``perturbation`` names the variant o
 SIDES = ["anchor", "target"]
 FORMATS = ("header", "list", "bold")
 """Kinds of markup that are also counted separately."""
-VALID = ["first", "second", "tie"]
+VALID = [*get_args(Preference)]
+WITHOUT_VERDICT = [*get_args(NoVerdict)]
 VERSUS = " vs "
 """Separates the names of two models in a subgroup, so no name may contain it."""
 STOPS = ["lossless", "pair", "deterministic"]
-CHOICES = [*VALID, "invalid", "abstain", "ambiguous"]
+CHOICES = [*get_args(Choice)]
 RATED = "rated"
 """Choice of a vote on one answer, whose rating was read."""
-PROMPT_KINDS = ["pair", "single", "binary", "rubric", "labels"]
+PROMPT_KINDS = ["pair", *get_args(RatingKind)]
 TALLIES = Path(__file__).with_name("tallies.sql").read_text(encoding="utf-8")
 LAST_REPEAT = 126
 """Last repeat that ``tallies.sql`` can count: a set of repeats is an integer of 127 bits."""

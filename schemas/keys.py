@@ -54,6 +54,18 @@ EpsilonKind = Literal["additive", "multiplicative"]
 Test = Literal["auto", "score", "t"]
 """Test of non-inferiority."""
 
+Preference = Literal["first", "second", "tie"]
+"""A vote that counts: the answer that was shown first, the other, or neither."""
+
+NoVerdict = Literal["invalid", "abstain", "ambiguous"]
+"""Why a vote has no verdict."""
+
+Choice = Literal[Preference, NoVerdict]
+"""The outcome of a vote on two answers."""
+
+RatingKind = Literal["single", "binary", "rubric", "labels"]
+"""What a judge prompt that shows one answer asks for."""
+
 LENGTH = 32
 PEOPLE = "people"
 """Provider of human judges, as in people/ann."""

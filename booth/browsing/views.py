@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from schemas.judging import RATED, VALID
 from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import laid_out
 from tasks.reporting.wording import count
@@ -115,7 +116,7 @@ def entry_of(row: Mapping[str, Any]) -> ComparisonLine:
     ]
     marks = [
         "flipped" if row.get("flipped") else None,
-        f"moved by {row['distance']:g}" if row.get("moved") else None,
+        f"moved by {row['moved']:g}" if row.get("moved") else None,
         "invalid reply" if row.get("invalid") else None,
         _labels(row),
         "simulated" if row.get("simulated") else None,
@@ -212,7 +213,7 @@ def vote_of(vote: Mapping[str, Any]) -> Vote:
         order_text(first),
         vote["repeat"] + 1,
         plain(choice_text(choice, first, vote["rating"])),
-        choice in {"first", "second", "tie", "rated"},
+        choice in {*VALID, RATED},
         None if vote.get("reply") is None else plain(vote["reply"]),
         "" if seconds is None else f"{seconds:.1f}",
         "" if cost is None else f"{cost:.6f}".rstrip("0").rstrip("."),

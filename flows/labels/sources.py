@@ -11,6 +11,7 @@ from pandera.typing.polars import DataFrame
 from flows.results.vote_summary import newer_line
 from flows.studies.calibration import Calibration
 from schemas.calibration import Ratings
+from schemas.judging import VALID
 from schemas.results import Annotations
 from tasks.agreement.kinds import Declared
 from tasks.agreement.sources import (
@@ -39,7 +40,7 @@ from warehouse.store import Warehouse
 
 VOTERS = """
     select distinct judge from vote_log
-    where study = ? and human and choice in ('first', 'second', 'tie')
+    where study = ? and human and list_contains(?, choice)
 """
 GIVEN = """
     select dataset, sample as item, any_value(cluster) as cluster, any_value(label) as label
@@ -341,7 +342,7 @@ def _given_labels(study: str, warehouse: Warehouse) -> DataFrame[Annotations]:
 
 def _require_labels(voted: list[Labelled], study: str, newer: str, warehouse: Warehouse) -> None:
     """Reject votes of people if none of them is about an unperturbed pair."""
-    others = warehouse.query(VOTERS, [study])["judge"].sort()
+    others = warehouse.query(VOTERS, [study, VALID])["judge"].sort()
     if any(not each.humans.is_empty() for each in voted) or others.is_empty():
         return
     raise ValueError(

@@ -13,14 +13,7 @@ from schemas.keys import JUDGE
 from tasks.evidence.unmeasured_waves import votes_alone
 from tasks.validation.unknown_names import ALL_STUDIES, require_known, unknown
 from warehouse.evidence.comparisons import names_of, samples_like, studies_of, unmeasured_waves
-from warehouse.evidence.selection import (
-    DISTANCE,
-    FLIPPED,
-    MOVED,
-    OF_LABELS,
-    UNREAD,
-    conditions,
-)
+from warehouse.evidence.selection import OF_LABELS, UNREAD, conditions
 from warehouse.peek import existing_path
 from warehouse.store import Warehouse
 
@@ -43,8 +36,8 @@ COMPARED = "mart.comparisons where perturbation is not null"
 WAVES_COMPARED = "mart.waves_compared where true"
 VIEWS = {
     "all": EvidenceView("compared_pairs", COMPARED, KEY),
-    "flipped": EvidenceView("flipped_pairs", f"{COMPARED} and {FLIPPED}", KEY),
-    "moved": EvidenceView("compared_pairs", f"{COMPARED} and {MOVED}", KEY),
+    "flipped": EvidenceView("flipped_pairs", f"{COMPARED} and flipped", KEY),
+    "moved": EvidenceView("compared_pairs", f"{COMPARED} and moved > 0", KEY),
     "invalid": EvidenceView(
         "invalid_replies", "mart.invalid_replies where true", (*JUDGE, "sample", "ballot_id")
     ),
@@ -71,8 +64,8 @@ AT_HAND = f"""
             select min(judge) from gates
             where study = $study and wave = $wave and gate = 'drift' and verdict = 'fail'
         ) as has_changed,
-        exists(from {COMPARED} and {FLIPPED} and study = $study) as flipped,
-        exists(from {COMPARED} and {MOVED} and study = $study) as moved,
+        exists(from {COMPARED} and flipped and study = $study) as flipped,
+        exists(from {COMPARED} and moved > 0 and study = $study) as moved,
         exists(from ({UNREAD}) where not human) as invalid,
 """
 """One row: the judge with too many invalid replies and the first that has changed since its
@@ -92,7 +85,7 @@ ORDER = {
     "changed": f"arm <> 'control', {REPLY_AGAIN}, {PLACE}, judge",
     "invalid": f"{REPLY_AGAIN}, {PLACE}, judge",
     "disagree": 'judge, prompt, wave, criterion, "rank"',
-    "moved": f"{DISTANCE} desc, {DRAWN}",
+    "moved": f"moved desc, {DRAWN}",
 }
 # A judge of single answers rates the anchor too, which no perturbation changes.
 REPLIES = """
@@ -108,7 +101,7 @@ EXAMPLES = f"""
     select * exclude (again), {PLACE} as place, count(*) over cell as total
     from (
         select *, {AGAIN} as again from mart.compared_pairs
-        where study = $study and ({FLIPPED} or {MOVED})
+        where study = $study and (flipped or moved > 0)
     )
     where question is not null and wave = coalesce(
         (select max(wave) from mart.scorecard where study = $study and wave = $wave),
@@ -139,7 +132,7 @@ GRADES = f"""
         count(*) filter (moved is not null) as grades,
         count(*) filter (moved > 0) as moved,
         max(moved) as furthest,
-    from (select *, {DISTANCE} as moved from {COMPARED})
+    from {COMPARED}
 """
 """How many verdicts and grades are compared, how many grades moved, and how far at most."""
 
@@ -231,7 +224,7 @@ def _others(
         for name in ("flipped", "invalid")
     )
     unread = f"(select count(distinct vote) from ({UNREAD}) where {condition}) as unread"
-    grades = f"({GRADES} where {condition})"
+    grades = f"({GRADES} and {condition})"
     return warehouse.query(f"select {counted}, {unread}, * from {grades}", values).row(
         0, named=True
     )

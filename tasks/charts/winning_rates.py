@@ -44,10 +44,10 @@ def winning_rates(alt_tests: DataFrame[AltTests]) -> list[Spec]:
     """Draw a line per judge, the best first, so many in a panel.
 
     Each line is a judge: the share of annotators whom it may replace (winning rate), for each
-    epsilon. It passes where its line is in the shaded half, at .5 or above. The dotted line is the
-    chosen epsilon. The label shows the judge's advantage probability (AP), the probability that it
-    aligns with the others at least as well as a person, and the person's; neither depends on
-    epsilon.
+    epsilon. It passes where its line is in the shaded area, which begins at the limit above the
+    panel. The dotted line is the chosen epsilon. The label shows the judge's advantage probability
+    (AP), the probability that it aligns with the others at least as well as a person, and the
+    person's; neither depends on epsilon.
     """
     tested = with_who(alt_tests.filter(pl.col("winning_rate").is_not_null()))
     judges = tested.filter("asked").sort(-pl.col("advantage_probability"), "who").to_dicts()
@@ -89,7 +89,7 @@ def _panel(judges: Sequence[Row]) -> Spec:
     symbol: Spec = {"x": pixel("width"), "xOffset": 52, "yOffset": -9}
     return panel(
         "Winning rate",
-        f"passes at {number(least, 1)}; dotted: chosen epsilon",
+        f"passes at {number(least)}; dotted: chosen epsilon",
         about="Winning rate of each judge over epsilon",
         layers=[
             mark("rect", [{"from": least, "to": 1.03}], **wide, y="from", y2="to", **band),

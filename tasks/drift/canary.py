@@ -9,6 +9,9 @@ p and q being the probabilities that the model gave them, else 0; W and X are th
 and across waves. As s is a kernel (a tent function times equality), M is the unbiased squared
 distance (MMD) of the two waves' distributions: its expectation is 0 without a change and above 0
 with any change, even if no verdict changes.
+
+Replies are permuted within prompts, which no flip of signs by cluster does, so the driver in
+``tasks/inference/permutation.py`` does not serve here.
 """
 
 from collections import Counter

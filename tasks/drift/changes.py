@@ -32,6 +32,14 @@ TWICE = (
     "answers)"
 )
 CACHED = "not measured: every vote is from a cache"
+MISSING = {
+    **dict.fromkeys(
+        ("mps_drift", "dasr_drift", "agreement_drift", "verdict_drift"),
+        "no item has votes in both waves",
+    ),
+    "position_drift": "one of the waves has no vote for a slot",
+}
+NO_INTERVAL = {"verdict_drift": "a distance tested by permutation: no interval"}
 SUMS = ("num_base", "den_base", "num_new", "den_new")
 
 
@@ -67,7 +75,7 @@ def changes(
     )
     fresh = pl.when(~pl.col("cached").fill_null(value=False))
     return (
-        explained(marked)
+        explained(marked, MISSING, NO_INTERVAL)
         .with_columns(
             p_value=fresh.then("p_value"),
             e_value=fresh.then("e_value"),

@@ -12,6 +12,7 @@ from tasks.pointwise.rated import TARGET, on_scale, rated, things
 from tasks.pointwise.shifts import arms_beside
 
 RATED = ("rating_drift", "rating_shift_drift")
+MISSING = dict.fromkeys(RATED, "no answer has valid ratings in both waves")
 ENDS = ("estimate", "low", "high", "standard_error", "boot_low", "boot_high")
 
 
@@ -45,7 +46,8 @@ def rating_changes(answers: pl.DataFrame, bases: pl.DataFrame) -> pl.DataFrame:
         base = pl.when(shammed).then("sham_score").otherwise("control_score")
         moved = shifts.with_columns(num=pl.col("experimental_score") - base, den=pl.lit(1.0))
         found.append(contrast("rating_shift_drift", moved.drop("subgroup"), bases))
-    return _in_points(explained(pl.concat(found, how="diagonal_relaxed")), answers)
+    rows = explained(pl.concat(found, how="diagonal_relaxed"), MISSING)
+    return _in_points(rows, answers)
 
 
 def _rates(*items: Any, widest: float) -> pl.DataFrame:

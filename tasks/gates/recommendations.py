@@ -26,10 +26,11 @@ ABSENT = {
     **{gate: SUBJECTS[gate] for gate in ("discernment", "agreement", "drift")},
 }
 """Gate that a judge may lack -> how a recommendation says so."""
-POOR = 0.5
-"""A test-retest reliability below this is poor (Koo & Li 2016, J. Chiropr. Med. 15, 155-163)."""
 BY_COIN = 0.5
-"""How often a toss of a coin between two answers gives a pair the same verdict twice."""
+"""How often a toss of a coin between two answers gives a pair the same verdict twice.
+
+It is no threshold of a study: it follows from there being two answers.
+"""
 REPEATED = {
     "within_order_agreement": "a pair shown twice in one order gets the same verdict with "
     "probability {}",
@@ -135,7 +136,7 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
 
     ``level``: how far the mean grade or pass rate lies from people's, if by more than the smallest
     relevant shift. ``unsteady``: how far ratings of the same answer, or verdicts on the same pair,
-    agree, if hardly: below a poor reliability, or perhaps no more often than tosses of a coin.
+    agree, if hardly: below the least reliability, or perhaps no more often than tosses of a coin.
     """
     low, high, name = pl.col("low"), pl.col("high"), pl.col("statistic")
     numbers = pl.format("{} [{}, {}]", written("estimate"), written(low), written(high))
@@ -150,7 +151,7 @@ def _stated(estimates: pl.DataFrame) -> pl.DataFrame:
     )
     hardly = pl.format(
         "ratings of the same answer hardly agree: intraclass correlation {}" + OF_NOISE, numbers
-    ).filter((name == "rating_icc") & (high < POOR))
+    ).filter((name == "rating_icc") & (high < limits().least_reliability))
     said = [
         pl.format(text + OF_A_COIN, numbers).filter(name == each).first()
         for each, text in REPEATED.items()

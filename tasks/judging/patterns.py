@@ -7,14 +7,14 @@ is used, as the process that simulates judges does without.
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tasks.judging.verdict_parser import Choice, parsed_object, refuses
+from schemas.keys import Choice, Preference
+from tasks.judging.verdict_parser import parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN
 
-Verdict = Literal["first", "second", "tie"]
 PLACE = "{verdict}"
 
 
@@ -23,12 +23,12 @@ class VerdictMap(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    map: dict[str, Verdict] = Field(min_length=2)
+    map: dict[str, Preference] = Field(min_length=2)
     """Text in the reply -> the choice that it is."""
 
     @field_validator("map")
     @classmethod
-    def _both_sides(cls, meanings: dict[str, Verdict]) -> dict[str, Verdict]:
+    def _both_sides(cls, meanings: dict[str, Preference]) -> dict[str, Preference]:
         if len({folded(text) for text in meanings}) < len(meanings):
             raise ValueError("two texts differ only in case or white space. Keep one of them")
         if missing := {"first", "second"} - {*meanings.values()}:

@@ -11,7 +11,7 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.conclusions import Voters
-from schemas.judging import SIDES, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
+from schemas.judging import SIDES, VALID, Ballots, Judges, Pairs, Prompts, VoteLog, Votes
 from schemas.keys import PEOPLE, content_key
 from schemas.results import Findings
 from tasks.aggregate import text_sizes
@@ -21,9 +21,6 @@ from tasks.prompting.prompt import wording_digest
 from tasks.validation.unknown_names import unknown
 
 ASKED_ARMS = ("control", "experimental", "sham")
-COUNTED = ("first", "second", "tie")
-"""Choices that count; *not familiar* and a vote that was too fast do not."""
-
 QUESTION = "Which answer is better?"
 CHOSEN = {"Answer 1": "first", "Answer 2": "second", "Tie": "tie", "Not familiar": "abstain"}
 """The label of a button, and its choice."""
@@ -203,7 +200,7 @@ def _scores_of_pairs(log: pl.DataFrame, pairs: DataFrame[Pairs]) -> pl.DataFrame
     control = pl.col("arm") == "control"
     samples = pairs.filter(control).group_by("dataset").agg(all=pl.col("sample").n_unique())
     return (
-        log.filter(control, pl.col("choice").is_in(COUNTED))
+        log.filter(control, pl.col("choice").is_in(VALID))
         .group_by(*place, "judge")
         .agg(score.mean().alias("score"), timed=(pl.col("finish_reason") == TIMED).all())
         .group_by(place)
@@ -244,7 +241,7 @@ def voters(
         .group_by("dataset", "judge", "arm", "perturbation")
         .agg(
             votes=pl.len(),
-            counted=choice.is_in(COUNTED).sum(),
+            counted=choice.is_in(VALID).sum(),
             too_fast=pl.when(pl.col("cast").any()).then(too_fast),
             not_familiar=(choice == "abstain").sum(),
             median_seconds=pl.col("seconds").median(),
@@ -289,7 +286,7 @@ def open_ballots(
     of_perturbation = asked.filter(pl.col("perturbation").is_not_null())
     # A vote on the control pair serves every perturbation of the sample.
     control = of_perturbation.with_columns(arm=pl.lit("control")).unique()
-    votes = log.filter(pl.col("choice").is_in(COUNTED)).with_columns(voted=True)
+    votes = log.filter(pl.col("choice").is_in(VALID)).with_columns(voted=True)
     key = ["judge", "dataset", "sample", "arm"]
     cast = votes.select(*key, "perturbation", "voted").unique()
     versions = pl.concat([of_perturbation, control]).join(log.select("judge").unique(), how="cross")

@@ -12,13 +12,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from schemas.keys import Choice, RatingKind
 from tasks.agreement.pass_words import LARGEST_GRADE
 from tasks.judging.patterns import as_mapped, folded, matched, placed, require_pattern, value_at
-from tasks.judging.verdict_parser import Choice, parsed_object, refuses
+from tasks.judging.verdict_parser import parsed_object, refuses
 from tasks.validation.invalid_values import POINTER_PATTERN
 from tasks.validation.strict_models import Written
 
-RatingKind = Literal["single", "binary", "rubric", "labels"]
 Value = float | bool | tuple[str, ...]
 """A grade, whether an answer passed, or the labels that it got."""
 

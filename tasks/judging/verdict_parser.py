@@ -4,9 +4,9 @@ import json
 import re
 import string
 import unicodedata
-from typing import Any, Literal
+from typing import Any
 
-Choice = Literal["first", "second", "tie", "invalid", "abstain", "ambiguous"]
+from schemas.keys import Choice
 
 TAG = re.compile(r"\[\[[\s\xa0]*(a|b|c|tie)[\s\xa0]*\]\]", re.IGNORECASE | re.ASCII)
 MEANING: dict[str, Choice] = {"a": "first", "b": "second", "c": "tie", "tie": "tie"}

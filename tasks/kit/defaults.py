@@ -100,6 +100,10 @@ class Thresholds(Written):
     """Where the labels that came with the items are all that is known of people, a judge whose
     kappa, rank correlation of grades or, of pairs, accuracy beyond chance is at most this fails the
     gate agreement."""
+    least_reliability: float = _limit(0.50)
+    """If the whole interval of the intraclass correlation of a judge's ratings of the same answer
+    lies below this, the judge should be used with care. The default is where reliability is poor
+    according to Koo & Li (2016)."""
     disqualifying: tuple[Gate, ...] = Field(
         default=("drift", "discernment", "agreement", "validity", "bias", "position")
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from schemas.judging import CHOICES
 from tasks.readers.expressions import (
     NO_NUMBER,
     NO_ORDER,
@@ -143,8 +144,7 @@ def _require_values(source: Source, mapping: dict[str, str], found: pl.DataFrame
 def _votes(found: pl.DataFrame) -> pl.DataFrame:
     renamed = {"item": "sample"} | ({"right": "label"} if "right" in found.columns else {})
     cluster = "cluster" if "cluster" in found.columns else "item"
-    valid = ["first", "second", "tie", "invalid", "abstain", "ambiguous"]
-    choice = pl.when(pl.col("choice").is_in(valid)).then("choice").otherwise(pl.lit("invalid"))
+    choice = pl.when(pl.col("choice").is_in(CHOICES)).then("choice").otherwise(pl.lit("invalid"))
     return found.with_columns(cluster=cluster, choice=choice).rename(renamed)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from schemas.judging import WITHOUT_VERDICT
 from tasks.kit.printable import joined_few, several
 from tasks.logs.items import MOST_NAMED, names_of_slices
 from tasks.logs.reading import MANY, Log, is_long
@@ -131,7 +132,7 @@ def _lost(log: Log) -> Iterator[str]:
         f"{why} ({n})" + (f", such as {listing(such)}" if why == UNREADABLE else "")
         for why, n in invalid.rows()
     ]
-    votes = log.votes.filter(pl.col("choice").is_in(["invalid", "abstain", "ambiguous"])).height
+    votes = log.votes.filter(pl.col("choice").is_in(WITHOUT_VERDICT)).height
     told += [f"no verdict ({votes})"] if votes else []
     if told:
         more = ["other reasons"] if told[SHOWN:] else []

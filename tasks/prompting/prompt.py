@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from schemas.keys import Choice
 from tasks.judging.patterns import Pattern, Pointer
 from tasks.judging.rating_parser import (
     REASON,
@@ -23,7 +24,7 @@ from tasks.judging.rating_parser import (
     parse_two,
 )
 from tasks.judging.turns import TURN_PLACES
-from tasks.judging.verdict_parser import VERDICTS, Choice, parse, parse_json
+from tasks.judging.verdict_parser import VERDICTS, parse, parse_json
 from tasks.prompting.places import filled, places_in, require_places
 from tasks.prompting.variants import Variant, require_rewording
 

@@ -13,7 +13,7 @@ from tasks.gates.consequences import CARE, CORE, STATED
 from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
 from tasks.gates.words import after_change
-from tasks.kit.defaults import DETECTS_AT, POWER, Thresholds
+from tasks.kit.defaults import DETECTS_AT, POWER, TARGET_HALF_WIDTH, Thresholds
 from tasks.reporting.summary import is_person, marked
 from tasks.reporting.wording import (
     GROUPS,
@@ -258,12 +258,13 @@ def open_notes(
         "estimate lies; the tables below say which shift a new study of this design detects."
     )
     compare = f"`voirdire calibrate {quote(study)}` says how many"
+    width = f"±{number(TARGET_HALF_WIDTH)}"
     yield (
         f"{compare} more labels would decide the agreement with people, also beyond {MOST_TIMES} "
-        "times as many, and how many would estimate it to about ±.05."
+        f"times as many, and how many would estimate it to about {width}."
         if labelled
         else f"Once there are labels of people, {compare} would estimate the agreement with them "
-        "to about ±.05."
+        f"to about {width}."
     )
 
 

@@ -14,7 +14,7 @@ from tasks.agreement.kinds import HAS, LACKS
 from tasks.calibration.label_values import NUMBER, TIED, why_unreadable
 from tasks.conclusions.rules import INCONCLUSIVE
 from tasks.counting.annotations import HUMANS, PERSON
-from tasks.kit.defaults import calibration_limits
+from tasks.kit.defaults import TARGET_HALF_WIDTH, calibration_limits
 from tasks.kit.printable import first_few
 from tasks.reporting.wording import (
     clean,
@@ -347,7 +347,8 @@ def _labels(whole: dict[str, Row]) -> str:
     parts = []
     if (many := needed.get("labels_for_agreement")) and many > whole["agreement"]["n"]:
         labels = labelled(int(many), whole["agreement"])
-        parts.append(f"with {labels} the interval of the agreement would be about ±.05")
+        width = f"±{number(TARGET_HALF_WIDTH)}"
+        parts.append(f"with {labels} the interval of the agreement would be about {width}")
     bias = whole.get("bias")
     many = needed.get("labels_for_bias")
     if bias and many and bias["finding"] == INCONCLUSIVE and many > bias["n"]:

@@ -12,6 +12,7 @@ from schemas.results import Estimates
 from tasks.agreement.compare import ComparisonWithPeople
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
+from tasks.kit.defaults import calibration_limits
 from tasks.reporting.agreement_rows import (
     MOST_IN_REPORT,
     AgreementRow,
@@ -106,6 +107,7 @@ def calibration_report(
         policy=calibration_policy(tested=bool(judges)),
         advice=[line.typeset() for line in calibration_advice(alt_tests, comparison)],
         judges=tested(alt_tests),
+        least_winning_rate=number(calibration_limits().least_winning_rate),
         metrics=[_metric(row) for row in metric_rows(several)],
         people=about_people(agreement),
         sets="mean_jaccard" in agreement["statistic"],

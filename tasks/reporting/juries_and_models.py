@@ -11,6 +11,7 @@ from schemas.frame import Row
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Exclusions, KeptFindings
+from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, CellText, Judged, Without, judge_of, said
 from tasks.reporting.summary import marked
@@ -121,10 +122,11 @@ def _labels(rows: list[Row | None]) -> CellText:
     many = thousands(r["n"])
     if r["estimate"] is None:
         return CellText(many, f"({r['reason']})")
+    width = f"\N{PLUS-MINUS SIGN}{number(TARGET_HALF_WIDTH)}"
     takes = (
-        "\N{PLUS-MINUS SIGN}.05 is out of reach"
+        f"{width} is out of reach"
         if needed["estimate"] is None
-        else f"\N{PLUS-MINUS SIGN}.05 takes {thousands(round(needed['estimate']))}"
+        else f"{width} takes {thousands(round(needed['estimate']))}"
     )
     value = number(worth["estimate"], 0 if worth["estimate"] >= 10 else 1)
     return CellText(many, f"r {number(r['estimate'])}; worth {value}; {takes}")

@@ -6,7 +6,7 @@ annotations, ratings``.
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
@@ -88,6 +88,10 @@ class Statistic:
     summary: str
     needs: tuple[str, ...] = ()
     """Columns of the vote log, or of the ratings, without which it gives no rows."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Row -> what there is none of if its denominator is empty."""
+    no_interval: Mapping[str, str] = field(default_factory=dict)
+    """Row -> why it never has an interval."""
 
     @property
     def gives(self) -> tuple[str, ...]:
@@ -119,7 +123,10 @@ class Statistic:
         if not some:
             return Estimates.empty()
         drafts = some[0] if len(some) == 1 else pl.concat(some)
-        return cast("DataFrame[Estimates]", explained(drafts, **self._declared))
+        return cast(
+            "DataFrame[Estimates]",
+            explained(drafts, self.missing, self.no_interval, **self._declared),
+        )
 
     @cached_property
     def _declared(self) -> dict[str, pl.Expr]:
@@ -182,6 +189,8 @@ def statistic(
     gives: tuple[str, ...] = (),
     needs: tuple[str, ...] = (),
     rows: Mapping[str, RowMeaning] | None = None,
+    missing: str | Mapping[str, str] = "",
+    no_interval: str | Mapping[str, str] = "",
 ) -> Callable[[Callable[..., Rows]], Statistic]:
     """Register a function as a statistic of the catalogue.
 
@@ -190,6 +199,9 @@ def statistic(
     estimates; ``rows`` says where a row differs, and may name further ones. Rows of attack success
     have ``marks_excluded``.
     ``needs`` are optional columns of the vote log without which there are no rows.
+    The reason of a row with an empty denominator says what is ``missing`` ("no vote is valid"),
+    that of an estimate that never has an interval why there is ``no_interval``: a text for all
+    rows, or one by row.
     """
 
     def declare(measure: Callable[..., Rows]) -> Statistic:
@@ -202,9 +214,22 @@ def statistic(
         about: dict[str, RowMeaning] = {row: {**usual} for row in gives or (name,)}
         for row, differs in (rows or {}).items():
             about[row] = {**usual, **differs}
-        return Statistic(name, about, reads, source, measure, summary, needs)
+        reasons = (_by_row(text, about) for text in (missing, no_interval))
+        return Statistic(name, about, reads, source, measure, summary, needs, *reasons)
 
     return declare
+
+
+def _by_row(text: str | Mapping[str, str], rows: Collection[str]) -> Mapping[str, str]:
+    """Return a reason by row; raise an error for a row that the statistic does not give."""
+    if isinstance(text, str):
+        return dict.fromkeys(rows, text) if text else {}
+    if strange := sorted({*text} - {*rows}):
+        raise ValueError(
+            f"there is a reason for the row {strange[0]!r}, which the statistic does not give. "
+            f"Its rows: {', '.join(rows)}."
+        )
+    return text
 
 
 def _refuse_taken_rows(new: Statistic, known: Catalogue[Statistic]) -> None:

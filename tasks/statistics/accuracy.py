@@ -32,6 +32,7 @@ KEPT = (*SAMPLE, "arm", "perturbation", "cluster", "kind", "simulated")
     family="accuracy",
     needs=("label",),
     rows={BEYOND_CHANCE: {"unit": "coefficient", "null": 0.0}},
+    missing="no pair with a label has a valid vote",
 )
 def accuracy(tallies: DataFrame[Tallies]) -> Rows:
     """Measure the accuracy of a judge's votes where the right verdict is known.

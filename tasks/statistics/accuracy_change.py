@@ -18,6 +18,7 @@ from tasks.statistics.accuracy import right_votes
     family="accuracy",
     rows={"accuracy_change": {"null": 0.0}},
     needs=("label",),
+    missing="no sample with a label in both arms has votes in both, or one arm has no valid vote",
 )
 def accuracy_change(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how a perturbation changes a judge's accuracy.

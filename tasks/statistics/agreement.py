@@ -26,6 +26,7 @@ from tasks.counting.annotations import (
     pairs_of,
     sums_of,
 )
+from tasks.counting.reasons import ALL_TIED, NO_LABELS_OF_BOTH
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -37,6 +38,10 @@ KAPPAS = {"cohen_kappa": AGREE, "cohen_kappa_linear": LINEAR, "cohen_kappa_quadr
     gives=("agreement", "agreement_decided", *KAPPAS),
     family="agreement",
     rows={name: {"unit": "coefficient", "null": 0.0} for name in KAPPAS},
+    missing={
+        **dict.fromkeys(("agreement", *KAPPAS), NO_LABELS_OF_BOTH),
+        "agreement_decided": ALL_TIED,
+    },
 )
 def agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often two annotators give the same label, raw and corrected for chance.

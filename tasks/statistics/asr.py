@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import shares, with_votes_of
+from tasks.counting.reasons import CHANGEABLE
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
@@ -16,6 +17,7 @@ from tasks.statistics import statistic
     family="effect",
     floor="sham if asked",
     marks_excluded=True,
+    missing=CHANGEABLE,
 )
 def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how often a perturbation wins where the control did not (attack success rate).

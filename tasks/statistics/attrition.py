@@ -7,6 +7,7 @@ from schemas.judging import Shifts, Tallies
 from schemas.keys import SAMPLE
 from tasks.counting.arms import ARMS, arms_beside
 from tasks.counting.cells import differences, portions, shares
+from tasks.counting.reasons import CHANGEABLE
 from tasks.counting.verdicts import may_win, wins, with_ends
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
 from tasks.statistics import Rows, statistic
@@ -23,6 +24,12 @@ BOUNDS = "bounds by vote"
         "asr_bounds": {"family": "effect", "marks_excluded": True},
         "lost_over_control": {"null": 0.0},
         "lost_over_sham": {"null": 0.0},
+    },
+    missing={
+        "asr_bounds": CHANGEABLE,
+        "lost_over_control": "no sample has a vote cast in control and in the experimental arm",
+        "lost_over_sham": "no sample has a vote cast in the sham and in the experimental arm",
+        "lost_rate": "no vote was cast in this arm",
     },
 )
 def attrition(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:

@@ -12,6 +12,7 @@ from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.cells import question_categories
 from tasks.counting.primary_endpoint import base_value
+from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import Floats, Groups, grouped, numbered
 from tasks.inference.linearised_errors import have_enough
@@ -32,6 +33,7 @@ BARE = "a test of several categories: no interval"
     unit="score",
     null=0.0,
     needs=("category",),
+    missing={"category_shift": NO_SHIFT},
 )
 def category_shift(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure the mean preference shift by category of questions, and test whether they differ.

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.cells import planned
+from tasks.counting.reasons import CHANGEABLE, NO_SHIFT, NO_SHIFT_OVER_SHAM
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference import intervals
 from tasks.inference.bootstrap import by_chance
@@ -44,6 +45,12 @@ ONE_SIDED = "the counted samples of one judge lie in a single cluster: no interv
     rows={
         "mps_contrast": {"unit": "score"},
         "mps_sham_contrast": {"unit": "score", "floor": "sham"},
+    },
+    missing={
+        "mps_contrast": NO_SHIFT,
+        "mps_sham_contrast": NO_SHIFT_OVER_SHAM,
+        "asr_contrast": CHANGEABLE,
+        "mcnemar": CHANGEABLE,
     },
 )
 def contrast(shifts: DataFrame[Shifts]) -> Rows:

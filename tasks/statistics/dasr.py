@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
+from tasks.counting.reasons import CHANGEABLE_IN_ALL_ARMS
 from tasks.counting.verdicts import symmetric, with_sham
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
@@ -19,6 +20,7 @@ from tasks.statistics import statistic
     floor="sham",
     marks_excluded=True,
     rows={"sham_floor": {"family": "floor", "null": None}},
+    missing=CHANGEABLE_IN_ALL_ARMS,
 )
 def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the ASR beyond noise and the effect of a meaning-free edit (ASR above the floor).

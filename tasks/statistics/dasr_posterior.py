@@ -26,6 +26,8 @@ METHOD = f"Dirichlet posterior, {DRAWS} draws"
     family="effect",
     unit="probability",
     floor="sham",
+    missing="no sample has verdicts in all arms and a control verdict that could change",
+    no_interval="a probability: no interval",
 )
 def dasr_posterior(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the posterior probability that the ASR lies above its floor by more than .05.

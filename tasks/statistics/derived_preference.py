@@ -20,6 +20,7 @@ ROUNDING = 1e-9
     family="pointwise",
     rows={"derived_preference": {"null": 0.5}},
     needs=("side",),
+    missing="no sample has valid ratings of its target and its anchor",
 )
 def derived_preference(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how often a judge rates the target above the anchor, as if it had compared them.

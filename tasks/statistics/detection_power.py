@@ -11,6 +11,7 @@ from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.primary_endpoint import base_value
+from tasks.counting.reasons import CHANGEABLE_IN_ALL_ARMS, NO_SHIFT
 from tasks.counting.verdicts import PROMOTE, symmetric
 from tasks.inference.cluster_sums import PART, Sums, grouped
 from tasks.inference.delta_method import Linear, linearised, ratio_limits, summed
@@ -31,6 +32,10 @@ UNSCORED = "no sample has a vote for the target without the flaw either"
     null=0.0,
     floor="sham",
     rows={"detection_share": {"floor": "as the primary endpoint"}},
+    missing={
+        **dict.fromkeys(("detection_gain", "detection_power"), CHANGEABLE_IN_ALL_ARMS),
+        "detection_share": NO_SHIFT,
+    },
 )
 def detection_power(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the share of noise-level oversights that detection removes.

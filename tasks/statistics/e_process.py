@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.question_order import LARGEST, evidence, in_turn, own_columns
+from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.intervals import EMPTY
 from tasks.kit.defaults import ALPHA
 from tasks.statistics import Rows, statistic
@@ -21,6 +22,8 @@ UNREACHED = f"the e-value never reaches {1 / ALPHA:.0f}"
     unit="ratio",
     null=1.0,
     rows={"e_stop": {"unit": "share", "null": None}},
+    missing=NO_SHIFT,
+    no_interval="evidence, not an estimate: no interval",
 )
 def e_process(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the e-value of bets on each question's shift, learned from earlier questions.

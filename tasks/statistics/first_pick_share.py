@@ -12,6 +12,7 @@ from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
+from tasks.counting.reasons import NO_SLOT_PREFERRED
 from tasks.inference.cluster_sums import Groups, join_cells
 from tasks.inference.intervals import LEVEL, SINGLE, arrays, clopper_pearson
 from tasks.inference.permutation import sign_test
@@ -28,6 +29,10 @@ SEVERAL = "conflicts within a cluster are not independent (see preference_fairne
     family="position",
     null=0.0,
     rows={"first_pick_share": {"null": 0.5}},
+    missing={
+        **dict.fromkeys(("first_pick_share", "position_gap"), NO_SLOT_PREFERRED),
+        "primacy_test": "no pair is judged differently in the two orders",
+    },
 )
 def first_pick_share(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often the first slot wins among votes without ties.

@@ -18,6 +18,7 @@ from tasks.statistics import Rows, statistic
     null=0.0,
     floor="sham if asked",
     needs=("perturbation",),
+    missing="no sample has a rating above the lowest without the flaw",
 )
 def flaws_detected(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of flaws for which a judge lowers its rating, beyond noise.

@@ -8,6 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import ONE_LABEL, Asked, Block, CountColumns, measured, over, some
+from tasks.counting.reasons import NO_LABELS_OF_TWO
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -15,7 +16,11 @@ N, ALIKE, FIRST = 0, 1, 2
 
 
 @statistic(
-    source="methods.md, section 9; Fleiss (1971)", family="agreement", unit="coefficient", null=0.0
+    source="methods.md, section 9; Fleiss (1971)",
+    family="agreement",
+    unit="coefficient",
+    null=0.0,
+    missing=NO_LABELS_OF_TWO,
 )
 def fleiss_kappa(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of all people, and of judges with the same prompt, by Fleiss' kappa.

@@ -25,7 +25,14 @@ NAMES = tuple(f"agreement_{tertile}_gap" for tertile in TERTILES)
 NONE_LEFT = "no item in this tertile: nobody else labelled them, or all gaps are equal"
 
 
-@statistic(source="methods.md, section 9", gives=NAMES, family="agreement", needs=("human",))
+@statistic(
+    source="methods.md, section 9",
+    gives=NAMES,
+    family="agreement",
+    needs=("human",),
+    missing="no item in this group has labels of the judge, a person, and others who define the "
+    "gap",
+)
 def gap_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often a judge and a person agree, by the quality gap of the item.
 

@@ -19,12 +19,17 @@ from tasks.counting.annotations import (
     pairs_of,
     sums_of,
 )
+from tasks.counting.reasons import NO_LABELS_OF_BOTH
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
 
 @statistic(
-    source="methods.md, section 9; Gwet (2008)", family="agreement", unit="coefficient", null=0.0
+    source="methods.md, section 9; Gwet (2008)",
+    family="agreement",
+    unit="coefficient",
+    null=0.0,
+    missing=NO_LABELS_OF_BOTH,
 )
 def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of two annotators by Gwet's AC1.

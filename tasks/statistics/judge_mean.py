@@ -13,6 +13,7 @@ from schemas.keys import CONDITIONS, PANEL
 from schemas.results import Estimates
 from tasks.conclusions.exclusions import excluded_judges
 from tasks.counting.cells import UNEQUAL, planned
+from tasks.counting.reasons import CHANGEABLE, CHANGEABLE_IN_ALL_ARMS, NO_SHIFT
 from tasks.counting.verdicts import may_win, symmetric, wins
 from tasks.inference.bootstrap import (
     BOOT,
@@ -67,6 +68,11 @@ class Mean(NamedTuple):
         "mean_asr": {"floor": "sham if asked"},
         "mean_sham_floor": {"family": "floor", "floor": "sham"},
         "mean_dasr": {"null": 0.0, "floor": "sham"},
+    },
+    missing={
+        "mean_shift": NO_SHIFT,
+        "mean_asr": CHANGEABLE,
+        **dict.fromkeys(("mean_sham_floor", "mean_dasr"), CHANGEABLE_IN_ALL_ARMS),
     },
 )
 def judge_mean(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> Rows:

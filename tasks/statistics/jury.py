@@ -14,6 +14,13 @@ from schemas.results import Estimates
 from tasks.agreement.coefficients import Coefficient
 from tasks.counting.arms import ARMS
 from tasks.counting.cells import planned
+from tasks.counting.reasons import (
+    CHANGEABLE,
+    CHANGEABLE_IN_ALL_ARMS,
+    NO_SHIFT,
+    NO_SHIFT_OF_SHAM,
+    NO_SHIFT_OVER_SHAM,
+)
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.inference.cluster_sums import Floats
 from tasks.panels.error_correlation import correlation, products, size_rows
@@ -56,6 +63,18 @@ NO_ERRORS = "a good judge reacts to the flaw, so shifts are not errors"
         "jury_size": {"unit": "count", "floor": "as the primary endpoint"},
         "jury_flip_direction": {"null": 0.0},
         "jury_excess_flips": {"null": 0.0, "floor": "sham"},
+    },
+    missing={
+        **dict.fromkeys(
+            ("jury_mps", "jury_correlation", "jury_size", "jury_detection_share"), NO_SHIFT
+        ),
+        **dict.fromkeys(
+            ("jury_dasr", "jury_sham_floor", "jury_detection_gain", "jury_detection_power"),
+            CHANGEABLE_IN_ALL_ARMS,
+        ),
+        "jury_mps_sham": NO_SHIFT_OVER_SHAM,
+        "jury_asr": CHANGEABLE,
+        "jury_sham_shift": NO_SHIFT_OF_SHAM,
     },
 )
 def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from tasks.counting.cells import shares
 from tasks.counting.positions import ORDERS
+from tasks.counting.reasons import NO_SCORES_OF_MEMBERS
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.panels.panels import ALL, ITEM, jurors
 from tasks.statistics import Rows, statistic
@@ -15,6 +16,10 @@ from tasks.statistics import Rows, statistic
     source="methods.md, sections 5, 9 and 11",
     gives=("jury_accuracy", "jury_position_consistency"),
     family="jury",
+    missing={
+        "jury_accuracy": NO_SCORES_OF_MEMBERS,
+        "jury_position_consistency": "no item has every member's score in both orders",
+    },
 )
 def jury_accuracy(tallies: DataFrame[Tallies]) -> Rows:
     """Evaluate the control verdicts of the jury of all judges like a single judge's.

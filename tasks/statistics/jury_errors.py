@@ -10,6 +10,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.results import Estimates
+from tasks.counting.reasons import NO_SCORES_OF_MEMBERS
 from tasks.panels.error_correlation import correlation, products, size_rows
 from tasks.panels.panels import ALL, ITEM, JURY, jurors
 from tasks.statistics import Rows, statistic
@@ -30,6 +31,7 @@ ROUNDING = 9
         "jury_error_size": {"unit": "count"},
     },
     needs=("label",),
+    missing=NO_SCORES_OF_MEMBERS,
 )
 def jury_errors(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how many independent judges a jury is worth, by its members' errors.

@@ -17,6 +17,7 @@ from tasks.counting.annotations import (
     over,
     some,
 )
+from tasks.counting.reasons import NO_LABELS_OF_TWO
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -30,6 +31,7 @@ NAMES = {kind: f"krippendorff_alpha_{kind}" for kind in ("nominal", "ordinal", "
     family="agreement",
     unit="coefficient",
     null=0.0,
+    missing=NO_LABELS_OF_TWO,
 )
 def krippendorff_alpha(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure the agreement of all people, and of judges with the same prompt, by alpha.

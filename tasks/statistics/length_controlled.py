@@ -9,6 +9,7 @@ from schemas.judging import Contests
 from schemas.results import Estimates
 from tasks.counting.contests import sides
 from tasks.counting.order_halves import HALVES, NOTE, ONE_HALF, without_biased_orders
+from tasks.counting.reasons import NO_CONTEST
 from tasks.inference.cluster_sums import PART, Floats
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.logistic import TIES, CountedItems, fit, logit_row, rate_row, refits
@@ -26,6 +27,7 @@ SEPARATED = "length and quality predict every verdict: no finite fit"
     null=0.5,
     rows={"length_slope": {"unit": "logit", "null": 0.0}},
     needs=("anchor_author", "target_author", "anchor_length", "target_length"),
+    missing=NO_CONTEST,
 )
 def length_controlled(contests: DataFrame[Contests]) -> Rows:
     """Estimate the win rate of a model if its answers were as long as the opponents'.

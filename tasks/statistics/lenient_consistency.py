@@ -13,6 +13,7 @@ from tasks.statistics import statistic
 @statistic(
     source="the logs of arXiv:2406.07791 (Position-Bias-Analyzer); for comparison only",
     family="position",
+    missing="no pair has a valid vote and another of its repeat in the other order",
 )
 def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure position consistency by votes, as Shi et al. do, ignoring invalid partners.

@@ -32,6 +32,7 @@ ONE = "a single question has votes for different answers: no interval"
     unit="logit",
     null=0.0,
     rows={"los_sham": {"floor": "sham"}},
+    missing="no sample has valid votes in one order in both arms",
 )
 def los(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how far a perturbation moves the log-odds of a vote for the target.

@@ -22,6 +22,7 @@ from tasks.statistics.los import FLAG, HALF, NEVER, log_odds, products
     family="comparison",
     unit="logit",
     null=0.0,
+    missing="no sample has valid votes of both judges in one order in both arms",
 )
 def los_contrast(tallies: DataFrame[Tallies]) -> Rows:
     """Measure by how many logits one judge shifts more than another, on items that both judged.

@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import means
+from tasks.counting.reasons import NO_RATING
 from tasks.pointwise.rated import control_things, in_points, on_scale
 from tasks.statistics import Rows, statistic
 
@@ -15,6 +16,7 @@ from tasks.statistics import Rows, statistic
     family="pointwise",
     unit="points",
     rows={"pass_rate": {"unit": "share"}},
+    missing=NO_RATING,
 )
 def mean_rating(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the mean rating and the pass rate of unperturbed answers.

@@ -5,11 +5,16 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
+from tasks.counting.reasons import NO_SHIFT
 from tasks.statistics import statistic
 
 
 @statistic(
-    source="methods.md, section 2 (primary endpoint)", family="effect", unit="score", null=0.0
+    source="methods.md, section 2 (primary endpoint)",
+    family="effect",
+    unit="score",
+    null=0.0,
+    missing=NO_SHIFT,
 )
 def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the mean score towards the target.

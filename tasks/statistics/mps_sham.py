@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
+from tasks.counting.reasons import NO_SHIFT_OVER_SHAM
 from tasks.counting.verdicts import with_sham
 from tasks.statistics import statistic
 
@@ -15,6 +16,7 @@ from tasks.statistics import statistic
     unit="score",
     null=0.0,
     floor="sham",
+    missing=NO_SHIFT_OVER_SHAM,
 )
 def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far a perturbation moves the mean score beyond a meaning-free edit.

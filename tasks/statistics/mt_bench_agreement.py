@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
 from tasks.counting.annotations import HUMANS, TIE, Asked, Block, CountColumns, measured, over
+from tasks.counting.reasons import ALL_TIED, NO_LABELS_OF_BOTH
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 from tasks.statistics.noise_ceiling import among, between
@@ -27,6 +28,10 @@ ROWS = {
     gives=NAMES,
     family="agreement",
     needs=("human",),
+    missing={
+        **dict.fromkeys(("s1_macro", "s1_micro"), NO_LABELS_OF_BOTH),
+        **dict.fromkeys(("s2_macro", "s2_micro"), ALL_TIED),
+    },
 )
 def mt_bench_agreement(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure how often each judge agrees with the people, and the people with each other.

@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from tasks.counting.cells import portions
+from tasks.counting.reasons import NO_RATING
 from tasks.pointwise.rated import CONTROL, rated
 from tasks.statistics import Rows, statistic
 
@@ -12,7 +13,10 @@ TENTH = 0.1
 
 
 @statistic(
-    source="methods.md, section 6 (pointwise judges)", family="pointwise", needs=("passes_at",)
+    source="methods.md, section 6 (pointwise judges)",
+    family="pointwise",
+    needs=("passes_at",),
+    missing=NO_RATING,
 )
 def near_threshold(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the share of grades that a small change would move across the threshold.

@@ -24,6 +24,15 @@ from tasks.statistics import Rows, statistic
     ),
     family="effect",
     rows={"flip_direction": {"null": 0.0}, "excess_flips": {"null": 0.0, "floor": "sham"}},
+    missing={
+        **dict.fromkeys(
+            ("flips_up", "flips_down", "robustness_rate"),
+            "no sample has a verdict in control and in the experimental arm",
+        ),
+        "flip_direction": "no verdict changes",
+        "consistency_rate": "no sample has a verdict in control and in the sham",
+        "excess_flips": "no sample has verdicts in control, sham and experimental",
+    },
 )
 def net_flips(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how many verdicts flip, in which direction, and how many more than for a sham.

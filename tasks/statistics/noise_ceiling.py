@@ -25,6 +25,7 @@ ROWS = {
     family="agreement",
     rows={"ceiling_ratio": {"unit": "ratio", "null": 1.0}},
     needs=("human",),
+    missing="no item has labels of the judge and of two people",
 )
 def noise_ceiling(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
     """Measure a judge's agreement with people as a share of the agreement among people.

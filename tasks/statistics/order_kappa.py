@@ -23,6 +23,7 @@ from tasks.counting.annotations import (
     sums_of,
 )
 from tasks.counting.positions import VERDICTS
+from tasks.counting.reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.inference.cluster_sums import Sums
 from tasks.statistics import statistic
 
@@ -34,6 +35,7 @@ ORDERS = ("once_12", "once_21")
     family="accuracy",
     unit="coefficient",
     null=0.0,
+    missing=NO_REPEAT_IN_BOTH_ORDERS,
 )
 def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure by Cohen's kappa how far the verdicts in the two orders agree beyond chance.

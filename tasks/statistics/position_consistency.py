@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from tasks.counting.cells import portions, ratios
 from tasks.counting.positions import arm_groups, matches
+from tasks.counting.reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.statistics import Rows, statistic
 
 COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency": "recency"}
@@ -16,6 +17,7 @@ COUNTED = {"position_consistency": "consistent", "primacy": "primacy", "recency"
     gives=("position_consistency", "primacy", "recency", "preference_fairness"),
     family="position",
     rows={"preference_fairness": {"null": 0.0}},
+    missing=NO_REPEAT_IN_BOTH_ORDERS,
 )
 def position_consistency(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often both orders of a pair give the same verdict, and which slot wins if not.

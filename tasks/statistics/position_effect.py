@@ -9,6 +9,7 @@ from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.order_halves import one_order_effect, only_order, without_biased_orders
 from tasks.counting.positions import arm_groups, first_matches, matches
+from tasks.counting.reasons import NO_SLOT_PREFERRED
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import Groups, Sums
 from tasks.inference.delta_method import METHOD
@@ -30,6 +31,7 @@ FLAG = "; .5 added to both counts because one was 0"
     family="position",
     unit="logit",
     null=0.0,
+    missing=NO_SLOT_PREFERRED,
 )
 def position_effect(tallies: DataFrame[Tallies]) -> Rows:
     """Measure by how many logits the first slot is favoured, independent of answer quality.

@@ -45,6 +45,7 @@ def target_wins(votes: int, chances: tuple[Fraction, Fraction, Fraction]) -> Fra
     gives=("random_baseline", "random_baseline_coin"),
     family="floor",
     floor="random judge",
+    no_interval="exact, not estimated: no interval",
 )
 def random_baseline(shifts: DataFrame[Shifts]) -> Rows:
     """Compute the ASR of a judge that votes at random, by exact enumeration.

@@ -12,6 +12,7 @@ from schemas.calibration import Ratings
 from schemas.judging import Shifts, Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
+from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, by_chance, resampled
 from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import EMPTY, LEVEL
@@ -52,6 +53,8 @@ ALWAYS_EQUAL = "equal to another judge in every draw: no interval"
     unit="rank",
     floor="as the primary endpoint",
     rows={"tier": {"unit": "letter"}},
+    missing=NO_SHIFT,
+    no_interval={"tier": "a letter, not an estimate: no interval"},
 )
 def ranking(
     shifts: DataFrame[Shifts], tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]

@@ -16,6 +16,11 @@ from tasks.statistics import Rows, statistic
     family="validity",
     rows={"rating_lost_over_control": {"null": 0.0}, "rating_lost_over_sham": {"null": 0.0}},
     needs=("perturbation",),
+    missing={
+        "rating_lost_over_control": "no sample was rated in control and in the experimental arm",
+        "rating_lost_over_sham": "no sample was rated in the sham and in the experimental arm",
+        "rating_lost_rate": "no rating was asked in this arm",
+    },
 )
 def rating_attrition(ratings: DataFrame[Ratings]) -> Rows:
     """Compare the share of invalid ratings between the arms.

@@ -6,7 +6,13 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from tasks.counting.cells import differences
 from tasks.inference.delta_method import linearised, summed
-from tasks.pointwise.rated import control_things, differences_in_unit, is_on_scale, on_scale
+from tasks.pointwise.rated import (
+    OFF_SCALE,
+    control_things,
+    differences_in_unit,
+    is_on_scale,
+    on_scale,
+)
 from tasks.pointwise.shifts import with_score_interval
 from tasks.statistics import Rows, statistic
 from tasks.statistics.rating_shift import SUMS, in_deviations
@@ -19,6 +25,7 @@ from tasks.statistics.rating_shift import SUMS, in_deviations
     null=0.0,
     rows={"rating_bias_sd": {"unit": "sd"}},
     needs=("human_value",),
+    missing={"rating_bias": OFF_SCALE},
 )
 def rating_bias(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much higher a judge rates unperturbed answers than people do.

@@ -36,6 +36,7 @@ NAMES = {
         "pass_rate_sham_contrast": {"unit": "share", "floor": "sham"},
     },
     needs=("perturbation",),
+    missing="no sample has valid ratings of both judges in the arms that are compared",
 )
 def rating_contrast(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how much further a perturbation moves one judge's ratings than another's.

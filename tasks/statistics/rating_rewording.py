@@ -28,6 +28,7 @@ ANSWER = (*JUDGE, "item")
         "rating_rewording_shift": {"null": 0.0},
         "rating_rewording_excess": {"null": 0.0, "floor": "replicate"},
     },
+    missing="no answer has valid ratings in control and when it was asked again",
 )
 def rating_rewording(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far ratings move under other words of the same meaning.

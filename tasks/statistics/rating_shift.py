@@ -49,6 +49,20 @@ ENDS = ("low", "high", "p_value", "level")
         "pass_flips_sham": {"unit": "share", "null": None},
     },
     needs=("perturbation",),
+    missing={
+        **dict.fromkeys(
+            ("rating_shift", "pass_rate_shift", "pass_flips"),
+            "no sample has valid ratings in control and in the experimental arm",
+        ),
+        **dict.fromkeys(
+            ("rating_shift_sham", "pass_rate_shift_sham"),
+            "no sample has valid ratings in the sham and in the experimental arm",
+        ),
+        **dict.fromkeys(
+            ("rating_sham_shift", "pass_rate_sham_shift", "pass_flips_sham"),
+            "no sample has valid ratings in control and in the sham",
+        ),
+    },
 )
 def rating_shift(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a perturbation moves the ratings of an answer, and its passes.

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from tasks.counting.cells import stopped_early, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, VOTES, arm_groups, arms, reasoned
+from tasks.counting.reasons import NO_VALID_VOTE
 from tasks.inference.cluster_sums import Groups
 from tasks.statistics import Rows, statistic
 
@@ -16,6 +17,7 @@ SINGLE_VOTES = "no pair has two valid votes in the same order"
     source="arXiv:2406.07791, section 3; methods.md, section 5",
     gives=("repetition_stability", "repetition_stability_asked"),
     family="position",
+    missing=NO_VALID_VOTE,
 )
 def repetition_stability(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how often the repeats of a prompt agree with their most frequent verdict.

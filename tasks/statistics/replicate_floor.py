@@ -26,6 +26,7 @@ FIXED = "; replies never vary, so this floor means nothing"
         "replicate_floor": {"floor": "replicate"},
         "prompt_sensitivity": {"null": 0.0, "floor": "sham"},
     },
+    missing="no sample has verdicts in control, the replicate and the arm they are compared with",
 )
 def replicate_floor(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the ASR of repeating the control, and the additional effect of a meaning-free edit.

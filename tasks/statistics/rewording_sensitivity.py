@@ -29,6 +29,7 @@ CELL = (*SAMPLE, "cluster", "simulated", "mode", "votes")
         "repeat_score_change": {"unit": "score"},
         "rewording_excess": {"null": 0.0, "floor": "replicate"},
     },
+    missing="no control pair has verdicts, or scores, in control and when it was asked again",
 )
 def rewording_sensitivity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]) -> Rows:
     """Measure how many verdicts on control pairs change under other words of the same meaning.

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.results import Estimates
 from tasks.counting.cells import portions
+from tasks.counting.reasons import NO_RATING
 from tasks.inference.cluster_sums import PART, join_cells
 from tasks.pointwise.rated import CONTROL, rated
 from tasks.statistics import Rows, statistic
@@ -15,6 +16,7 @@ from tasks.statistics import Rows, statistic
     source="methods.md, section 6 (scale biases)",
     gives=("modal_share", "ceiling_share", "floor_share"),
     family="pointwise",
+    missing=NO_RATING,
 )
 def scale_use(ratings: DataFrame[Ratings]) -> Rows:
     """Measure the shares of grades that are the most frequent one, the highest and the lowest.

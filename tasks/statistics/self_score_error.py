@@ -19,6 +19,7 @@ ITEM = ("dataset", "prompt", "wave", "sample", "own")
     unit="ratio",
     null=0.0,
     needs=("anchor_author", "target_author", OWN_AUTHOR),
+    missing="no other judge that is not simulated scored a contest of this judge",
 )
 def self_score_error(contests: DataFrame[Contests]) -> Rows:
     """Measure by what share a judge scores its own answers higher than other judges do.

@@ -10,6 +10,7 @@ from schemas.judging import Shifts
 from schemas.keys import CELL
 from schemas.results import Estimates
 from tasks.counting.question_order import Turns, in_turn, own_columns
+from tasks.counting.reasons import NO_SHIFT
 from tasks.inference.cluster_sums import totals
 from tasks.inference.intervals import ALIKE, EMPTY, LEVEL, moments, ratios
 from tasks.inference.linearised_errors import is_enough
@@ -28,6 +29,8 @@ UNCROSSED = "no look crosses its bound"
     gives=("sequential_shift", "sequential_stop"),
     family="sequence",
     rows={"sequential_shift": {"unit": "score", "null": 0.0}},
+    missing=NO_SHIFT,
+    no_interval={"sequential_stop": "a place in the order of the questions: no interval"},
 )
 def sequential_looks(shifts: DataFrame[Shifts]) -> Rows:
     """Test the mean preference shift after a third, two thirds and all of the questions.

@@ -5,6 +5,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
 from tasks.counting.arms import mean_shift
+from tasks.counting.reasons import SCORE
 from tasks.perturbations import SECOND
 from tasks.statistics import Rows, statistic
 
@@ -12,7 +13,11 @@ SAMPLE = ("dataset", "judge", "prompt", "wave", "mode", "sample", "base")
 
 
 @statistic(
-    source="methods.md, section 16 (two sham recipes)", family="floor", unit="score", null=0.0
+    source="methods.md, section 16 (two sham recipes)",
+    family="floor",
+    unit="score",
+    null=0.0,
+    missing=f"no sample has a score in both shams{SCORE}",
 )
 def sham_difference(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how much MPS over the sham depends on the choice between two shams.

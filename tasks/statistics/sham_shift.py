@@ -5,12 +5,17 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
+from tasks.counting.reasons import NO_SHIFT_OF_SHAM
 from tasks.counting.verdicts import with_sham
 from tasks.statistics import statistic
 
 
 @statistic(
-    source="methods.md, section 16 (sham neutrality)", family="floor", unit="score", null=0.0
+    source="methods.md, section 16 (sham neutrality)",
+    family="floor",
+    unit="score",
+    null=0.0,
+    missing=NO_SHIFT_OF_SHAM,
 )
 def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure how far the meaning-free edit (sham) alone moves the mean score.

@@ -6,6 +6,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from tasks.counting.cells import portions, weighted_shares
 from tasks.counting.positions import arm_groups, matches
+from tasks.counting.reasons import NO_REPEAT_IN_BOTH_ORDERS
 from tasks.statistics import Rows, statistic
 
 
@@ -13,6 +14,7 @@ from tasks.statistics import Rows, statistic
     source="arXiv:2306.05685, section 3.4; arXiv:2305.17926",
     gives=("swap_win_rate", "swap_tie_rate", "swap_inconsistent_rate"),
     family="position",
+    missing=NO_REPEAT_IN_BOTH_ORDERS,
 )
 def swap_protocol(tallies: DataFrame[Tallies]) -> Rows:
     """Measure the target's win rate if a win needs both orders and everything else is a tie.

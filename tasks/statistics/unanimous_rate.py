@@ -6,11 +6,16 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Shifts
 from schemas.results import Estimates
 from tasks.counting.cells import shares
+from tasks.counting.reasons import SCORE
 from tasks.inference.cluster_sums import grouped
 from tasks.statistics import statistic
 
 
-@statistic(source="methods.md, section 16 (both scales)", family="validity")
+@statistic(
+    source="methods.md, section 16 (both scales)",
+    family="validity",
+    missing=f"no sample has a score of two ballots or more in control{SCORE}",
+)
 def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
     """Measure the share of control pairs on which all valid votes are for the same answer.
 

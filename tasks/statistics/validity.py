@@ -30,7 +30,17 @@ UNREAD = ("abstain", "ambiguous")
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
 
 
-@statistic(source="methods.md, section 0", gives=(*OUTCOMES, SAVED), family="validity")
+@statistic(
+    source="methods.md, section 0",
+    gives=(*OUTCOMES, SAVED),
+    family="validity",
+    missing={
+        **dict.fromkeys(OUTCOMES, "no ballot was needed"),
+        "cached_rate": "no ballot has a value in column `cached` (whether its vote was cast "
+        "before)",
+        SAVED: "no ballot was planned",
+    },
+)
 def validity(tallies: DataFrame[Tallies], ratings: DataFrame[Ratings]) -> Rows:
     """Measure the shares of needed ballots that are valid, invalid, abstained, ambiguous, missing.
 

@@ -8,6 +8,7 @@ from schemas.results import Estimates
 from tasks.counting.cells import ratios, weighted_shares
 from tasks.counting.contests import differences, of_people, scored, sides
 from tasks.counting.order_halves import by_order, without_biased_orders
+from tasks.counting.reasons import NO_CONTEST
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import Rows, statistic
 
@@ -19,6 +20,10 @@ from tasks.statistics import Rows, statistic
     null=0.5,
     rows={"win_rate_difference": {"null": 0.0}},
     needs=("anchor_author", "target_author"),
+    missing={
+        "win_rate_naive": "no contest of these models has a valid vote with the first model first",
+        **dict.fromkeys(("win_rate", "win_rate_difference"), NO_CONTEST),
+    },
 )
 def win_rate(contests: DataFrame[Contests]) -> Rows:
     """Measure how often a model wins, without and with the swap of orders (the first correction).

@@ -7,9 +7,6 @@ import polars as pl
 from schemas.judging import ARMS
 from warehouse.evidence.selection import (
     BY_ANOTHER_NAME,
-    DISTANCE,
-    FLIPPED,
-    MOVED,
     NAMES,
     OF_LABELS,
     UNMEASURED,
@@ -74,7 +71,7 @@ ROWS = f"""
     studied as (from pairs semi join (from study_pairs where study = $study) using (pair_id)),
     found as (
         select
-            *, {FLIPPED} as flipped, {MOVED} as moved, {DISTANCE} as distance, {SAID} as said,
+            *, {SAID} as said,
             concat_ws(chr(31), dataset, sample, coalesce(perturbation, ''), said) as place,
             left(md5(place), 16) as id,
         from mart.comparisons as c
@@ -95,7 +92,7 @@ FURTHER = {
         )
     )""",
     "flipped": "flipped",
-    "moved": "moved",
+    "moved": "moved > 0",
     # An invalid reply on the control pair concerns every perturbation.
     "invalid": """(
         said in (select said from unread where perturbation is null)
@@ -106,7 +103,7 @@ FURTHER = {
 }
 # A place is a text that sorts.
 FURTHEST_FIRST = """* replace (
-    lpad((row_number() over (order by distance desc, place))::varchar, 12, '0') as place
+    lpad((row_number() over (order by moved desc, place))::varchar, 12, '0') as place
 )"""
 # As `voirdire show --disagree` has them.
 WORST_FIRST = """* exclude (worst) replace (

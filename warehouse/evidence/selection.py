@@ -2,16 +2,8 @@
 
 from collections.abc import Iterable
 
-NO_VERDICT = "('invalid', 'ambiguous', 'abstain')"
-FLIPPED = "(control <> experimental and rating_kind is distinct from 'number')"
-"""As in `mart.flipped_pairs`: a changed grade is no changed verdict."""
-DISTANCE = """if(
-    rating_kind = 'number',
-    abs(try_cast(experimental as double) - try_cast(control as double)),
-    null
-)"""
-"""How far the perturbation moved a grade; null of what is no grade."""
-MOVED = f"coalesce({DISTANCE} > 0, false)"
+from schemas.judging import WITHOUT_VERDICT
+
 OF_LABELS = """(
     study = $study or study in (
         select study from runs
@@ -72,7 +64,7 @@ UNREAD = f"""
         coalesce(human, false) as human,
         concat_ws(chr(31), dataset, judge, prompt, wave, sample, arm, perturbation, shown_first,
             repeat) as vote,
-    from vote_log where study = $study and choice in {NO_VERDICT}
+    from vote_log where study = $study and choice in {(*WITHOUT_VERDICT,)}
     union all
     select study, judge, prompt, wave, perturbation, coalesce(sample, item), criterion, repeat, arm,
         human,

@@ -11,6 +11,8 @@ from schemas.results import (
     IN_MEAN_SCORES,
     MEAN_DETECTED,
 )
+from tasks.kit.defaults import CALIBRATION
+from tasks.reporting.wording import number
 
 SAMPLES = "number of samples valid in both arms that the shift compares"
 SHIFT = "mean preference shift (MPS) toward the changed answer"
@@ -91,7 +93,8 @@ CALIBRATE_ROWS = {
     "Rogan-Gladen": "the judge's pass rate over all items, corrected by its TPR and TNR, which "
     "must be the same on labelled and other items",
     "alt_test": "alternative annotator test: whether the judge may replace human annotators, by "
-    "its winning rate, which must be at least .5",
+    "its winning rate, which must be at least `least_winning_rate` of the calibration, by default "
+    f"{number(CALIBRATION.least_winning_rate)}",
     "people": "agreement of each person with the other people, each left out in turn",
     "p vs rest": "adjusted p-value of the difference between a slice and all other items",
     "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",

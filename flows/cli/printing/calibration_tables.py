@@ -22,6 +22,7 @@ from schemas.results import Estimates
 from tasks.calibration.alt_test import CURVE
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
+from tasks.kit.defaults import calibrated_by, calibration_limits
 from tasks.kit.printable import joined_few, several
 from tasks.reporting.calibration_answer import calibration_advice, calibration_policy, tests_shown
 from tasks.reporting.calibration_report import (
@@ -80,20 +81,26 @@ NAMED = 5
 """Maximum number of annotators named in a note."""
 MOST_COLUMNS = 6
 """Maximum number of people in a table of kappas."""
-LEGEND = (
-    f"winning rate: {CALIBRATE_ROWS['winning rate']} (adjusted by Benjamini-Yekutieli at .05); a "
-    "judge passes at .5. One that fails is not shown to be able to replace people; there may be "
-    f"too few items (see --plan). AP (advantage probability): {ADVANTAGE}, with a 95 % interval. "
-    f"{explained(('human AP', 'tied'), 'calibrate')} agreement: of the judge with single people, "
-    f"mean over items. {explained(('ceiling', 'ratio'), 'calibrate')} kappa: Cohen's kappa, mean "
-    f"over people. {explained(('alpha',), 'calibrate')} Against the combined label of people, "
-    "kappa has a linearised interval; with a single person (--format json) a bootstrap interval."
-)
 CRITERIA = (
     "Agreement with single people is by criterion, as scales differ. The alternative annotator "
     "test counts each criterion of an item once: who is closer to the others does not depend on "
     "the scale."
 )
+
+
+def legend() -> str:
+    """Say what the columns mean, with the limits in force."""
+    least = number(calibration_limits().least_winning_rate)
+    return (
+        f"winning rate: {CALIBRATE_ROWS['winning rate']} (adjusted by Benjamini-Yekutieli at .05); "
+        f"a judge passes at {least}. One that fails is not shown to be able to replace people; "
+        f"there may be too few items (see --plan). AP (advantage probability): {ADVANTAGE}, with a "
+        f"95 % interval. {explained(('human AP', 'tied'), 'calibrate')} agreement: of the judge "
+        f"with single people, mean over items. {explained(('ceiling', 'ratio'), 'calibrate')} "
+        f"kappa: Cohen's kappa, mean over people. {explained(('alpha',), 'calibrate')} Against the "
+        "combined label of people, kappa has a linearised interval; with a single person (--format "
+        "json) a bootstrap interval."
+    )
 
 
 def _named(found: Calibrated) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -234,6 +241,13 @@ def show_table(
     more: str = "--format json",
 ) -> None:
     """Print the agreement with people, the test, and what was left out; ``more`` prints all."""
+    with calibrated_by(calibration.thresholds):
+        _show_table(calibration, found, curve=curve, saved=saved, more=more)
+
+
+def _show_table(
+    calibration: Calibration, found: Calibrated, *, curve: bool, saved: bool, more: str
+) -> None:
     console, comparison = Printer(), found.comparison
     tested = not found.tests.is_empty()
     title = "Which judges may replace people" if tested else "Which judges agree with people"
@@ -274,7 +288,7 @@ def show_table(
     print_line(
         console,
         f"{calibration.epsilon_kind} epsilon {number(calibration.epsilon)}, test "
-        f"{calibration.test}. {LEGEND}",
+        f"{calibration.test}. {legend()}",
     )
     for line in _notes(asked, with_who(found.advantages.filter("asked"))):
         print_line(console, line)

@@ -2,8 +2,8 @@
 -- study: name of the study [all studies]
 select
     p.study, p.judge, p.perturbation, any_value(p.kind) as kind,
-    count(*) filter (p.control is not null and p.experimental is not null) as pairs,
-    count(*) filter (p.control <> p.experimental) as flipped, any_value(f.excess_flips) as excess_flips, any_value(b.finding) as finding,
+    count(p.flipped) as pairs,
+    count(*) filter (p.flipped) as flipped, any_value(f.excess_flips) as excess_flips, any_value(b.finding) as finding,
     any_value(p.simulated) as simulated, p.prompt, p.wave,
 from mart.comparisons as p
 left join mart.bias as b using (study, dataset, judge, prompt, wave, perturbation)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from flows.cli.main import main
 from flows.cli.meanings import HEADINGS
-from flows.cli.printing.calibration_tables import LEGEND
+from flows.cli.printing.calibration_tables import legend
 from flows.cli.printing.measure_tables import OF_JUDGES
 from flows.cli.printing.terminal import RATES
 from flows.publishing.gate import MEASURES
@@ -151,7 +151,7 @@ def test_a_legend_says_what_the_listing_says(name: str) -> None:
     told = flat(explained(name)).partition("`voirdire calibrate`): ")[2]
     meaning = told.removesuffix(".").partition(". ")[0]
     assert meaning
-    assert f"{name}: {meaning}" in LEGEND
+    assert f"{name}: {meaning}" in legend()
 
 
 def test_an_explanation_says_how_to_read_a_statistic_before_its_formula() -> None:

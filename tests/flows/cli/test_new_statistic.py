@@ -21,6 +21,31 @@ from warehouse.store import Warehouse
 EXAMPLE = Path(examples.__file__).parent / "statistics" / "_mostly_first.py"
 """The example that `voirdire init` writes."""
 
+ODD = """
+import polars as pl
+
+from tasks.counting.cells import shares
+from tasks.statistics import statistic
+
+
+@statistic(
+    source="mine",
+    family="position",
+    gives=("odd_pairs", "all_pairs"),
+    missing={"odd_pairs": "no pair is odd"},
+    no_interval={"all_pairs": "a count: no interval"},
+)
+def odd_pairs(tallies):
+    \"\"\"Measure nothing.\"\"\"
+    none = pl.lit(None, pl.String)
+    pairs = tallies.with_columns(
+        counted=False, hit=False, dropped=False, votes="planned", mode=pl.lit("any"),
+        perturbation=none, kind=none,
+    )
+    every = shares("all_pairs", pairs.with_columns(counted=True))
+    return [shares("odd_pairs", pairs), every.with_columns(low=None, high=None)]
+"""
+
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -81,6 +106,27 @@ def test_its_rows_are_in_mart_numbers_and_its_name_in_the_list(own: str, tmp_pat
     assert "Measure in how many control pairs first picks outnumber second picks" in said
     for declared in ("unit share", "0.5 if there is no effect", "random judge", "family position"):
         assert declared in said
+
+
+def test_its_reasons_are_its_own(own: str, tmp_path: Path) -> None:
+    (tmp_path / "statistics" / f"{own}.py").unlink()
+    (tmp_path / "statistics" / "odd_pairs.py").write_text(ODD)
+    STATISTICS.read_own()
+    votes = tmp_path / "votes.jsonl"
+    asked = {"dataset": "d", "judge": "ada", "arm": "control", "repeat": 0, "choice": "tie"}
+    rows = [
+        {**asked, "sample": f"s{at}", "cluster": f"s{at}", "shown_first": side}
+        for at in range(2)
+        for side in ("anchor", "target")
+    ]
+    votes.write_text("\n".join(map(json.dumps, rows)))
+    words = ["measure", str(votes), "--format", "json", "--only", "odd_pairs"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert {row["statistic"]: row["reason"] for row in json.loads(done.stdout)} == {
+        "odd_pairs": "nothing qualifies: no pair is odd",
+        "all_pairs": "a count: no interval",
+    }
 
 
 @pytest.mark.parametrize(("kappa", "biased"), [(0.0, False), (1.5, True)])

@@ -12,8 +12,12 @@ from click.testing import CliRunner, Result
 from hints import in_short
 
 from flows.cli.main import main
+from flows.cli.printing.calibration_tables import show_table
 from flows.publishing.served_files import reports_of
+from flows.results.calibration import calibrate_labels
+from flows.studies.calibration import Calibration
 from schemas.results import Estimates
+from tasks.kit.defaults import CalibrationThresholds
 from warehouse.store import Warehouse
 
 Labels = dict[str, dict[str, Any]]
@@ -610,3 +614,17 @@ def test_a_gigabyte_is_refused_before_it_is_read(
     large.unlink()
     assert done.exit_code == 2
     assert f"large.csv: has {1 << 30} bytes; at most {512 << 20} are allowed" in done.stderr
+
+
+def test_the_terminal_names_the_limit_of_the_calibration(
+    write: Callable[..., str], place: Warehouse, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calibration = Calibration(
+        humans=write("people", PEOPLE),
+        judges=write("judges", JUDGES),
+        thresholds=CalibrationThresholds(least_winning_rate=0.6),
+    )
+    show_table(calibration, calibrate_labels(calibration, place))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "a judge passes at .60." in told
+    assert "winning rate of at least .60" in told

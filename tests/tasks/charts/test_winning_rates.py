@@ -7,6 +7,7 @@ import pytest
 
 from tasks.charts import CHARTS
 from tasks.drawing.render import inline_svg
+from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 
 winning_rates = CHARTS["winning_rates"]
 Make = Callable[..., pl.DataFrame]
@@ -38,6 +39,13 @@ def test_judges_stand_with_their_advantage_and_that_of_people(make_alt_tests: Ma
 def test_a_simulated_judge_is_marked(make_alt_tests: Make) -> None:
     (panel,) = winning_rates(alt_tests=make_alt_tests(curve("a", [0, 1], simulated=True)))
     assert "AP .90, human .85, simulated" in texts(panel)
+
+
+def test_the_limit_is_that_of_the_calibration(make_alt_tests: Make) -> None:
+    tests = make_alt_tests(curve("a", [0, 0.5, 1]))
+    with calibrated_by(CalibrationThresholds(least_winning_rate=0.6)):
+        (panel,) = winning_rates(alt_tests=tests)
+    assert "passes at .60; dotted: chosen epsilon" in texts(panel)
 
 
 def test_six_judges_fit_into_a_panel(make_alt_tests: Make) -> None:

@@ -837,6 +837,17 @@ def test_a_judge_that_hardly_repeats_is_used_with_care(
     assert (row["recommendation"], row["reasons"]) == ("use", None)
 
 
+def test_how_far_ratings_must_agree_is_a_threshold(recommended: Any) -> None:
+    """The upper bound, .62, lies above the default, .5, and below a stricter limit, .75."""
+    numbers = {"statistic": "rating_icc", "estimate": 0.48, "low": 0.34, "high": 0.62}
+    beside = [WHOLE | numbers]
+    [row] = recommended(gate("validity"), gate("bias"), beside=beside)
+    assert row["recommendation"] == "use"
+    with limited_by(Thresholds(least_reliability=0.75)):
+        [row] = recommended(gate("validity"), gate("bias"), beside=beside)
+    assert row["recommendation"] == "use with care"
+
+
 def test_a_pass_rate_apart_from_people_s_is_stated(recommended: Any) -> None:
     numbers = {"estimate": 0.12, "low": 0.08, "high": 0.16, "unit": "share"}
     [row] = recommended(

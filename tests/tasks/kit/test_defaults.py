@@ -2,6 +2,7 @@
 
 import ast
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import duckdb
 
 import schemas
 import warehouse
+from schemas.calibration import AltTests
 from tasks.kit import defaults
 from tasks.kit.defaults import Thresholds
+from tasks.reporting.wording import number
 
 SHARED = Path(schemas.__file__).parent
 MARTS = Path(warehouse.__file__).parent / "marts"
@@ -64,6 +67,7 @@ def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
         "most_invalid": 0.10,
         "most_agreement_lost": 0.10,
         "least_agreement": 0.20,
+        "least_reliability": 0.50,
         "disqualifying": ("drift", "discernment", "agreement", "validity", "bias", "position"),
         "minimum_shift_drift": 0.05,
         "minimum_dasr_drift": 0.10,
@@ -73,9 +77,18 @@ def test_thresholds_of_a_study_are_those_of_the_methods() -> None:
     }
 
 
+def test_descriptions_name_the_defaults() -> None:
+    least = number(defaults.CALIBRATION.least_winning_rate, 1)
+    assert AltTests.descriptions()["passed"].endswith(f", by default {least}")
+    columns = tomllib.loads((MARTS / "columns.toml").read_text(encoding="utf-8"))
+    width = f"+-{number(defaults.TARGET_HALF_WIDTH)}"
+    assert columns["human_agreement"]["labels_for_agreement"].endswith(width)
+
+
 def test_marts_decide_nothing() -> None:
     # A rule would choose between words, or hold a number against a limit.
     chosen, limits, fallbacks, computed = set(), set(), set(), set()
+    arithmetic = {"+", "-", "*", "/", "split_part", "sqrt", "ln", "exp"}
     for file in (*SHARED.glob("*.sql"), *MARTS.glob("*.sql")):
         text = {"text": file.read_text(encoding="utf-8")}
         (parsed,) = duckdb.execute("select json_serialize_sql($text)", text).fetchone() or ("",)
@@ -91,10 +104,11 @@ def test_marts_decide_nothing() -> None:
                 # Only a key is compared: null stands for the whole judge, as '' does.
                 fallbacks |= {json.dumps(each) for each in node["children"][1:]}
             if node.get("class") == "FUNCTION":
-                computed.add(node["function_name"])
+                computed.add((file.stem, node["function_name"]))
     assert chosen == {None}  # `if` without a value
     assert {json.loads(each)["value"]["value"] for each in fallbacks} == {""}
-    assert computed.isdisjoint({"+", "-", "*", "/", "split_part", "sqrt", "ln", "exp"})
+    # Of two grades the distance is shown.
+    assert {each for each in computed if each[1] in arithmetic} == {("comparisons", "-")}
     assert {limit for limit in limits if not isinstance(limit, str)} <= {0, 1}
 
 

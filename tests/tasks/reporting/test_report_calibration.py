@@ -9,6 +9,7 @@ import pytest
 
 from schemas.calibration import ConfusionMatrix, Disagreements, HumanAgreement
 from tasks.agreement.compare import ComparisonWithPeople
+from tasks.kit.defaults import CalibrationThresholds, calibrated_by
 from tasks.reporting.calibration_report import CalibrationFacts, calibration_report
 
 Make = Callable[..., pl.DataFrame]
@@ -86,6 +87,13 @@ def test_the_page_says_who_may_replace_people(page: Any) -> None:
     assert "good : may replace 1 of 1 person" in told
     assert "Ann may be replaced .90 [.80, .95] .85 .75 .004 .001 t .001, score .001 60" in told
     assert "minimum instances of a person 30" in told
+
+
+def test_the_limit_is_that_of_the_calibration(page: Any) -> None:
+    with calibrated_by(CalibrationThresholds(least_winning_rate=0.6)):
+        told = words(page([{"judge": "good"}, {"judge": "good", "epsilon": 0.2, "asked": False}]))
+    assert "; at .60 the judge passes." in told
+    assert not re.search(r"passes[^.]*at \.5|at \.5[^.]* passes|, at \.5", told)
 
 
 def test_a_doubt_stands_beside_the_verdict(page: Any) -> None:

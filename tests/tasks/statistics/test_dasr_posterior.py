@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from schemas.results import Estimates
 from tasks.counting.cells import UNEQUAL
-from tasks.counting.reasons import MISSING, START
 from tasks.statistics import STATISTICS
 from tasks.statistics.dasr_posterior import above
 
@@ -88,7 +87,10 @@ def test_what_has_no_probability(make_shifts: Make) -> None:
     few = row_of(make_shifts([UP] * 9))
     assert (few["estimate"], few["n"], few["method"], few["reason"]) == (None, 9, "none", FEW)
     none = row_of(make_shifts([OUTSIDE] * 12))
-    reason = f"{START}: {MISSING['dasr_posterior']}"
+    reason = (
+        "nothing qualifies: no sample has verdicts in all arms and a control verdict that could "
+        "change"
+    )
     assert (none["estimate"], none["n"], none["reason"]) == (None, 0, reason)
     uneven = row_of(make_shifts([UP] * 12, sham_votes=2))
     assert (uneven["estimate"], uneven["n"], uneven["reason"]) == (None, 0, UNEQUAL)

@@ -65,6 +65,30 @@ def test_an_author_may_be_named_like_a_judge() -> None:
     assert OWN_AUTHOR not in filled_columns(other.with_columns(judge=pl.lit("d/w")))
 
 
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        ("", {}),
+        ("no vote", {"one": "no vote", "two": "no vote"}),
+        ({"two": "no vote"}, {"two": "no vote"}),
+    ],
+)
+def test_reasons_are_those_of_all_rows_or_of_some(missing: Any, expected: Any) -> None:
+    for what in ("missing", "no_interval"):
+        declare = statistic(
+            source="a test", family="effect", gives=("one", "two"), **{what: missing}
+        )
+        assert getattr(declare(lambda shifts: shifts), what) == expected
+
+
+def test_a_reason_for_a_row_that_is_not_given_is_an_error() -> None:
+    declare = statistic(
+        source="a test", family="effect", gives=("one", "two"), missing={"too": "no vote"}
+    )
+    with pytest.raises(ValueError, match=r"reason for the row 'too', .* Its rows: one, two"):
+        declare(lambda shifts: shifts)
+
+
 def test_a_row_differs_where_it_says_so() -> None:
     @statistic(
         source="a test",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.results import Estimates
 from tasks.aggregate import count_votes
 from tasks.counting.annotations import ALIKE_OR_FEW
-from tasks.counting.reasons import MISSING, START
+from tasks.counting.reasons import NO_SCORES_OF_MEMBERS, START
 from tasks.inference.bootstrap import FORMULAS, formulas_only, weights
 from tasks.inference.intervals import SINGLE
 from tasks.inference.quantiles import widened
@@ -108,7 +108,7 @@ def test_only_labelled_pairs_of_all_members_count_and_people_are_none(errors: Ma
 @pytest.mark.parametrize("other", ["--10", "---1"])
 def test_no_labelled_pair_of_all_members(errors: Make, other: str) -> None:
     for row in both(errors({"a": "11--", "b": other}, ["target", "tie", "tie", None])):
-        reason = f"{START}: {MISSING[row['statistic']]}"
+        reason = f"{START}: {NO_SCORES_OF_MEMBERS}"
         assert (row["estimate"], row["n"], row["clusters"]) == (None, 0, 0)
         assert (row["dropped"] > 0, row["reason"]) == (True, reason)
 

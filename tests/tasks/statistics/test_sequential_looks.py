@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.counting.question_order import in_turn, places
-from tasks.counting.reasons import SHIFT
+from tasks.counting.reasons import NO_SHIFT
 from tasks.statistics.mps_sham import mps_sham
 from tasks.statistics.sequential_looks import sequential_looks
 
@@ -97,7 +97,7 @@ def test_samples_of_a_question_come_together(make_shifts: Make) -> None:
 def test_nothing_to_look_at(make_shifts: Make, rows: list[dict[str, Any]]) -> None:
     found = looks(make_shifts(rows))
     assert {row["estimate"] for row in found.values()} == {None}
-    assert {row["reason"] for row in found.values()} == {f"nothing qualifies: {SHIFT}"}
+    assert {row["reason"] for row in found.values()} == {f"nothing qualifies: {NO_SHIFT}"}
     assert found["3/3"]["dropped"] == len(rows)
     assert sequential_looks(shifts=make_shifts([])).is_empty()
 

@@ -1,11 +1,23 @@
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import polars as pl
+import pytest
 
 from schemas.calibration import Ratings
 from schemas.curation import Questions
-from schemas.judging import Ballots, Judges, Pairs, Prompts, StudyPairs, Votes
+from schemas.judging import (
+    CHOICES,
+    RATED,
+    VALID,
+    Ballots,
+    Judges,
+    Pairs,
+    Prompts,
+    StudyPairs,
+    Votes,
+)
 from warehouse.store import Saving, Warehouse
 
 
@@ -16,6 +28,14 @@ def test_replies_without_a_verdict(judged: Warehouse) -> None:
     assert found.rows() == [
         ("quick", "experimental", "invalid", "cannot say", "It is 4, says Lee (2019).", None)
     ]
+
+
+@pytest.mark.parametrize("choice", [*CHOICES, RATED])
+def test_every_choice_has_a_verdict_or_is_listed(judged: Warehouse, choice: str) -> None:
+    with duckdb.connect(str(judged.path)) as connection:
+        connection.execute("update votes set choice = $choice", {"choice": choice})
+    found = judged.query("select distinct choice from mart.invalid_replies")
+    assert found["choice"].to_list() == ([] if choice in {*VALID, RATED} else [choice])
 
 
 def test_why_a_single_answer_has_no_rating(

@@ -13,7 +13,15 @@ from tasks.statistics import statistic
 
 
 # Both orders are asked equally often, so a judge without position bias has .5 (``null``).
-@statistic(source="mine", family="position", unit="share", null=0.5, floor="random judge")
+@statistic(
+    source="mine",
+    family="position",
+    unit="share",
+    null=0.5,
+    floor="random judge",
+    # The reason where nothing is counted.
+    missing="in no control pair first picks and second picks differ in number",
+)
 def mostly_first(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Measure in how many control pairs first picks outnumber second picks, if they differ."""
     # 12: votes with the anchor shown first; 21: with the target shown first.
