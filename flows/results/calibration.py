@@ -48,7 +48,7 @@ order by started_at desc limit 1
 """
 ALONE = (
     "it needs labels of two people or more, on enough common items (`--min-instances` of "
-    "`voirdire calibrate`)."
+    "calibrate)."
 )
 SOURCES = {
     "study": "the votes of study",

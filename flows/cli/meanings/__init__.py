@@ -141,7 +141,7 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         "out": "tokens of their replies",
         "USD": "price of the calls; unknown where a judge has no price",
         "samples": "pairs of answers that the perturbation changes",
-        "typical judge": "a judge without votes so far: its spread is assumed",
+        "typical judge": "stands for a judge with too few votes so far: its spread is assumed",
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
     },
     "sql --ask cost_per_judge_per_night": {
@@ -161,9 +161,9 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         IN_LOGITS: "size of a bias in logits, which decides where pairs are too easy",
         DETECTED: "share of flaws detected: DP, or D of the ratings of single answers",
         IN_MEAN_SCORES[DETECTED]: "D, where DP has too few questions or its floor is low",
-        BEST_DETECTED: "the same of the kind of flaw that the judge detects best",
-        MEAN_DETECTED: "the same, as the mean over all kinds of flaws",
-        IN_MEAN_SCORES[BEST_DETECTED]: "the same of the kind of flaw that the judge detects best",
+        BEST_DETECTED: "share of flaws detected (DP), of the kind that the judge detects best",
+        MEAN_DETECTED: "share of flaws detected (DP), as the mean over all kinds of flaws",
+        IN_MEAN_SCORES[BEST_DETECTED]: "D, of the kind of flaw that the judge detects best",
         IN_MEAN_SCORES[MEAN_DETECTED]: "the mean of D over all kinds of flaws, used "
         "where the mean of DP cannot decide",
         "agreement lost": "agreement of judge and people, compared with people among themselves: "

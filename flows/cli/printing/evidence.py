@@ -128,7 +128,7 @@ def _others(
             "two waves; some verdicts change whenever a judge is asked again."
             if there["compared"]
             else f"Drift compares two waves of {_who(study, filters)} that asked the same "
-            "questions: name waves with `voirdire audit --wave`."
+            "questions: give each audit a label, `--wave LABEL`."
         )
         if not found.total and "wave" in there:
             yield _earlier_change(study, path, found, filters)

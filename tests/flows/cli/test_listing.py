@@ -125,7 +125,11 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
         ("thresholds", "thresholds (key of a study file, table [study]): Limits that", ""),
         ("most_invalid", "most_invalid (key of a study file, table [study.thresholds]): Max", ""),
         ("tokens in", "tokens in (in the tables of `voirdire plan`): tokens of the prompts", ""),
-        ("typical judge", "typical judge (in the tables of `voirdire plan`): a judge without", ""),
+        (
+            "typical judge",
+            "typical judge (in the tables of `voirdire plan`): stands for a judge",
+            "",
+        ),
         ("do not use", "do not use (in the tables of `voirdire audit`): a gate fails", ""),
         ("openai", "openai (provider): its judges are", "\n  openai/gpt-5.4-mini\n"),
         ("offline", "offline (provider): simulated, its judges are", "\n  offline/fair\n"),
