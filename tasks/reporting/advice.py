@@ -301,22 +301,28 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
 def policy(
     thresholds: Thresholds, recommendations: pl.DataFrame, detects_at: float = DETECTS_AT
 ) -> str:
-    """State the rule by which judges are recommended, and its limits (methods, section 17).
+    """State the rule by which judges are recommended, and its limits (methods, section 17)."""
+    compared = (recommendations["mode"] != "any").any()
+    return (
+        f"Policy (`disqualifying` of the study). {rule(thresholds, compared=bool(compared))} "
+        f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
+    )
 
-    Judges of single answers alone have no position, and their gates hold in any mode.
+
+def rule(thresholds: Thresholds, *, compared: bool = True) -> str:
+    """Say when a judge is not recommended, and when with care (methods, section 17).
+
+    Judges of single answers alone, which have ``compared`` nothing, have no position.
     """
     forbidding = thresholds.disqualifying
     every = set(forbidding) == set(GATES)
     named = "any gate" if every else f"the gate {listing(forbidding, 'or')}"
     forbids = f"Do not use: {named} fails. " if forbidding else ""
     other = "" if every else "fails or "
-    compared = (recommendations["mode"] != "any").any()
     return (
-        f"Policy (`disqualifying` of the study). {forbids}Not enough data: "
-        f"{'position or ' if compared else ''}validity is inconclusive, or none of bias, "
-        "discernment and agreement has an interval. Use with care: any other "
-        f"gate {other}is inconclusive (except drift), or the judge's verdicts hardly repeat. "
-        f"Limits (`thresholds`): {', '.join(_limits(thresholds, recommendations, detects_at))}."
+        f"{forbids}Not enough data: {'position or ' if compared else ''}validity is inconclusive, "
+        "or none of bias, discernment and agreement has an interval. Use with care: any other "
+        f"gate {other}is inconclusive (except drift), or the judge's verdicts hardly repeat."
     )
 
 

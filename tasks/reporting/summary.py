@@ -342,7 +342,7 @@ def _short(row: Row) -> str:
 
 
 MARK, SOME = "(simulated)", "(some simulated)"
-JUDGES_NAMED = 8
+MOST_NAMED = 8
 
 
 def marked(name: str, *, simulated: bool) -> str:
@@ -397,7 +397,7 @@ def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> s
         return ""
     if len(own) == len({*judges}):
         return "All judges are simulated, with planted biases; they are not language models"
-    named = first_few([clip(clean(name), 60) for name in own], JUDGES_NAMED)
+    named = first_few([clip(clean(name), 60) for name in own], MOST_NAMED)
     verb = "is simulated" if len(own) == 1 else "are simulated"
     return (
         f"{thousands(len(own))} of {count(len({*judges}), 'judge')} {verb} with planted biases, not"
@@ -406,15 +406,19 @@ def simulated_sentence(judges: Collection[str], simulated: Collection[str]) -> s
 
 
 def not_recognised(perturbations: Iterable[str | None]) -> str:
-    """State which perturbations simulated judges do not recognise; empty if none."""
+    """State which perturbations simulated judges may not recognise; empty if none.
+
+    They read texts, not names: a change that looks like a bundled one has its effect.
+    """
     bundled = PERTURBATIONS.keys() - PERTURBATIONS.own
     own = sorted({name for name in perturbations if name} - bundled)
     if not own:
         return ""
-    named = first_few([clip(clean(name), 60) for name in own], JUDGES_NAMED)
+    named = first_few([clip(clean(name), 60) for name in own], MOST_NAMED)
     return (
-        f"Simulated judges recognise only the bundled perturbations. To them {listing(named)} "
-        f"{'makes' if len(own) == 1 else 'make'} a different answer, better or worse at random"
+        "Simulated judges recognise only changes of the kinds that the bundled perturbations make. "
+        f"To them any other, as {listing(named)} may be, makes a different answer, better or worse "
+        "at random"
     )
 
 

@@ -13,6 +13,7 @@ from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table
 from flows.cli.printing.terminal import say
 from flows.studies import STUDIES, Study
+from schemas.conclusions import RECOMMENDATIONS
 from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
@@ -24,6 +25,7 @@ from tasks.prompts import PROMPTS
 from tasks.providers import JUDGES, PROVIDERS, provider_of
 from tasks.readers.formats import FORMATS
 from tasks.reporting import wording
+from tasks.reporting.advice import rule
 from tasks.reporting.wording import count, gate_definitions, glossary
 from tasks.statistics import STATISTICS, RowMeaning, Statistic
 from tasks.validation.unknown_names import UnknownNameError, unknown
@@ -96,6 +98,7 @@ def known_names() -> set[str]:
     words = {word for meanings in TABLE_WORDS.values() for word in meanings}
     columns = column_meanings()
     explained = {*_rows(), *HEADINGS, *words, *columns, *glossary(DEFAULTS), *NAMED_GATES}
+    explained |= {*RECOMMENDATIONS}
     picked = {column for mart in marts() for column in picked_columns(mart)}
     tables = {name for mart in marts() for name in (mart, f"mart.{mart}")} | _grains().keys()
     settings = {key for model in STUDY_TABLES.values() for key in model.model_fields}
@@ -112,18 +115,18 @@ def explain(name: str) -> None:
     if title in listings:
         show_catalogues(title)
         return
-    # Tables and messages write position_gap as "position gap".
-    underscored = name.replace(" ", "_")
-    if name not in (known := known_names()) and underscored in known:
-        name = underscored
     entries = (*_statistics(name), *_catalogue_entries(name, listings), *_provider(name))
     entries = (*entries, *_tables(name), *_setting(name))
     if not (meanings := [*entries, *_words(name)]):
+        # Tables and messages write position_gap as "position gap".
+        if (underscored := name.replace(" ", "_")) != name and underscored in known_names():
+            explain(underscored)
+            return
         for listing in listings.values():
             if listing.catalogue and (problem := listing.catalogue.unusable.get(name)):
                 raise UnknownNameError(problem)
         everything = "`voirdire list` shows all names, docs/reference/marts.md the marts"
-        raise unknown("name", name, sorted(known), everything)
+        raise unknown("name", name, sorted(known_names()), everything)
     say(wrapped("\n\n".join(meanings), Printer().width))
 
 
@@ -159,6 +162,8 @@ def _words(name: str) -> Iterator[str]:
     for command, words in TABLE_WORDS.items():
         if meaning := words.get(name.removeprefix("corrected, ")):
             yield f"{name} (in the tables of `voirdire {command}`): {meaning}."
+    if name in RECOMMENDATIONS:
+        yield f"{name} (recommendation, by the gates of a judge): {rule(DEFAULTS)} Use: otherwise."
     if meaning := glossary(DEFAULTS).get(name):
         yield f"{name} (finding): {meaning}"
     if (gate := NAMED_GATES.get(name, name)) != name:

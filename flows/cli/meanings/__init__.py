@@ -109,18 +109,8 @@ CHANGED = (
     "how far the {} differ between two waves on the same prompts: 0 if no more than within a wave, "
     "2 if each wave always repeats itself and the two never agree"
 )
-ADVISED = {
-    "use": "no gate fails, and none is inconclusive, except drift",
-    "use with care": "bias, discernment or agreement is inconclusive, or the verdicts of the judge "
-    "hardly repeat; or a gate fails that `disqualifying` of the study does not list",
-    "do not use": "a gate fails that `disqualifying` of the study lists, by default any gate",
-    "not enough data": "position or validity is inconclusive, or none of bias, discernment and "
-    "agreement has an interval",
-}
-"""Recommendation -> what the gates of a judge then say (methods, section 17)."""
 TABLE_WORDS: dict[str, dict[str, str]] = {
     "audit": {
-        **ADVISED,
         "questions": "independent questions, or clusters of items (`clusters` in the marts)",
         "difference": "difference of two shifts (`contrast` in mart.contrasts)",
         "limit": "threshold of a gate (`tolerance` in mart.scorecard), set by the study",

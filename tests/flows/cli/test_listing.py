@@ -130,7 +130,7 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
             "typical judge (in the tables of `voirdire plan`): stands for a judge",
             "",
         ),
-        ("do not use", "do not use (in the tables of `voirdire audit`): a gate fails", ""),
+        ("do not use", "do not use (recommendation, by the gates of a judge): Do not use: any", ""),
         ("openai", "openai (provider): its judges are", "\n  openai/gpt-5.4-mini\n"),
         ("offline", "offline (provider): simulated, its judges are", "\n  offline/fair\n"),
     ],

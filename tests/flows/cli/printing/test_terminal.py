@@ -103,7 +103,7 @@ def test_every_rate_has_its_interval_however_narrow_the_terminal(
 def test_what_simulated_judges_do_not_recognise_is_named(
     changes: dict[str, object], *, shown: bool
 ) -> None:
-    said = "recognise only the bundled perturbations. To them boast makes a different answer"
+    said = "To them any other, as boast may be, makes a different answer, better or worse"
     assert (said in legend([ROW | changes])) is shown
 
 
