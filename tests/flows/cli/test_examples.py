@@ -39,6 +39,7 @@ def test_from_an_empty_folder_to_results_of_own_entries(
 
     done = voirdire("audit", "example")
     assert done.returncode == 0, done.stderr
+    assert "To them any other, as bandwagon may be, makes" in " ".join(done.stdout.split())
     rows = warehouse.query(
         "select distinct dataset, prompt, perturbation from mart.bias "
         "where perturbation is not null"
