@@ -41,7 +41,8 @@ class AltTests(Margins, table="alt_tests", key=MARGIN):
         nullable=True,
     )
     passed: bool = optional(
-        "true if the winning rate is at least `least_winning_rate` of the calibration"
+        "true if the winning rate is at least `least_winning_rate` of the calibration, by "
+        "default .5"
     )
     advantage_probability: float = share(
         "chance, averaged over annotators, that the judge aligns with the others at least "
