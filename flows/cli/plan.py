@@ -185,10 +185,10 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
     store = Warehouse(warehouse)
     if not store.path.is_file():
         return
-    asked = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
+    planned = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
     # Results of an earlier version do not say what they leave open.
     found = of_wave(store.query(GATES, [study.name]), study.wave)
-    found = found.filter(asked, pl.col("standing").is_not_null())
+    found = found.filter(planned, pl.col("standing").is_not_null())
     if lines := open_questions(found):
         yield f"Further questions that would decide the open gates of study {study.name}, {CHANCE}:"
         yield from lines
@@ -199,12 +199,13 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
                 f"sham may not move it: `voirdire audit {quote(study.name)} --sham {other} --name "
                 "NAME`."
             )
+        # The study as it was asked, which may have had another limit than this plan.
+        known = saved_study(study.name, store.path)
         # Those of drift must be the baseline's.
         needed = found.filter(pl.col("gate") != "drift")["more_questions"].max()
-        if line := left_line(study, needed):
+        asked = known or study
+        if asked.dataset == study.dataset and (line := left_line(asked, needed)):
             yield line
-        # Of the study as it was asked, not with another limit.
-        known = saved_study(study.name, store.path)
         same = known is not None and known.limit == study.limit
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
         few = study.thresholds.fewest_questions if found["too_few"].any() else None

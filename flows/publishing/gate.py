@@ -14,6 +14,7 @@ from schemas.results import (
     BEST_DETECTED,
     BEYOND_CHANCE,
     DETECTED,
+    GATES,
     IN_LOGITS,
     IN_MEAN_SCORES,
     MEAN_DETECTED,
@@ -48,8 +49,8 @@ CHECKS = """
         and f.prompt = g.prompt and f.wave = g.wave and f.mode = g.mode
         and g.gate = if(f.kind = 'position', 'position', 'bias')
         and f.perturbation is not distinct from g.perturbation
-    where g.study = ?
-    order by g.judge, g.prompt, g.dataset, g.perturbation is not null, g.gate, g.perturbation
+    where g.study = $study
+    order by g.judge, g.prompt, g.dataset, list_position($gates, g.gate), g.perturbation
 """
 """Gates of judges, with the finding that one follows, and the change that drift shows.
 
@@ -175,7 +176,7 @@ def gate_of(
     """
     run = study_of(run_of_results(warehouse, study))
     found, recommended, last, waves, people, newer = warehouse.query_all(
-        (CHECKS, [study]),
+        (CHECKS, {"study": study, "gates": [*GATES]}),
         (RECOMMENDED, [study]),
         (LAST, [study]),
         (WAVES, [study]),

@@ -20,6 +20,7 @@ from schemas.keys import content_key
 from tasks.kit.code_digest import code_version, user_name
 from tasks.kit.printable import because, printable, redact
 from tasks.progress import step
+from tasks.validation.unknown_names import UnknownNameError
 from warehouse.store import (
     HEARTBEAT_WAIT_SECONDS,
     Saving,
@@ -118,9 +119,15 @@ LONGEST = 2000
 """Maximum length of an error in ``runs``."""
 
 
+IN_WORDS = (ValueError, OSError, RuntimeError, UnknownNameError)
+"""Errors that say what happened; of others the class is part of the message."""
+
+
 def one_line(error: BaseException) -> str:
     """Return an error in one line, without secrets."""
-    return redact(f"{type(error).__name__}: {error}".rstrip(": "))[:LONGEST]
+    said = str(error)
+    named = isinstance(error, IN_WORDS) and said
+    return redact(said if named else f"{type(error).__name__}: {said}".rstrip(": "))[:LONGEST]
 
 
 def end_of(error: BaseException) -> dict[str, Any]:

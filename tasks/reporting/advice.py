@@ -221,7 +221,7 @@ def _missing(row: Mapping[str, Any]) -> str:
         for name, word in (("more_decide", "and"), ("stays_open", "or"), ("too_few", "and"))
     )
     if few:
-        few = f"more questions must have a verdict to decide {few}"
+        few = f"to decide {few} takes more independent questions"
     if decided:
         questions = count(row["more_questions"], "more question")
         decided = f"about {questions} would decide {decided} {CHANCE}"

@@ -173,6 +173,10 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     assert "More questions decide on which side of its limit an estimate lies; the" in said
     assert planned.stdout.startswith(heading)
     assert re.search(r"All \d+ ballots of this plan have votes: an audit asks nothing\.", said)
+    # The results are of 6 questions, also where the plan is for more.
+    larger = " ".join(voirdire("plan", "looked_at", "--limit", "60").stdout.split())
+    assert "The dataset has " in larger
+    assert "questions of the dataset are asked" not in larger
     # Only of the judges and judge prompts that are planned for.
     one = voirdire("plan", "looked_at", "--judge", judges[0]).stdout
     assert re.findall(r"^- (\S+):", one, re.MULTILINE) == judges[:1]

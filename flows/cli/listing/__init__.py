@@ -18,7 +18,7 @@ from tasks.conclusions.derived_columns import DERIVED
 from tasks.datasets import DATASETS
 from tasks.gates.words import SUBJECTS, WITH_LABELS
 from tasks.kit.catalogue import Catalogue
-from tasks.kit.defaults import DEFAULTS, Thresholds
+from tasks.kit.defaults import DEFAULTS, CalibrationThresholds, Thresholds
 from tasks.metrics import METRICS
 from tasks.perturbations import PERTURBATIONS
 from tasks.prompts import PROMPTS
@@ -41,11 +41,12 @@ ENDS = {"_low": "lower end", "_high": "upper end", "_p": "p-value", "_reason": "
 PLACES = 3
 """At most so many tables and marts are named for the meaning of a column."""
 
-STUDY_TABLES: dict[str, type[BaseModel]] = {
-    "table [study]": Study,
-    "table [study.thresholds]": Thresholds,
+SETTINGS: dict[str, type[BaseModel]] = {
+    "key of a study file, table [study]": Study,
+    "key of a study file, table [study.thresholds]": Thresholds,
+    "limit of a calibration, in the parameter thresholds of its flow": CalibrationThresholds,
 }
-"""Table of a study file -> the model of its keys."""
+"""What a setting is -> the model that has it."""
 
 LONG = 72
 """Texts of more characters are printed below the name of their setting."""
@@ -101,7 +102,7 @@ def known_names() -> set[str]:
     explained |= {*RECOMMENDATIONS}
     picked = {column for mart in marts() for column in picked_columns(mart)}
     tables = {name for mart in marts() for name in (mart, f"mart.{mart}")} | _grains().keys()
-    settings = {key for model in STUDY_TABLES.values() for key in model.model_fields}
+    settings = {key for model in SETTINGS.values() for key in model.model_fields}
     return {*explained, *picked, *listings, *PROVIDERS, *entries, *tables, *settings}
 
 
@@ -195,14 +196,13 @@ def _tables(name: str) -> Iterator[str]:
 
 
 def _setting(name: str) -> Iterator[str]:
-    """Explain a key of a study file."""
-    for table, model in STUDY_TABLES.items():
+    """Explain a key of a study file, or of the limits of a calibration."""
+    page = " Default and limits: docs/reference/study-file.md."
+    for what, model in SETTINGS.items():
         if field := model.model_fields.get(name):
             about = " ".join((field.description or "").split())
-            yield (
-                f"{name} (key of a study file, {table}): {about} "
-                "Default and limits: docs/reference/study-file.md."
-            )
+            end = f" Default: {field.default}." if model is CalibrationThresholds else page
+            yield f"{name} ({what}): {about}{end}"
 
 
 def _grains() -> dict[str, str]:

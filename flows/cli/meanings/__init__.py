@@ -11,7 +11,7 @@ from schemas.results import (
     IN_MEAN_SCORES,
     MEAN_DETECTED,
 )
-from tasks.kit.defaults import CALIBRATION
+from tasks.kit.defaults import CALIBRATION, DEFAULTS
 from tasks.reporting.wording import number
 
 SAMPLES = "number of samples valid in both arms that the shift compares"
@@ -97,6 +97,13 @@ CALIBRATE_ROWS = {
     f"{number(CALIBRATION.least_winning_rate)}",
     "people": "agreement of each person with the other people, each left out in turn",
     "p vs rest": "adjusted p-value of the difference between a slice and all other items",
+    "passes": "the judge may replace people: its winning rate is at least `least_winning_rate`",
+    "fails": "the winning rate is lower, so it is not shown that the judge may replace people; "
+    "more items may show it",
+    "not testable": "the test could not be run, for the reason that is printed",
+    "doubtful": "rests on too little, for the reason that is printed: fewer than three people, "
+    "labels that are all equal, or labels that people do not use",
+    "may replace people": "passes the alternative annotator test (`alt_test`)",
     "winning rate": "share of people whom the judge may replace, being worse by less than epsilon",
     "AP": f"advantage probability: {ADVANTAGE}",
     "human AP": "chance that the person aligns with the others at least as well as the judge",
@@ -131,6 +138,9 @@ TABLE_WORDS: dict[str, dict[str, str]] = {
         "out": "tokens of their replies",
         "USD": "price of the calls; unknown where a judge has no price",
         "samples": "pairs of answers that the perturbation changes",
+        f"samples for {number(DEFAULTS.minimum_shift)}": "samples that detect the smallest "
+        "relevant shift (`minimum_shift`) with 80 % power",
+        "6 votes": "the smallest shift with as many calls, at 6 votes per pair",
         "typical judge": "stands for a judge with too few votes so far: its spread is assumed",
         "spread": "standard deviation of the shifts of a judge, measured or assumed (`source`)",
     },

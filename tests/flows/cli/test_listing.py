@@ -124,6 +124,13 @@ def test_derived_columns_are_explained(name: str, told: str) -> None:
         ("findings", "findings (table): One row per cell with the finding on its primary", ""),
         ("thresholds", "thresholds (key of a study file, table [study]): Limits that", ""),
         ("most_invalid", "most_invalid (key of a study file, table [study.thresholds]): Max", ""),
+        (
+            "least_winning_rate",
+            "least_winning_rate (limit of a calibration, in the parameter thresholds of its flow):",
+            "Default: 0.5.",
+        ),
+        ("doubtful", "doubtful (in the tables of `voirdire calibrate`): rests on too little", ""),
+        ("samples for .05", "samples for .05 (in the tables of `voirdire plan`): samples that", ""),
         ("tokens in", "tokens in (in the tables of `voirdire plan`): tokens of the prompts", ""),
         (
             "typical judge",

@@ -124,6 +124,15 @@ def test_the_worst_verdict_decides(
     assert done.stdout.splitlines()[-2:] == last
 
 
+def test_gates_stand_in_the_order_of_the_list_of_gates(gated: Any, tmp_path: Path) -> None:
+    names = ("drift", "agreement", "discernment", "validity", "position")
+    biases = [gate("bias", perturbation=name) for name in ("padding", "boast")]
+    gated(*map(gate, names), *biases, words=("--junit", str(tmp_path / "g.xml")))
+    cases = ET.fromstring((tmp_path / "g.xml").read_text(encoding="utf-8")).iter("testcase")
+    named = ["position", "validity", "bias boast", "bias padding", *reversed(names[:3])]
+    assert [case.get("name") for case in cases] == named
+
+
 def test_the_agreement_that_a_gate_tests_is_named(gated: Any, tmp_path: Path) -> None:
     """Lost against that of people or, where each item has one label, beyond chance."""
     files = ("--junit", str(tmp_path / "g.xml"), "--markdown", str(tmp_path / "g.md"))

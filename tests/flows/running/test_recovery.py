@@ -220,4 +220,4 @@ def test_a_run_begins_all_the_same_and_tells_what_is_lost_and_no_key(
     ):
         raise ValueError("not sk-other")
     told = dict(shelf.query("select run, error from runs").rows())
-    assert told["last"] == "ValueError: not [key]"
+    assert told["last"] == "not [key]"

@@ -12,8 +12,9 @@ from waiting import wait_for
 
 from flows.running import run_row
 from flows.running.counts import RunCounts
-from flows.running.run_row import RunRow, failure_recorded, first_row
+from flows.running.run_row import RunRow, failure_recorded, first_row, one_line
 from flows.studies import Study
+from tasks.kit.catalogue import EntryError
 from warehouse.store import Warehouse
 
 
@@ -99,3 +100,9 @@ def test_an_interrupted_start_waits_for_no_file_that_is_busy(store: Warehouse) -
         holder.kill()
     [note] = raised.value.__notes__
     assert note.startswith(f"{store.path} has no row of this run: ")
+
+
+def test_an_error_that_says_what_happened_is_kept_without_its_class() -> None:
+    errors = (ValueError("no key.\nSet it."), EntryError("it failed."), OSError(), KeyError("a"))
+    kept = [one_line(error) for error in errors]
+    assert kept == ["no key. Set it.", "it failed.", "OSError", "KeyError: 'a'"]

@@ -75,6 +75,7 @@ def test_equal_drawings_are_equal_bytes() -> None:
     assert inline_svg(drawn("a")) == inline_svg(drawn("a"))
 
 
+@pytest.mark.slow
 def test_another_process_draws_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     panels = [drawn(text) for text in HOSTILE]
     here = [inline_svg(panel) for panel in panels]
@@ -167,6 +168,7 @@ def test_pictures_stand_alone() -> None:
     assert 'fill="white"' in found.svg
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_loaded_before_something_is_drawn() -> None:
     code = (
         "import sys, tasks.report; from tasks.charts import CHARTS; list(CHARTS.values());"

@@ -6,6 +6,7 @@ from tasks.engine import model_names
 from tasks.engine.model_names import without_provider
 
 
+@pytest.mark.slow
 def test_a_name_without_a_provider_is_found() -> None:
     # litellm knows the bare name of a model in its table, and routes beside those of its prices.
     models = ["prod-judge", "Qwen/Qwen3", "gpt-5.4-mini", "lm_studio/x", "hosted_vllm/prod-judge"]

@@ -88,7 +88,7 @@ def test_too_few_questions_are_what_more_questions_decide() -> None:
     few = "position is inconclusive (fewer than 10 independent questions)"
     row = {"recommendation": "not enough data", "undecided": f"{few}; {VALIDITY}"}
     [line] = advice(advised(row | {"too_few": "position"}))
-    needs = "More questions must have a verdict to decide position"
+    needs = "To decide position takes more independent questions"
     assert line.why.startswith(f"{needs}. Position is inconclusive (fewer than 10")
     [line] = advice(advised(row | {"too_few": "position", "stays_open": "validity"}))
     none = "; how many questions would decide validity is not known: "
