@@ -31,7 +31,7 @@ from flows.cli.power_analysis import (
 from flows.cli.printing.live import Printer
 from flows.cli.printing.tables import plain_table, print_line
 from flows.cli.printing.terminal import echo_data, echo_json, number, say
-from flows.publishing.pages import require_data, saved_study
+from flows.publishing.pages import require_data, run_of_results, saved_study, study_of
 from flows.running.ballots import ballots_of, left_line, limit_line, make_pairs
 from flows.running.readiness import budget_line, not_ready, not_ready_line, without_bounds
 from flows.studies import STUDIES, Study, make_study
@@ -63,8 +63,6 @@ from tasks.reporting.advice import CHANCE, open_notes, open_questions
 from tasks.validation.unknown_names import unknown
 from warehouse.peek import default_path, studies_in
 from warehouse.store import Saving, Warehouse
-
-FRAMES = 2 * FRAME_TOKENS
 
 ENOUGH_REPLIES = 20
 """Number of earlier votes needed to estimate the tokens of a reply."""
@@ -199,14 +197,14 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
                 f"sham may not move it: `voirdire audit {quote(study.name)} --sham {other} --name "
                 "NAME`."
             )
-        # The study as it was asked, which may have had another limit than this plan.
-        known = saved_study(study.name, store.path)
+        # As it was asked, perhaps with another limit than this plan.
+        asked = study_of(run_of_results(store, study.name))
         # Those of drift must be the baseline's.
         needed = found.filter(pl.col("gate") != "drift")["more_questions"].max()
-        asked = known or study
         if asked.dataset == study.dataset and (line := left_line(asked, needed)):
             yield line
-        same = known is not None and known.limit == study.limit
+        planned_for = study.model_dump(include={"judges", "prompts", "budget_usd"})
+        same = asked.model_copy(update=planned_for) == study
         unanswered = sum(cost.calls for cost in costs if cost.cast) if same else 0
         few = study.thresholds.fewest_questions if found["too_few"].any() else None
         yield from open_notes(few, study.name, unanswered, labelled="agreement" in found["gate"])
@@ -359,7 +357,7 @@ def _costs(
         .with_columns(
             characters=pl.col("characters") + pl.col("characters_around"),
             # Two messages, each with the overhead that the engine reserves.
-            octets=pl.col("octets") + pl.col("octets_around") + FRAMES,
+            octets=pl.col("octets") + pl.col("octets_around") + 2 * FRAME_TOKENS,
         )
         .join(cast.select("ballot_id", "prompt_tokens", known=True), on="ballot_id", how="left")
         .group_by("judge", "prompt", maintain_order=True)
