@@ -16,16 +16,7 @@ from pandera.typing.polars import DataFrame
 
 from booth._ledger import Ledger, open_ledger
 from booth._saving import VoteWriter, save_choices
-from booth._seats import (
-    Seat,
-    add_seat,
-    bind_session,
-    renew_link,
-    seats_of,
-    write_choice,
-    write_done,
-    write_look,
-)
+from booth._seats import Seat, add_seat, record, seats_of, write_choice, write_look
 from booth._viewing_time import Page, packed, shown, unpacked
 from schemas.judging import Ballots, Pairs, Votes
 from tasks.judging.people import CHOSEN, Programme, both_orders, draw_for, judge_of, require_shown
@@ -94,7 +85,8 @@ class Booth:
         if voter not in self.seats:
             known = ", ".join(self.seats) or "nobody"
             raise ValueError(f"--renew: {voter!r} is not a voter of {self.study}. Voters: {known}.")
-        renew_link(self.ledger, self.seats[voter])
+        seat = self.seats[voter]
+        record(self.ledger, seat, "link", generation=seat.generation + 1)
 
     def token(self, seat: Seat) -> str:
         """Return the token of a voter's link."""
@@ -129,7 +121,8 @@ class Booth:
         with self.lock:
             if seat.session is None:
                 session = secrets.token_urlsafe(32)
-                bind_session(self.ledger, seat, _digest(session))
+                bound = {"generation": seat.generation, "session": _digest(session)}
+                record(self.ledger, seat, "bound", **bound)
                 return session
             return session if self.knows(seat, session) else None
 
@@ -202,7 +195,7 @@ class Booth:
     def hand_in(self, seat: Seat) -> None:
         """Make all choices of a voter final, to be saved as votes."""
         with self.lock:
-            write_done(self.ledger, seat)
+            record(self.ledger, seat, "done")
             self._has_final.set()
 
     def keep_saving(self) -> None:

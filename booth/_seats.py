@@ -157,27 +157,17 @@ def _apply(line: dict[str, Any], seat: Seat) -> None:
         seat.done = True
 
 
-def _record(ledger: Ledger, seat: Seat, what: str, **values: Any) -> None:
+def record(ledger: Ledger, seat: Seat, what: str, **values: Any) -> None:
     """Record an event of a voter: on the disk first, then in memory."""
     line = {"what": what, "voter": seat.voter, **values}
     ledger.write(line)
     _apply(line, seat)
 
 
-def renew_link(ledger: Ledger, seat: Seat) -> None:
-    """Invalidate the link and session of a voter."""
-    _record(ledger, seat, "link", generation=seat.generation + 1)
-
-
-def bind_session(ledger: Ledger, seat: Seat, session: str) -> None:
-    """Bind a seat to the session in which its link was first opened."""
-    _record(ledger, seat, "bound", generation=seat.generation, session=session)
-
-
 def write_choice(ledger: Ledger, seat: Seat, ballot: str, label: str, seconds: float) -> None:
     """Record a choice."""
     values = {"ballot": ballot, "choice": label, "seconds": round(seconds, 3)}
-    _record(ledger, seat, "vote", **values, at=datetime.now(UTC).isoformat())
+    record(ledger, seat, "vote", **values, at=datetime.now(UTC).isoformat())
 
 
 def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> None:
@@ -185,9 +175,4 @@ def write_look(ledger: Ledger, seat: Seat, page: Page, claim: float | None) -> N
     ballot, shown_at = page.ballot, page.shown_at
     seconds = round(seen_for(page, claim), 3)
     if seconds > seat.looks.get(ballot, {}).get(shown_at, 0.0):
-        _record(ledger, seat, "look", ballot=ballot, shown_at=shown_at, seconds=seconds)
-
-
-def write_done(ledger: Ledger, seat: Seat) -> None:
-    """Record that a voter has finished."""
-    _record(ledger, seat, "done")
+        record(ledger, seat, "look", ballot=ballot, shown_at=shown_at, seconds=seconds)

@@ -11,8 +11,6 @@ from fastapi.responses import RedirectResponse, Response
 
 from booth.browsing.views import (
     OVER_BOTH,
-    ComparisonLine,
-    StudyLine,
     entry_of,
     sides_of,
     study_line,
@@ -147,7 +145,7 @@ def _add_pages(app: FastAPI, warehouse: Warehouse) -> None:
         return _listing(warehouse, filters, max(_number(given.get("page", "")) - 1, 0))
 
 
-def _links(warehouse: Warehouse) -> list[tuple[StudyLine, str]]:
+def _links(warehouse: Warehouse) -> list[tuple[dict[str, str], str]]:
     known = describe_studies(warehouse)
     return [(study_line(row), address(Filters(row["study"]))) for row in known]
 
@@ -163,7 +161,7 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
     is_calibration = kinds["calibrated"] and not (kinds["judged"] or kinds["flipped"])
     is_offered = {**kinds, **dict.fromkeys(("invalid", "disagree"), not is_calibration)}
 
-    entries = [(entry_of(row), row) for row in found.rows]
+    entries = [(entry_of(row), address(filters, pair=row["id"])) for row in found.rows]
 
     def turned(to: int) -> str:
         return (
@@ -183,9 +181,9 @@ def _listing(warehouse: Warehouse, filters: Filters, number: int) -> Response:
         },
         unit="disagreement" if is_calibration else "comparison",
         why=_why_none(warehouse, filters, found) if not found.rows else "",
-        entries=[(entry, address(filters, pair=row["id"])) for entry, row in entries],
+        entries=entries,
         over_both=OVER_BOTH,
-        both=any(OVER_BOTH in mark for entry, _ in entries for mark in entry.marks),
+        both=any(OVER_BOTH in mark for entry, _ in entries for mark in entry["marks"]),
         first=first + 1,
         last=first + len(found.rows),
         before=turned(number - 1),
@@ -243,11 +241,10 @@ def _comparison(warehouse: Warehouse, filters: Filters, row_id: str) -> Response
         return address(filters, pair=to) if to else ""
 
     own = {name: row[name] for name in ("judge", "prompt", "wave", "perturbation", "sample")}
-    entry: ComparisonLine = entry_of(row)
     return page(
         "comparison",
         filters=filters,
-        entry=entry,
+        entry=entry_of(row),
         row=row,
         sides=sides_of(row, found.texts),
         votes=[vote_of(vote) for vote in found.votes],

@@ -17,33 +17,6 @@ MOST_CHARACTERS = 100_000
 CHANGED = {"experimental": "perturbed"}
 
 
-class StudyLine(NamedTuple):
-    """A study in a line."""
-
-    name: str
-    kind: str
-    datasets: str
-    sizes: str
-    """Numbers of judges and people, and of their votes whose results the study has."""
-    last_run: str
-
-
-class ComparisonLine(NamedTuple):
-    """A comparison in a line."""
-
-    title: str
-    sample: str
-    judge: str
-    prompt: str
-    perturbation: str
-    detail: str
-    """Criterion, repeat and wave, as far as there are any."""
-    control: str
-    experimental: str
-    sham: str
-    marks: tuple[str, ...]
-
-
 class Side(NamedTuple):
     """A text under its heading."""
 
@@ -51,22 +24,6 @@ class Side(NamedTuple):
     note: str
     parts: list[Passage]
     is_aside: bool = False
-
-
-class Vote(NamedTuple):
-    """One vote as a page shows it."""
-
-    arm: str
-    order: str
-    repeat: int
-    choice: str
-    is_read: bool
-    reply: str | None
-    """Null if unknown."""
-    seconds: str
-    cost: str
-    more: str
-    """Tokens, model and time of the reply."""
 
 
 def plain(text: str) -> str:
@@ -79,8 +36,8 @@ def plain(text: str) -> str:
     return f"{lines[:half]}\n[... {cut} characters are not shown ...]\n{lines[-half:]}"
 
 
-def study_line(row: Mapping[str, Any]) -> StudyLine:
-    """Return a study in a line."""
+def study_line(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a study in a line; ``sizes``: its judges and people, and their votes with results."""
     votes = count(row["votes"], "vote") if row["votes"] else ""
     waves = row["waves"] or ()
     if votes and waves:
@@ -93,20 +50,20 @@ def study_line(row: Mapping[str, Any]) -> StudyLine:
         f"{people} with {theirs}" if theirs else people,
     ]
     at = row["last_run"]
-    return StudyLine(
-        plain(row["study"]),
-        plain(row["kind"]),
-        plain(row["datasets"]),
-        ", ".join(filter(None, sizes)),
-        f"last run {at:%Y-%m-%d %H:%M} UTC" if at else "",
-    )
+    return {
+        "name": plain(row["study"]),
+        "kind": plain(row["kind"]),
+        "datasets": plain(row["datasets"]),
+        "sizes": ", ".join(filter(None, sizes)),
+        "last_run": f"last run {at:%Y-%m-%d %H:%M} UTC" if at else "",
+    }
 
 
 OVER_BOTH = "judge over both orders"
 
 
-def entry_of(row: Mapping[str, Any]) -> ComparisonLine:
-    """Return a comparison in a line."""
+def entry_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a comparison in a line; ``detail``: criterion, repeat and wave, if there are any."""
     texts = json.loads(row.get("texts") or "{}")
     title = row.get("question") or next(iter(texts.values()), None) or row.get("sample") or ""
     details = [
@@ -122,18 +79,18 @@ def entry_of(row: Mapping[str, Any]) -> ComparisonLine:
         "simulated" if row.get("simulated") else None,
     ]
     perturbed = row.get("perturbation")
-    return ComparisonLine(
-        plain(str(title)),
-        plain(row.get("sample") or ""),
-        plain(row["judge"]),
-        plain(row["prompt"]),
-        plain(perturbed or ""),
-        ", ".join(plain(str(each)) for each in details if each),
-        _verdict(row["control"]),
-        _verdict(row["experimental"]) if perturbed or row["experimental"] else "",
-        plain(grade_text(row["sham"] or "")),
-        tuple(plain(mark) for mark in marks if mark),
-    )
+    return {
+        "title": plain(str(title)),
+        "sample": plain(row.get("sample") or ""),
+        "judge": plain(row["judge"]),
+        "prompt": plain(row["prompt"]),
+        "perturbation": plain(perturbed or ""),
+        "detail": ", ".join(plain(str(each)) for each in details if each),
+        "control": _verdict(row["control"]),
+        "experimental": _verdict(row["experimental"]) if perturbed or row["experimental"] else "",
+        "sham": plain(grade_text(row["sham"] or "")),
+        "marks": [plain(mark) for mark in marks if mark],
+    }
 
 
 def _verdict(text: str | None) -> str:
@@ -201,24 +158,27 @@ def _difference(control: Mapping[str, Any], changed: Mapping[str, Any] | None) -
     return difference(before, plain(changed["target"]) if changed else before)
 
 
-def vote_of(vote: Mapping[str, Any]) -> Vote:
-    """Return a vote as a page shows it: which answer it chose, not which place."""
+def vote_of(vote: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a vote as a page shows it: which answer it chose, not which place.
+
+    ``reply`` is null if it is unknown; ``more`` has its tokens, model and time.
+    """
     first = vote["shown_first"]
     choice = vote["choice"] or "not cast"
     arm = CHANGED.get(vote["arm"], vote["arm"])
     named = f": {vote['perturbation']}" if vote["arm"] == "reworded" else ""
     cost, seconds = vote.get("cost_usd"), vote.get("seconds")
-    return Vote(
-        plain(f"{arm}{named}"),
-        order_text(first),
-        vote["repeat"] + 1,
-        plain(choice_text(choice, first, vote["rating"])),
-        choice in {*VALID, RATED},
-        None if vote.get("reply") is None else plain(vote["reply"]),
-        "" if seconds is None else f"{seconds:.1f}",
-        "" if cost is None else f"{cost:.6f}".rstrip("0").rstrip("."),
-        ", ".join(_more(vote)),
-    )
+    return {
+        "arm": plain(f"{arm}{named}"),
+        "order": order_text(first),
+        "repeat": vote["repeat"] + 1,
+        "choice": plain(choice_text(choice, first, vote["rating"])),
+        "is_read": choice in {*VALID, RATED},
+        "reply": None if vote.get("reply") is None else plain(vote["reply"]),
+        "seconds": "" if seconds is None else f"{seconds:.1f}",
+        "cost": "" if cost is None else f"{cost:.6f}".rstrip("0").rstrip("."),
+        "more": ", ".join(_more(vote)),
+    }
 
 
 def _more(vote: Mapping[str, Any]) -> Iterator[str]:

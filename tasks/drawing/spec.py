@@ -4,7 +4,7 @@ A spec is plain data. Names and texts from outside are only ever values of its d
 never field names, and never a part of an expression.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from schemas.frame import Row
@@ -75,24 +75,20 @@ LOOK: Spec = {
 
 def with_variables(value: Any) -> Any:
     """Return a spec whose colours are variables of the page, which may be light or dark."""
-    if isinstance(value, Colour):
-        return value.variable
-    if isinstance(value, dict):
-        return {key: with_variables(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [with_variables(each) for each in value]
-    return value
+    return _mapped(value, lambda each: each.variable if isinstance(each, Colour) else each)
 
 
 def rounded(value: Any) -> Any:
     """Return a spec whose numbers have five significant digits, which no screen can tell apart."""
-    if isinstance(value, float):
-        return float(f"{value:.5g}")
+    return _mapped(value, lambda each: float(f"{each:.5g}") if isinstance(each, float) else each)
+
+
+def _mapped(value: Any, changed: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
-        return {key: rounded(each) for key, each in value.items()}
+        return {key: _mapped(each, changed) for key, each in value.items()}
     if isinstance(value, list):
-        return [rounded(each) for each in value]
-    return value
+        return [_mapped(each, changed) for each in value]
+    return changed(value)
 
 
 def panel(title: str, *subtitles: str, about: str, layers: Sequence[Spec], **more: Any) -> Spec:

@@ -34,7 +34,7 @@ class Status:
         """Ballots that are done without a reply."""
         self.waits: Callable[[], Mapping[str, str]] = dict
         """What each provider waits for now."""
-        self.tell: Callable[[str], None] = _nothing
+        self.tell: Callable[[str], None] = lambda _: None
         """Shows a line, for example why nothing moves for a while."""
         self._samples = deque([(self.began, 0)])
 
@@ -114,10 +114,6 @@ def usd(amount: float) -> str:
     if amount >= 0.01 or not amount:
         return f"{amount:.2f}"
     return f"{Decimal(f'{amount:.2g}'):f}"
-
-
-def _nothing(_: str) -> None:
-    """Show nothing."""
 
 
 _current: ContextVar[Status | None] = ContextVar("status", default=None)

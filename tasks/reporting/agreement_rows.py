@@ -16,16 +16,7 @@ from tasks.conclusions.rules import INCONCLUSIVE
 from tasks.counting.annotations import HUMANS, PERSON
 from tasks.kit.defaults import TARGET_HALF_WIDTH, calibration_limits
 from tasks.kit.printable import first_few
-from tasks.reporting.wording import (
-    clean,
-    clip,
-    count,
-    interval,
-    listing,
-    number,
-    p_value,
-    thousands,
-)
+from tasks.reporting.wording import bounds, clean, clip, count, listing, number, p_value, thousands
 
 NAMES = {
     "agreement": "agreement",
@@ -121,6 +112,8 @@ class JudgeView(NamedTuple):
     against: str
     """What the judge is compared with: people, or the combined label of several."""
     kind: str
+    whole: AgreementRow
+    """All its items as one row, for a table that compares judges and criteria."""
     measures: list[StatisticTexts]
     matrix: Matrix | None
     slices: list[AgreementRow]
@@ -193,6 +186,7 @@ def _view(title: str, found: ComparisonWithPeople, people: list[Row], *, alone: 
         _items(whole, found),
         AGAINST[first["kind"] == "grade"] if people else "people",
         first["kind"],
+        _part(title, whole)._replace(simulated=bool(first["simulated"])),
         measures,
         _matrix(found.confusion),
         list(_slices(rows.filter(pl.col("slice").is_not_null()))),
@@ -225,14 +219,6 @@ def _named(rows: pl.DataFrame) -> str:
     return listing(first_few(named, MOST_UNREADABLE, rows.height))
 
 
-def overview(views: list[JudgeView], comparison: ComparisonWithPeople) -> list[AgreementRow]:
-    """Return one row per judge and criterion, for a table that compares them."""
-    rows = comparison.measures.filter(pl.col("slice").is_null(), pl.col("judge") != HUMANS)
-    parts = rows.partition_by(WHOLE, maintain_order=True)
-    each = zip(views, parts, strict=True)
-    return [_part(view.title, part)._replace(simulated=view.simulated) for view, part in each]
-
-
 def adjustment_line(measures: pl.DataFrame) -> str:
     """Say how the p-values of all judges, criteria and slices are adjusted; empty if one is."""
     many = measures["p_value"].count()
@@ -249,10 +235,9 @@ def columns_of(kind: str) -> list[str]:
 def _measure(
     name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool
 ) -> StatisticTexts:
-    ends = interval(row["low"], row["high"]) if row["low"] is not None else ""
-    estimate = number(row["estimate"])
-    notes = [_note(name, row, whole, alone=alone, of_label=of_label), row["reason"] or ""]
-    return StatisticTexts(NAMES[name], estimate, ends, "; ".join(note for note in notes if note))
+    notes = [_note(name, row, whole, alone=alone, of_label=of_label), row["reason"]]
+    texts = number(row["estimate"]), bounds(row).strip(" ")
+    return StatisticTexts(NAMES[name], *texts, "; ".join(filter(None, notes)))
 
 
 def _note(name: str, row: Row, whole: dict[str, Row], *, alone: bool, of_label: bool) -> str:
@@ -386,19 +371,16 @@ def _slices(rows: pl.DataFrame) -> Iterator[AgreementRow]:
         "slice_column", "worst", nulls_last=True, maintain_order=True
     )
     for (column, value), part in ordered.group_by("slice_column", "slice", maintain_order=True):
-        yield _part(f"{column}: {value}" if several else str(value), part)
+        name = f"{column}: {value}" if several else str(value)
+        yield _part(name, {row["statistic"]: row for row in part.to_dicts()})
 
 
-def _part(name: str, rows: pl.DataFrame) -> AgreementRow:
-    found = {row["statistic"]: row for row in rows.to_dicts()}
+def _part(name: str, found: dict[str, Row]) -> AgreementRow:
     kind = next(iter(found.values()))["kind"]
     texts = []
     for statistic in COMPACT[kind]:
         row = found.get(statistic)
-        estimate = row["estimate"] if row else None
-        text = number(estimate)
-        ends = interval(row["low"], row["high"]) if row and row["low"] is not None else ""
-        texts.append((text if row else "", ends))
+        texts.append((number(row["estimate"]), bounds(row).strip(" ")) if row else ("", ""))
     apart = found.get("agreement_difference") or found.get("error_difference")
     p = p_value(apart["p_adjusted"]) if apart and apart["p_adjusted"] is not None else ""
     finding = found.get("bias", {}).get("finding") or ""

@@ -19,7 +19,6 @@ from tasks.reporting.agreement_rows import (
     JudgeView,
     columns_of,
     judge_views,
-    overview,
 )
 from tasks.reporting.calibration_answer import calibration_advice, calibration_policy, tests_shown
 from tasks.reporting.page import drawings, page
@@ -99,7 +98,7 @@ def calibration_report(
         choices={"Judge": names} if len(names) > 1 else {},
         views=views,
         slice_columns=columns_of,
-        overviews=_overviews(views, comparison),
+        overviews=_overviews(views),
         most_listed=MOST_IN_REPORT,
         most_unfolded=MOST_UNFOLDED,
         under=_under(judges, views),
@@ -129,15 +128,10 @@ def _simulated(*results: pl.DataFrame) -> str:
     return simulated_sentence({*judges["judge"]}, formulas(judges))
 
 
-def _overviews(
-    views: Sequence[JudgeView], comparison: ComparisonWithPeople
-) -> list[tuple[list[str], list[AgreementRow]]]:
+def _overviews(views: Sequence[JudgeView]) -> list[tuple[list[str], list[AgreementRow]]]:
     """Return a table per kind of labels, if there are several judges or criteria."""
-    if len(views) < 2:
-        return []
-    parts = list(zip(views, overview(list(views), comparison), strict=True))
-    kinds = dict.fromkeys(view.kind for view in views)
-    return [(columns_of(kind), [p for v, p in parts if v.kind == kind]) for kind in kinds]
+    kinds = dict.fromkeys(view.kind for view in views) if len(views) > 1 else ()
+    return [(columns_of(kind), [v.whole for v in views if v.kind == kind]) for kind in kinds]
 
 
 def _under(judges: Sequence[Row], views: Sequence[JudgeView]) -> str:

@@ -13,7 +13,7 @@ from schemas.results import Contrasts, Estimates, Findings
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.pointwise.endpoints import criterion_shifts, labelled
-from tasks.reporting.rows import CellText, Judged, Lookup, finding_text, said
+from tasks.reporting.rows import CellText, Group, Judged, Lookup, finding_text, said
 from tasks.reporting.summary import (
     MARK,
     NO_NAMES,
@@ -58,26 +58,6 @@ def _unit(unit: str | None, prompt: str, labels: Collection[str]) -> str:
     return UNITS.get(key, key)
 
 
-class Pair(NamedTuple):
-    """A row about two judges, or two prompts; each judge is marked if it is simulated."""
-
-    one: Judged
-    other: Judged
-    texts: list[CellText]
-    finding: CellText
-
-
-class Contrasted(NamedTuple):
-    """Pairs of judges under one perturbation."""
-
-    perturbation: str
-    summary: str
-    """Number of pairs by finding."""
-    rows: list[Pair]
-    pairs: int
-    """All of them, listed or not."""
-
-
 def primary_contrasts(found: pl.DataFrame) -> pl.DataFrame:
     """Return the contrast of each pair that its finding rests on.
 
@@ -90,7 +70,7 @@ def primary_contrasts(found: pl.DataFrame) -> pl.DataFrame:
 
 def contrast_groups(
     found: DataFrame[Contrasts], estimates: DataFrame[Estimates], most: int
-) -> list[Contrasted]:
+) -> list[Group]:
     """Return the pairs of judges, or of prompts, by perturbation, those that differ first.
 
     Differences of LOS and ASR, and the McNemar test, exist for judges of pairs only. About ``most``
@@ -101,9 +81,7 @@ def contrast_groups(
         (row["statistic"], *(row[c] for c in PAIR)): row
         for row in found.filter(pl.col("statistic").is_in(BESIDE)).to_dicts()
     }
-    place = pl.col("finding").replace_strict(
-        {word: at for at, word in enumerate(WORDS)}, default=len(WORDS), return_dtype=pl.Int64
-    )
+    place = pl.col("finding").cast(pl.String).cast(pl.Enum(WORDS))
     ordered = primary_contrasts(found.with_columns(who_of(found))).sort(
         pl.col("kind") != "promote",
         "perturbation",
@@ -115,26 +93,18 @@ def contrast_groups(
         "other_prompt",
         nulls_last=True,
     )
-    groups = ordered.partition_by("perturbation", maintain_order=True, as_dict=True)
     shown = () if ordered["statistic"].is_in([*RATED]).all() else BESIDE
-    of_each = max(FEWEST_PAIRS, most // max(len(groups), 1))
-    return [
-        Contrasted(
-            str(name),
-            _count_findings(rows["finding"].to_list()),
-            [
-                _row(
-                    row,
-                    [beside.get((s, *(row[c] for c in PAIR))) for s in shown],
-                    simulated,
-                    labels,
-                )
-                for row in rows.head(of_each).to_dicts()
-            ],
-            rows.height,
-        )
-        for (name,), rows in groups.items()
-    ]
+    parts = ordered.partition_by("perturbation", maintain_order=True)
+    of_each = max(FEWEST_PAIRS, most // max(len(parts), 1))
+    groups = []
+    for part in parts:
+        rows = [
+            _row(row, [beside.get((s, *(row[c] for c in PAIR))) for s in shown], simulated, labels)
+            for row in part.head(of_each).to_dicts()
+        ]
+        said = _count_findings(part["finding"].to_list())
+        groups.append(Group(part["perturbation"][0], rows, summary=said, pairs=part.height))
+    return groups
 
 
 def _count_findings(findings: Sequence[str | None]) -> str:
@@ -148,8 +118,7 @@ def _count_findings(findings: Sequence[str | None]) -> str:
 
 def _row(
     row: Row, beside: Sequence[Row | None], simulated: Collection[str], labels: Collection[str]
-) -> Pair:
-    one = Judged(row["who"], row["judge"] in simulated, [])
+) -> Judged:
     # With its prompt if that is another one.
     name = unit_name(row["other"], row["other_prompt"], [row["prompt"], row["other_prompt"]])
     other = Judged(name, row["other"] in simulated, [])
@@ -159,7 +128,8 @@ def _row(
         *map(_beside, beside),
         _sizes(row),
     ]
-    return Pair(one, other, texts, _finding(row, simulated))
+    finding = _finding(row, simulated)
+    return Judged(row["who"], row["judge"] in simulated, texts, finding, other=other)
 
 
 def _beside(row: Row | None) -> CellText:
@@ -386,14 +356,6 @@ def _without_result(rows: Sequence[Row]) -> str:
     return f"No result about position for {whom}{f': {reasons}' if reasons else ''}."
 
 
-class Categories(NamedTuple):
-    """The shifts by category under one perturbation."""
-
-    perturbation: str
-    summary: str
-    rows: list[Judged]
-
-
 def by_category(found: DataFrame[CategoryShifts]) -> pl.DataFrame:
     """Return the shifts with ``who``; none if all are of one category."""
     named = with_who(found)
@@ -402,7 +364,7 @@ def by_category(found: DataFrame[CategoryShifts]) -> pl.DataFrame:
 
 def category_groups(
     found: DataFrame[CategoryShifts], estimates: DataFrame[Estimates]
-) -> list[Categories]:
+) -> list[Group]:
     """Return the shift of each judge in each category, by perturbation."""
     ordered = by_category(found).sort("perturbation", "who", "category")
     labels = labelled(estimates)
@@ -422,7 +384,7 @@ def category_groups(
         ]
         moved = int((part["p_adjusted"] < ALPHA).sum())
         summary = f"{moved} of {count(len(rows), 'shift')} differ from 0 (adjusted p below .05)"
-        groups.append(Categories(str(perturbation), summary, rows))
+        groups.append(Group(str(perturbation), rows, summary=summary))
     return groups
 
 

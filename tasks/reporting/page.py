@@ -4,14 +4,14 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup, escape
 
-from tasks.charts import Chart, charts_of
+from tasks.charts import charts_of
 from tasks.drawing.render import inline_svg
 from tasks.drawing.spec import LOOK, Spec, rounded, with_variables
 from tasks.kit.printable import laid_out
@@ -59,41 +59,28 @@ def environment() -> Any:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    made.filters["anchor"] = anchor
-    made.filters["breakable"] = breakable
-    made.filters["signed"] = signed
-    made.filters["verbatim"] = verbatim
-    made.filters["with_code"] = with_code
+    # A reason is plain text in the warehouse: `signed` gives it the minus signs of the tables.
+    made.filters |= {"signed": with_minus_signs, "breakable": breakable, "anchor": anchor}
+    made.filters |= {"verbatim": verbatim, "with_code": with_code}
     return made
 
 
 @lru_cache(10_000)  # A report has tens of thousands of cells, most of them with the same texts.
-def breakable(text: str) -> Any:
+def breakable(text: str) -> Markup:
     """Return the text of a cell; a long name may break after an underscore."""
-    from markupsafe import Markup, escape
-
     inner = escape(clean(text))
     if "_" not in inner:
         return inner
     return Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(inner.split("_")))
 
 
-def signed(text: str) -> str:
-    """Return a reason, which is plain text in the warehouse, with the minus sign of the tables."""
-    return with_minus_signs(text)
-
-
-def verbatim(text: str) -> Any:
+def verbatim(text: str) -> Markup:
     """Return a text with its layout, of which all other texts have none."""
-    from markupsafe import escape
-
     return escape(laid_out(text))
 
 
-def with_code(text: str) -> Any:
+def with_code(text: str) -> Markup:
     """Return a sentence whose parts between backticks are code."""
-    from markupsafe import Markup, escape
-
     parts = enumerate(clean(text).split("`"))
     code = Markup("<code>{}</code>")
     return Markup("").join(code.format(part) if at % 2 else escape(part) for at, part in parts)
@@ -101,16 +88,13 @@ def with_code(text: str) -> Any:
 
 def drawings(**frames: pl.DataFrame) -> list[dict[str, Any]]:
     """Draw every chart of these frames that has something to show."""
-    drawn = [
-        {
-            "name": chart.name,
-            "title": chart.title,
-            "reading": chart.reading,
-            "panels": _panels(chart, frames),
-        }
-        for chart in charts_of(*frames)
-    ]
-    return [chart for chart in drawn if chart["panels"]]
+    drawn = []
+    for chart in charts_of(*frames):
+        step(f"drawing: {chart.title}")
+        if panels := [_panel(spec) for spec in chart(**frames)]:
+            about = {"name": chart.name, "title": chart.title, "reading": chart.reading}
+            drawn.append({**about, "panels": panels})
+    return drawn
 
 
 def panels_of(**frames: pl.DataFrame) -> list[Spec]:
@@ -118,15 +102,8 @@ def panels_of(**frames: pl.DataFrame) -> list[Spec]:
     return [_bare(spec) for chart in charts_of(*frames) for spec in chart(**frames)]
 
 
-def _panels(chart: Chart, frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    step(f"drawing: {chart.title}")
-    return [_panel(spec) for spec in chart(**frames)]
-
-
 def _panel(spec: Spec) -> dict[str, Any]:
     """Return heading, picture and data of a panel; a page writes its heading as text."""
-    from markupsafe import Markup
-
     bare = _bare(spec)
     return {
         "title": spec["title"]["text"],
@@ -146,10 +123,8 @@ def anchor(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
-def _data(value: Any) -> Any:
+def _data(value: Any) -> Markup:
     """Write a value as JSON within a script element, which no text in it can end."""
-    from markupsafe import Markup
-
     written = json.dumps(value, separators=(",", ":"))
     for character in "<>&":
         written = written.replace(character, f"\\u{ord(character):04x}")
@@ -157,10 +132,8 @@ def _data(value: Any) -> Any:
 
 
 @cache
-def _script(file: Path) -> tuple[Any, str]:
+def _script(file: Path) -> tuple[Markup, str]:
     """Return a script of ours, and its digest as a content security policy has it."""
-    from markupsafe import Markup
-
     text = file.read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(text), f"'sha256-{digest}'"  # noqa: S704

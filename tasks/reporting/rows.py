@@ -66,6 +66,8 @@ class Judged(NamedTuple):
     finding: CellText = BLANK
     left_out: str = ""
     """Why its numbers are grey; empty if they are not."""
+    other: "Judged | None" = None
+    """The judge with which a row compares it."""
 
     @classmethod
     def of(cls, row: Row, *texts: CellText, finding: CellText = BLANK) -> "Judged":
@@ -73,16 +75,20 @@ class Judged(NamedTuple):
         return cls(row["who"], bool(row["simulated"]), [*texts], finding)
 
 
-class PerturbationGroup(NamedTuple):
-    """The results of one perturbation."""
+class Group(NamedTuple):
+    """The rows about one perturbation."""
 
     perturbation: str
-    kind: str
-    over: str
-    """What shifts are measured over; empty if the rows say so themselves."""
     rows: list[Judged]
-    means: list[Judged]
+    kind: str = ""
+    over: str = ""
+    """What shifts are measured over; empty if the rows say so themselves."""
+    means: Sequence[Judged] = ()
     """Means over all judges and over those not left out, where the two differ."""
+    summary: str = ""
+    """How many rows have which finding."""
+    pairs: int = 0
+    """Pairs of judges, listed or not."""
 
 
 class Without(NamedTuple):
@@ -130,7 +136,7 @@ def result_groups(
     estimates: DataFrame[Estimates],
     without: Without = NOBODY,
     persons: Collection[str] = NO_NAMES,
-) -> list[PerturbationGroup]:
+) -> list[Group]:
     """Return the results by perturbation, promote first, the largest shift first."""
     lookup = Lookup(estimates)
     return [_group(rows, lookup, without, persons=persons) for rows in _by_perturbation(findings)]
@@ -146,7 +152,7 @@ def rated_groups(
     estimates: DataFrame[Estimates],
     without: Without = NOBODY,
     persons: Collection[str] = NO_NAMES,
-) -> list[PerturbationGroup]:
+) -> list[Group]:
     """Return the results of ratings: those of :func:`result_groups` that ratings have."""
     lookup = Lookup(estimates)
     found = []
@@ -185,7 +191,7 @@ def _with_points(shift: CellText, row: Row, lookup: Lookup) -> CellText:
 
 def _group(
     rows: Sequence[Row], lookup: Lookup, without: Without, *, persons: Collection[str]
-) -> PerturbationGroup:
+) -> Group:
     perturbation, kind = str(rows[0]["perturbation"]), str(rows[0]["kind"])
     over = {OVER[row["statistic"]] for row in rows}
     shared = over.pop() if len(over) == 1 else ""
@@ -193,7 +199,7 @@ def _group(
         _result(row, lookup, "" if shared else OVER[row["statistic"]], without) for row in rows
     ]
     models = [row for row in rows if not is_person(row["judge"], persons)]
-    return PerturbationGroup(perturbation, kind, shared, judged, _means(models, lookup, without))
+    return Group(perturbation, judged, kind, shared, _means(models, lookup, without))
 
 
 def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged]:

@@ -22,7 +22,6 @@ from tasks.reporting.agreement_rows import (
     adjustment_line,
     columns_of,
     judge_views,
-    overview,
 )
 from tasks.reporting.summary import simulated_sentence
 from tasks.reporting.wording import clean, formulas, listing, shorten
@@ -59,11 +58,9 @@ def show_comparison(
     views = judge_views(comparison)
     if len(views) > 1:
         for kind in dict.fromkeys(view.kind for view in views):
-            parts = [
-                p for v, p in zip(views, overview(views, comparison), strict=True) if v.kind == kind
-            ]
-            against = next(view.against for view in views if view.kind == kind)
-            _show_parts(console, "judge", kind, parts, f"Judges against {against}")
+            some = [view for view in views if view.kind == kind]
+            title = f"Judges against {some[0].against}"
+            _show_parts(console, "judge", kind, [view.whole for view in some], title)
     kappas = [-2.0 if view.kappa is None else view.kappa for view in views]
     ranked = sorted(range(len(views)), key=kappas.__getitem__, reverse=True)
     half = MOST_VIEWS // 2

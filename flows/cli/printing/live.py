@@ -166,17 +166,13 @@ def shown(what: str, *, lines: bool = False) -> Iterator[View]:
     else:
         status.tell = _write
         # A command that is short says nothing but its results.
-        view = Lines(status, _write if lines else _nothing)
+        view = Lines(status, _write if lines else lambda _: None)
     with followed(status), view:
         yield view
 
 
 def _write(text: str) -> None:
     click.echo(message(with_warehouse(text)), err=True)
-
-
-def _nothing(_: str) -> None:
-    """Write nothing."""
 
 
 def _line(text: str) -> Text:

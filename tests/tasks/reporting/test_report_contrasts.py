@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from tasks.conclusions.comparisons import contrasts
-from tasks.reporting.comparison_rows import Contrasted, contrast_groups
+from tasks.reporting.comparison_rows import contrast_groups
+from tasks.reporting.rows import Group
 
 MINUS, GAP = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 PAIR = {"judge": "ada", "subgroup": "bea", "perturbation": "boast", "n": 20, "clusters": 20}
@@ -18,7 +19,7 @@ def row(statistic: str, estimate: float | None, **changes: Any) -> dict[str, Any
     return {**PAIR, "statistic": statistic, "estimate": estimate, **bounds, **changes}
 
 
-def groups(estimates: Any, most: int = 100) -> list[Contrasted]:
+def groups(estimates: Any, most: int = 100) -> list[Group]:
     return contrast_groups(contrasts(estimates), estimates, most)
 
 
@@ -43,7 +44,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
     assert group.summary == "a difference in 1 of 3 comparisons, no relevant difference in 1"
     first, second, third = group.rows
     # Holm of .001, .04, .9: .003, .08, .9.
-    assert (first.one.judge, first.other.judge, first.finding) == (
+    assert (first.judge, first.other.judge, first.finding) == (
         "ada",
         "bea",
         ("biased", "ada is moved further toward the target"),
@@ -57,7 +58,7 @@ def test_three_words_with_what_they_rest_on(make_estimates: Make) -> None:
         ("20", "25 samples, MPS .25 and .05"),
     ]
     assert (second.other.judge, second.finding.text) == ("cleo", "no relevant bias")
-    assert (third.one.judge, third.finding.text) == ("bea", "inconclusive")
+    assert (third.judge, third.finding.text) == ("bea", "inconclusive")
     assert [text.text for text in third.texts[2:5]] == ["not measured"] * 3
 
 
@@ -80,7 +81,7 @@ def test_waves_stay_apart(make_estimates: Make, wave: str) -> None:
         row("mps_contrast", 0.1, p_value=0.5, wave=wave),
     ]
     (group,) = groups(make_estimates(rows[: 2 if wave else 1]))
-    assert [r.one.judge for r in group.rows] == (["ada / ", "ada / n2"] if wave else ["ada"])
+    assert [r.judge for r in group.rows] == (["ada / ", "ada / n2"] if wave else ["ada"])
 
 
 def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
@@ -95,7 +96,7 @@ def test_each_of_a_pair_has_its_own_mark(make_estimates: Make) -> None:
         ),
     ]
     (group,) = groups(make_estimates(rows))
-    assert [(r.one[:2], r.other[:2], r.finding.note.split(" is ")[0]) for r in group.rows] == [
+    assert [(r[:2], r.other[:2], r.finding.note.split(" is ")[0]) for r in group.rows] == [
         (("ada", False), ("toy", True), "toy (simulated)"),
         (("doll", True), ("toy", True), "doll (simulated)"),
         (("ada", False), ("bea", False), "ada"),
@@ -143,7 +144,7 @@ def test_prompts_of_a_judge_are_named(make_estimates: Make) -> None:
     ]
     (group,) = groups(make_estimates(rows))
     assert group.summary == "a difference in 1 of 3 comparisons, no relevant difference in 1"
-    names = [(each.one.judge, each.other.judge) for each in group.rows]
+    names = [(each.judge, each.other.judge) for each in group.rows]
     assert names == [
         ("ada / mild", "ada / stern"),
         ("ada / stern", "bea"),
