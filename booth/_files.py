@@ -198,7 +198,6 @@ def _form(path: Path) -> str:
 
 
 def _rows(path: Path) -> list[FileRow]:
-    """Read a file of ballots."""
     problems = Problems(path.name, limits=LIMITS)
     # Answers may be longer than a cell usually is. The limit applies to the whole process.
     before = csv.field_size_limit(MAX_LINE)

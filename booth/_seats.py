@@ -142,7 +142,6 @@ def add_seat(ledger: Ledger, seats: dict[str, Seat], voter: str) -> Seat:
 
 
 def _apply(line: dict[str, Any], seat: Seat) -> None:
-    """Apply one line of the ledger to the seat of its voter."""
     what = line.get("what")
     if what == "link":
         seat.generation, seat.session = int(line["generation"]), None

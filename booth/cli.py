@@ -168,7 +168,6 @@ def _changes(programme: dict[str, Any]) -> dict[str, Any]:
 
 
 def _serve(opened: Any, host: str, port: int, url: str | None) -> None:
-    """Serve pages until Ctrl-C or SIGTERM."""
     from booth.app import make_app
     from booth.web.server import listen, serve
 

@@ -171,8 +171,8 @@ def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findin
         words = _words_of(worst, whole, side, detects_at)
         cells = cells.join(words, on=CELL, how="left")
     by_part = rows.filter(pl.col("statistic").is_in(BY_PART))
-    cells = ruled(with_lost(cells, by_part, CELL), LOST_RULES)
-    cells = ruled(with_spread(cells, by_part, CELL), mixed_rules())
+    cells = ruled(with_lost(cells, by_part), LOST_RULES)
+    cells = ruled(with_spread(cells, by_part), mixed_rules())
     accepted = pl.col("refused").is_null()
     return Findings.draft(
         cells.with_columns(

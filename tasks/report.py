@@ -226,7 +226,6 @@ def report(
 
 
 def _query(mart: str, study: str) -> str:
-    """Return the command that prints all rows of a study."""
     name = "'" + study.replace("'", "''") + "'"
     return f"voirdire sql --format csv {quote(f'from mart.{mart} where study = {name}')}"
 
@@ -278,7 +277,6 @@ def _provenance(
     primary: pl.DataFrame,
     unit: str,
 ) -> dict[str, str]:
-    """Return the provenance of the page's numbers."""
     shown = pl.concat([primary, estimates.filter(pl.col("statistic").is_in(MAIN), subgroup="")])
     methods = shown.filter(pl.col("level").is_not_null())["method"].str.split("; ").list.first()
     return {
@@ -345,7 +343,6 @@ def _verdicts(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
 
 
 def _calls(facts: ReportFacts) -> dict[str, str]:
-    """Return the cost of asking: calls, tokens, money."""
     if facts.from_file:
         return {"votes": "from a file, which does not record calls, tokens or costs"}
     return {

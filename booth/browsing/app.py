@@ -214,7 +214,6 @@ def _why_none(warehouse: Warehouse, filters: Filters, found: ComparisonPage) -> 
 
 
 def _command(warehouse: Warehouse, *words: str) -> str:
-    """Return a command on this warehouse, in backticks."""
     return f"`{shlex.join(['voirdire', *words, *option_for(warehouse.path)])}`"
 
 

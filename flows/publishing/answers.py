@@ -26,8 +26,7 @@ from tasks.reporting.advice import (
 from tasks.reporting.calibration_answer import calibration_advice, calibration_policy
 from tasks.reporting.calibration_report import tested
 from tasks.reporting.rows import Judged
-from tasks.reporting.summary import marked
-from tasks.reporting.wording import clean, interval, number, shorten
+from tasks.reporting.wording import clean, interval, marked, number, shorten
 from tasks.results import Conclusions
 from warehouse.peek import option_for
 
@@ -83,7 +82,6 @@ def calibration_answer(
 
 
 def _replies_before(study: str, warehouse: Path) -> str:
-    """Say which command shows what judges said before and after a change."""
     words = shlex.join(["voirdire", "show", study, "--changed", *option_for(warehouse)])
     return f"Replies before and after: `{words}`"
 

@@ -111,15 +111,8 @@ EXAMPLES = f"""
     qualify row_number() over (cell order by again, place, criterion) <= $most
     order by judge, prompt, dataset, perturbation, again, place, criterion
 """
-"""Flipped pairs and moved grades of one wave, the one named or the last: a few of each cell, drawn
-as above."""
-
-
-def examples_query(study: str, wave: str, most: int) -> tuple[str, dict[str, Any]]:
-    """Return the query of up to ``most`` flips or moves of a cell; its ``total`` counts all."""
-    return EXAMPLES, {"study": study, "wave": wave, "most": most}
-
-
+"""Flipped pairs and moved grades of one wave, the one named or the last: up to ``$most`` of each
+cell, drawn as above; ``total`` counts all."""
 CONFIRMED = """
     select wave, base from drifts where study = $study and state = 'alert'
         and judge = coalesce($judge, judge)

@@ -71,7 +71,6 @@ def export(study: str | None, folder: Path, form: str, warehouse: Path | None) -
 
 
 def _copies(study: str | None) -> list[Copy]:
-    """Return the tables and queries to export, of all studies or one."""
     if study is None:
         tables = [frame.place().table for frame in FRAMES]
         copies = [Copy(name, f"from {name}") for name in tables if name != TRANSIENT]

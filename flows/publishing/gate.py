@@ -26,8 +26,7 @@ from tasks.kit.printable import because
 from tasks.prompts import without_digest
 from tasks.reporting.advice import ONLY_PEOPLE, Advice, advice, by_recommendation, literal
 from tasks.reporting.rows import NOT_MEASURED, gate_verdict
-from tasks.reporting.summary import marked
-from tasks.reporting.wording import PLAIN, clean, count, interval, number
+from tasks.reporting.wording import PLAIN, clean, count, interval, marked, number
 from tasks.validation.unknown_names import unknown
 from warehouse.evidence.selection import NEWER
 from warehouse.store import Warehouse

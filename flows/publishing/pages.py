@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from flows.publishing.evidence import examples_query
+from flows.publishing.evidence import EXAMPLES
 from flows.publishing.served_files import reports_of
 from flows.results.vote_summary import PROBED, alike_line, left_out_line
 from flows.running.run_row import is_calibration, why_without_results
@@ -123,38 +123,27 @@ def render_page(
 
     def read() -> SavedVotes:
         saved()
-        examples = examples_query(facts.study, facts.wave, most)
-        votes = saved_votes(warehouse, study_of(run), facts.wave, examples)
+        votes = saved_votes(warehouse, study_of(run), facts.wave, most)
         # A file of votes does not say why a person's vote is invalid, nor what votes cost.
         return votes._replace(people="", costs=None) if facts.from_file else votes
 
     return render(facts, concluded, perturbed, read)
 
 
-def saved_votes(
-    warehouse: Warehouse, study: Study, wave: str, examples: tuple[str, dict[str, Any]]
-) -> SavedVotes:
+def saved_votes(warehouse: Warehouse, study: Study, wave: str, most: int) -> SavedVotes:
     """Return what a report states about the saved votes, from one visit of the warehouse.
 
-    ``examples`` is the query of its examples, with parameters.
+    Each cell has up to ``most`` examples.
     """
     probed, by_people, numbers, costs, shown = warehouse.query_all(
         (PROBED, {"study": study.name}),
         *((query, [study.name]) for query in (BY_PEOPLE, NUMBERS)),
         (COSTS, [wave, study.name]),
-        examples,
+        (EXAMPLES, {"study": study.name, "wave": wave, "most": most}),
     )
-    return SavedVotes(
-        _sentence(left_out_line(by_people, study)),
-        _sentence(alike_line(probed.rows())),
-        numbers,
-        costs,
-        shown,
-    )
-
-
-def _sentence(text: str) -> str:
-    return f"{text}." if text else ""
+    lines = (left_out_line(by_people, study), alike_line(probed.rows()))
+    people, alike = (f"{line}." if line else "" for line in lines)
+    return SavedVotes(people, alike, numbers, costs, shown)
 
 
 def thresholds_of(run: Mapping[str, Any]) -> Thresholds:

@@ -32,6 +32,5 @@ def other_report(name: str) -> str:
 
 
 def _link(to: Path, *, is_calibration: bool) -> str:
-    """Return a link to a report in the same folder."""
     what = "Agreement with people" if is_calibration else "Biases of these judges"
     return f'· <a href="{quote(to.name)}">{what}: <bdi>{escape(to.stem)}</bdi></a>'

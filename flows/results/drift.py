@@ -165,7 +165,6 @@ def _log(study: Study, warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame
 
 
 def _ratings(warehouse: Warehouse, asked: dict[str, Any]) -> DataFrame[Ratings]:
-    """Return the ratings of single answers in all waves."""
     found = warehouse.query(RATED, asked)
     if found.is_empty():
         return Ratings.empty()

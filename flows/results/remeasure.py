@@ -80,7 +80,6 @@ def remeasure_study(
 def _replace(
     warehouse: Warehouse, row: dict[str, Any], steps: ResultSteps, *, formulas: bool
 ) -> Remeasured:
-    """Measure and save, as the run of this row."""
     study = row["study"]
     parameters = Study.stored(row["parameters"])
     modes = warehouse.query(MODE, [study])["mode"].to_list()

@@ -27,7 +27,7 @@ from tasks.drawing.spec import (
     pixel,
     scaled,
 )
-from tasks.reporting.wording import clean, clip, count, number, p_value, with_who
+from tasks.reporting.wording import clean, clip, count, marked, number, p_value, with_who
 
 PLOT = 320
 MOST = 12
@@ -76,7 +76,7 @@ def _panel(rows: Sequence[Row]) -> Spec:
             mark("text", x=pixel("width"), y="label", text="name", tooltip="tip", **beside),
         ]
     return panel(
-        clip(clean(first["who"]), 40) + (" (simulated)" if first["simulated"] else ""),
+        marked(clip(clean(first["who"]), 40), simulated=first["simulated"]),
         under,
         about=f"Advantage probabilities of {first['who']} and of each annotator",
         layers=[
@@ -95,7 +95,6 @@ THIN: Spec = {"strokeWidth": 1.1, "opacity": 0.5}
 
 
 def _least(rows: Sequence[Row]) -> float:
-    """Return where the axes begin."""
     values = [
         row[name]
         for row in rows

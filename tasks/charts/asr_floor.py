@@ -43,7 +43,6 @@ def asr_floor(estimates: DataFrame[Estimates]) -> list[Spec]:
 
 
 def _beside(estimates: DataFrame[Estimates]) -> pl.DataFrame:
-    """Lay floor and random baseline beside each ASR."""
     # Worst cases and subgroups have floors of their own.
     cells = estimates.filter(
         pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null(), pl.col("subgroup") == ""

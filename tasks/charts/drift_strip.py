@@ -27,7 +27,7 @@ from tasks.drawing.spec import (
     pixel,
     scaled,
 )
-from tasks.reporting.wording import clean, clip, listing, number, with_who
+from tasks.reporting.wording import clean, clip, listing, marked, number, with_who
 
 NIGHTS = 30
 """Maximum number of waves in a chart; the last ones are shown."""
@@ -104,7 +104,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     looks = {name: as_it_is(name) for name in ("color", "fill", "shape", "size")}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
-        clip(clean(who), 32) + (" (simulated)" if simulated else ""),
+        marked(clip(clean(who), 32), simulated=simulated),
         _verdict(verdicts.get(judge), found),
         _subtitle(found, waves),
         about=f"Changes of {who} from wave to wave",
@@ -175,7 +175,6 @@ def _is_stacked(waves: Sequence[str]) -> bool:
 
 
 def _ends(waves: Sequence[str]) -> list[Spec]:
-    """Name the first and the last wave."""
     below = 16 + LINE_HEIGHT if _is_stacked(waves) else 16
     sides = [
         (pixel(0), "left", waves[0], 16),

@@ -15,7 +15,7 @@ from tasks.drawing.matrices import Column, MatrixCell, matrix
 from tasks.drawing.names import Name, names
 from tasks.drawing.row_panels import measured, sizes
 from tasks.drawing.spec import Spec
-from tasks.reporting.wording import clean, clip, number
+from tasks.reporting.wording import MARK, clean, clip, number
 
 ACROSS = 4
 """Maximum number of perturbations in a panel."""
@@ -81,7 +81,7 @@ def _panel(where: str, rows: Sequence[Row], juries: dict[tuple[str, str | None],
         for member in members
         for name in columns
     ]
-    jury = Name(JURY, "(simulated)" if simulated else "", "")
+    jury = Name(JURY, MARK if simulated else "", "")
     cells += [_cell(jury, name, juries.get((name, None)), None) for name in columns]
     caption = "Shift of each member of the jury, and of the jury, by perturbation"
     title = "member x perturbation, MPS" + (f", {clean(where)}" if where else "")

@@ -2,18 +2,19 @@
 
 import polars as pl
 
+from schemas.keys import CELL
 from schemas.results import LOST
-from tasks.conclusions.rules import Rule, shown, written
+from tasks.conclusions.rules import BIASED, CLEAR, INCONCLUSIVE, Rule, shown, written
 from tasks.inference.linearised_errors import is_enough
 from tasks.inference.multiplicity import holm
 from tasks.kit.defaults import ALPHA, limits
 from tasks.pointwise.endpoints import minimum_spread, unit, worst_words
 
-MIXED, CLEAR, INCONCLUSIVE = "mixed", "no relevant bias", "inconclusive"
+MIXED = "mixed"
 BASES = ("sham", "control")
 
 
-def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame) -> pl.DataFrame:
     """Add the evidence on invalid votes (methods, section 16: missing votes).
 
     ``lost_difference``, ``lost_over`` and ``lost_p``: the comparison of experimental with sham or
@@ -44,7 +45,7 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
     rates = (
         by_arm.filter(pl.col("statistic") == "lost_rate", pl.col("estimate").is_not_null())
         .sort("estimate", descending=True)
-        .group_by(key, maintain_order=True)
+        .group_by(CELL, maintain_order=True)
         .agg(most_lost=pl.col("estimate").first(), most_lost_arm=pl.col("subgroup").first())
     )
     large = pl.col("lost_difference").abs() >= limits().minimum_lost
@@ -54,7 +55,7 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
             pl.when(known).then(pl.when(plain).then(sham).otherwise(control)).alias(name)
             for name, (sham, control) in chosen.items()
         )
-        .join(rates, on=list(key), how="left")
+        .join(rates, on=CELL, how="left")
         .with_columns(
             lost_finding=pl.when(differs).then(pl.lit(LOST)),
             doubtful=(differs | (pl.col("most_lost") > limits().most_lost)).fill_null(value=False),
@@ -65,7 +66,7 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame, key: tuple[str, ...]) -
 def _same_finding(side: str) -> pl.Expr:
     """Tell whether a worst case gives the same finding and, if biased, the same direction."""
     word = pl.col(f"word_{side}") == pl.col("word")
-    way = (pl.col(f"at_{side}").sign() == pl.col("estimate").sign()) | (pl.col("word") != "biased")
+    way = (pl.col(f"at_{side}").sign() == pl.col("estimate").sign()) | (pl.col("word") != BIASED)
     return (word & way).fill_null(value=False)
 
 
@@ -104,7 +105,7 @@ LOST_RULES = (
 )
 
 
-def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame) -> pl.DataFrame:
     """Add ``moved_p`` and ``category_p``, and the largest shift of a category.
 
     Only promote cells are tested whose mean shift lies within the minimum, that are not *biased* by
@@ -114,14 +115,14 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     largest = (
         by_part.filter(pl.col("statistic") == "category_shift", is_enough())
         .sort(pl.col("estimate").abs(), descending=True, nulls_last=True)
-        .group_by(key, maintain_order=True)
+        .group_by(CELL, maintain_order=True)
         .agg(category=pl.col("subgroup").first(), category_shift=pl.col("estimate").first())
     )
     asked = (
         (pl.col("kind") == "promote")
         & pl.col("refused").is_null()
         & (pl.col("estimate").abs() < pl.col("minimum"))
-        & (pl.col("word") != "biased")
+        & (pl.col("word") != BIASED)
         & ~pl.col("doubtful")
     )
     raw = cells.select(
@@ -131,7 +132,7 @@ def with_spread(cells: pl.DataFrame, by_part: pl.DataFrame, key: tuple[str, ...]
     adjusted = holm(pl.concat(raw[name].alias("p") for name in raw.columns))
     return cells.with_columns(
         moved_p=adjusted[: cells.height], category_p=adjusted[cells.height :]
-    ).join(largest, on=list(key), how="left")
+    ).join(largest, on=CELL, how="left")
 
 
 def differs_between_questions(spread: str) -> pl.Expr:

@@ -113,7 +113,6 @@ def _with_other_prompt(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
-    """Return the estimates of single judges, to stand beside the contrast."""
     whole = estimates.filter(
         pl.col("subgroup") == "",
         pl.col("statistic").is_in([each.single for each in CONTRASTS.values()]),

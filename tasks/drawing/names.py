@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tasks.reporting.wording import clip, columns, short_names
+from tasks.reporting.wording import MARK, clip, columns, short_names
 
 CHARACTERS = 23
-MARK = "(simulated)"
 
 
 class Name(NamedTuple):

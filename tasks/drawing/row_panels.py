@@ -20,7 +20,7 @@ from tasks.drawing.spec import (
     pixel,
     scaled,
 )
-from tasks.reporting.wording import clean, clip, count, in_report_order, interval, number
+from tasks.reporting.wording import clean, clip, count, in_report_order, interval, marked, number
 
 PLOT, STEP = 200, 36
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -83,8 +83,8 @@ def values_of(row: Row, text: str, below: str, *lines: str, **more: Any) -> Row:
 
 def tip(row: Row, *lines: str) -> str:
     """Return what hovering shows: who it is, and lines about it."""
-    mark_of = " (simulated)" if row["simulated"] else ""
-    return "\n".join([clean(row["who"]) + mark_of, *(clean(line) for line in lines if line)])
+    who = marked(clean(row["who"]), simulated=row["simulated"])
+    return "\n".join([who, *(clean(line) for line in lines if line)])
 
 
 def sizes(row: Row) -> str:

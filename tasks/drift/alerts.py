@@ -166,9 +166,9 @@ def measure_wave(
         rows = [changes(votes.tallies, votes.shifts, bases, pool=pool, seed=seed, draws=draws)]
         if not votes.answers.is_empty():
             rows.append(rating_changes(votes.answers, bases))
-    for replies, compare in ((votes.texts, _texts), (votes.tokens, _tokens)):
+    for name, replies in (("text_drift", votes.texts), ("token_drift", votes.tokens)):
         if replies is not None:
-            rows.append(compare(replies, bases, pool, seed=seed, draws=draws))
+            rows.append(_of_replies(name, replies, bases, pool, seed=seed, draws=draws))
     whole = pl.concat(rows, how="diagonal_relaxed")
     # Fixed prompts about the same question are not independent.
     questions = pl.coalesce(pl.col("clusters").max().over(SERIES), "n")
@@ -237,45 +237,30 @@ def _baseline(repeats: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> 
     )
 
 
-def _texts(
-    texts: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
+def _of_replies(
+    name: str, replies: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, **options: int
 ) -> pl.DataFrame:
-    """Return the canary test of reply digests."""
-    keys = [*SERIES, "item", "outcome"]
-    old = texts.rename({"wave": "old"}).join(pool, on=[*SERIES, "old"])
-    new = texts.join(bases, on=[*SERIES, "wave"])
-    counts = pl.concat(
-        [
-            old.select(*keys, base="votes", new=pl.lit(0)),
-            new.select(*keys, base=pl.lit(0), new="votes"),
-        ],
-        how="vertical_relaxed",
-    ).join(new.select(*SERIES, "item").unique(), on=[*SERIES, "item"], how="semi")
-    sums = counts.group_by(keys, maintain_order=True).agg(pl.col("base", "new").sum())
-    found = canary(sums.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
-    return _of_replies("text_drift", found, bases, seed)
-
-
-def _tokens(
-    tokens: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, *, seed: int, draws: int
-) -> pl.DataFrame:
-    """Return the canary test of first tokens."""
-    keys = [*SERIES, "item", "first_token", "first_probability"]
-    old = tokens.rename({"wave": "old"}).join(pool, on=[*SERIES, "old"])
-    new = tokens.join(bases, on=[*SERIES, "wave"])
-    replies = pl.concat(
-        [old.select(*keys, new=pl.lit(value=False)), new.select(*keys, new=pl.lit(value=True))]
-    ).join(new.select(*SERIES, "item").unique(), on=[*SERIES, "item"], how="semi")
-    found = first_token_canary(replies.with_columns(wave=pl.lit(bases["wave"][0])), seed, draws)
-    return _of_replies("token_drift", found, bases, seed)
-
-
-def _of_replies(name: str, found: pl.DataFrame, bases: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Add the columns that make a canary of replies a row of a wave."""
+    """Return a canary test of replies: of the digests of all, or of first tokens."""
+    old = replies.rename({"wave": "old"}).join(pool, on=[*SERIES, "old"]).drop("old")
+    new = replies.join(bases, on=[*SERIES, "wave"]).drop("wave", "base")
+    there = new.select(*SERIES, "item").unique()
+    both = (
+        pl.concat([old.with_columns(new=False), new.with_columns(new=True)])
+        .join(there, on=[*SERIES, "item"], how="semi", maintain_order="left")
+        .with_columns(wave=pl.lit(bases["wave"][0]))
+    )
+    if name == "token_drift":
+        found = first_token_canary(both, **options)
+    else:
+        votes = pl.col("votes").cast(pl.Int64)
+        counts = both.group_by(*JUDGE, "item", "outcome", maintain_order=True).agg(
+            base=votes.filter(~pl.col("new")).sum(), new=votes.filter("new").sum()
+        )
+        found = canary(counts, **options)
     return found.join(bases.select(*SERIES, subgroup="base"), on=SERIES).with_columns(
         statistic=pl.lit(name),
         mode=pl.lit("any"),
-        seed=pl.lit(seed, pl.Int64),
+        seed=pl.lit(options["seed"], pl.Int64),
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
     )
 

@@ -102,7 +102,6 @@ def changes(examples: Sequence[Examples], unit: str) -> list[tuple[str, str]]:
 
 
 def _what(kinds: set[str | None]) -> str:
-    """Return what changed, given the kinds of rating."""
     if None in kinds:
         return "flipped"
     if "number" not in kinds:

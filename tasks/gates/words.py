@@ -85,7 +85,6 @@ def share_name(name: pl.Expr, by_d: pl.Expr) -> pl.Expr:
 
 
 def _is_mean() -> pl.Expr:
-    """Tell whether a gate is about a mean over kinds of flaws."""
     return pl.col("measure").is_in([MEAN_DETECTED, IN_MEAN_SCORES[MEAN_DETECTED]])
 
 

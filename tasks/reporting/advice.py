@@ -14,7 +14,7 @@ from tasks.gates.more_questions import MOST_TIMES
 from tasks.gates.recommendations import ABSENT, DO_NOT_USE, NOT_ENOUGH, USE, of_wave
 from tasks.gates.words import after_change
 from tasks.kit.defaults import DETECTS_AT, POWER, TARGET_HALF_WIDTH, Thresholds
-from tasks.reporting.summary import is_person, marked
+from tasks.reporting.summary import is_person
 from tasks.reporting.wording import (
     GROUPS,
     clean,
@@ -22,6 +22,7 @@ from tasks.reporting.wording import (
     count,
     interval,
     listing,
+    marked,
     number,
     with_minus_signs,
     with_who,

@@ -211,7 +211,6 @@ def unreadable_line(rows: pl.DataFrame, *, none_read: bool) -> str:
 
 
 def _named(rows: pl.DataFrame) -> str:
-    """Name the first items and their labels."""
     named = [
         f"{clip(clean(item), 40)} ({clip(clean(why_unreadable(label) or label), 60)})"
         for item, label in rows["item", "label"].head(MOST_UNREADABLE).rows()

@@ -299,7 +299,6 @@ def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | 
 
 
 def _is_one_label(row: Row) -> bool:
-    """Tell whether a row says that people gave all items the same label."""
     return bool(row["statistic"] == "majority_share" and row["estimate"] == 1)
 
 

@@ -14,23 +14,16 @@ from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import ALPHA
 from tasks.pointwise.endpoints import criterion_shifts, labelled
 from tasks.reporting.rows import CellText, Group, Judged, Lookup, finding_text, said
-from tasks.reporting.summary import (
-    MARK,
-    NO_NAMES,
-    SOME,
-    is_person,
-    marked,
-    marks_of,
-    names,
-    with_mark,
-)
+from tasks.reporting.summary import NO_NAMES, SOME, is_person, marks_of, names, with_mark
 from tasks.reporting.wording import (
+    MARK,
     clean,
     count,
     formulas,
     in_report_order,
     interval,
     listing,
+    marked,
     number,
     p_value,
     rated_unit,
@@ -212,7 +205,6 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
 
 
 def _spread(row: Row) -> CellText:
-    """Write how far the true shifts of samples differ, with its interval."""
     value, low, high = (row[f"shift_spread{end}"] for end in ("", "_low", "_high"))
     if value is None:
         return CellText("none", "no votes in both orders")
@@ -220,7 +212,6 @@ def _spread(row: Row) -> CellText:
 
 
 def _shrunk(row: Row) -> CellText:
-    """Write the shrunk estimate with its interval."""
     value, error = row["shrunk"], row["shrunk_error"]
     if value is None or error is None:
         return CellText("none", "fewer than three judges, or no error")

@@ -14,12 +14,12 @@ from schemas.results import Estimates, Exclusions, KeptFindings
 from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, CellText, Judged, Without, judge_of, said
-from tasks.reporting.summary import marked
 from tasks.reporting.wording import (
     bounds,
     differing,
     interval,
     listing,
+    marked,
     number,
     p_value,
     rated_unit,

@@ -16,6 +16,7 @@ from tasks.kit.printable import first_few
 from tasks.perturbations import PERTURBATIONS
 from tasks.reporting.wording import (
     GROUPS,
+    MARK,
     bounds,
     clean,
     clip,
@@ -23,6 +24,7 @@ from tasks.reporting.wording import (
     formulas,
     interval,
     listing,
+    marked,
     number,
     shorten,
     tagged,
@@ -92,7 +94,6 @@ def summary(
 
 
 def _changed(gates: pl.DataFrame) -> list[str]:
-    """Name the judges that have changed, and what changed."""
     alerts = with_who(gates.filter(gate="drift")).filter(verdict="fail").sort("who")
     return [
         f"{marked(row['who'], simulated=row['simulated'])} has changed ({row['reason']})."
@@ -341,13 +342,8 @@ def _short(row: Row) -> str:
     return clip(clean(row["perturbation"]), 40)
 
 
-MARK, SOME = "(simulated)", "(some simulated)"
+SOME = "(some simulated)"
 MOST_NAMED = 8
-
-
-def marked(name: str, *, simulated: bool) -> str:
-    """Return the name of a judge, with a mark if it is simulated."""
-    return f"{name} {MARK}" if simulated else name
 
 
 def is_person(judge: str, persons: Collection[str] = NO_NAMES) -> bool:

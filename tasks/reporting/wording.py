@@ -23,6 +23,9 @@ PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", MINUS: "-"})
 GROUPS = ("humans", "judges", "jury/all", "judges/all")
 """Names of groups of judges."""
 
+MARK = "(simulated)"
+"""What follows the name of a judge that is a formula."""
+
 DRAWN = "drawn at random (the same each time)"
 """How pairs are chosen where not all are shown."""
 
@@ -263,9 +266,14 @@ def formulas(rows: pl.DataFrame) -> frozenset[str]:
     return _marked(own) | _marked(rows.filter(~pl.col("judge").cast(pl.String).is_in(known)))
 
 
+def marked(name: str, *, simulated: bool) -> str:
+    """Return the name of a judge, with a mark if it is simulated."""
+    return f"{name} {MARK}" if simulated else name
+
+
 def tagged(row: Mapping[str, Any]) -> str:
     """Return who was asked, clipped and marked if simulated, for running text."""
-    return clip(clean(row["who"]), 60) + (" (simulated)" if row["simulated"] else "")
+    return marked(clip(clean(row["who"]), 60), simulated=row["simulated"])
 
 
 def _marked(rows: pl.DataFrame) -> frozenset[str]:

@@ -187,7 +187,6 @@ def _words(name: str) -> Iterator[str]:
 
 
 def _tables(name: str) -> Iterator[str]:
-    """Explain a table or a mart by what a row of it is."""
     mart = name.removeprefix("mart.")
     if row := dict(grains()).get(mart):
         yield f"mart.{mart} (mart): {row} Its columns: docs/reference/marts.md."
@@ -206,7 +205,6 @@ def _setting(name: str) -> Iterator[str]:
 
 
 def _grains() -> dict[str, str]:
-    """Return each table with what a row of it is."""
     return {frame.place().table: frame.grain() for frame in FRAMES}
 
 
@@ -233,7 +231,6 @@ def _catalogue_entries(name: str, listings: Mapping[str, NameListing]) -> Iterat
 
 
 def _provider(name: str) -> Iterator[str]:
-    """Explain a provider by its judges."""
     if name in PROVIDERS:
         judges = (f"  {name}/{judge}" for judge in PROVIDERS[name].judges)
         origin = NameListing("provider", {}, None, PROVIDERS).with_origin(name, "its judges are")
@@ -261,27 +258,23 @@ def _about_judge(name: str) -> str:
 
 
 def _study(name: str) -> str:
-    """Return what a study is about, and its main settings."""
     text = _settings(STUDIES[name].about, STUDIES[name].study, "name", shown=MAIN_SETTINGS)
     return f"{text}\n\nOther settings have their defaults: docs/reference/study-file.md."
 
 
 def _prompt(name: str) -> str:
-    """Return where a prompt is from, how it is read, and its wording."""
     prompt = PROMPTS[name]
     text = _settings(prompt.source, prompt, "prompt", "source", "variants")
     return f"{text}\nvariants = {json.dumps([*prompt.variants])}" if prompt.variants else text
 
 
 def _perturbation(name: str) -> str:
-    """Return what a perturbation does, where it is from and what its sham does."""
     entry = PERTURBATIONS[name]
     sham = f"\nSham: {documented(entry.sham)}" if entry.sham else ""
     return f"{entry.kind}, {entry.bias}: {documented(entry.make)}\n\nSource: {entry.source}.{sham}"
 
 
 def _dataset(name: str) -> str:
-    """Return what a dataset holds, where it is from and its licence."""
     entry = DATASETS[name]
     text = documented(entry.load) or entry.summary
     return f"{text}\n\nSource: {entry.source}.\nLicence: {entry.license}."
@@ -292,7 +285,6 @@ def _rows() -> dict[str, Statistic]:
 
 
 def _listings() -> dict[str, NameListing]:
-    """Return every list by its title."""
     return {
         "datasets": NameListing(
             "dataset", {n: entry.summary for n, entry in DATASETS.items()}, _dataset, DATASETS

@@ -181,7 +181,6 @@ def _with_people(
 
 
 def _metrics(found: Calibrated, who: str, dataset: str, *, curve: bool) -> list[dict[str, Any]]:
-    """Return the test of one judge with each metric and kind of epsilon."""
     own = with_who(found.metric_tests).filter(
         (pl.col("who") == who) & (pl.col("dataset") == dataset), pl.col("asked") | curve
     )
@@ -307,7 +306,6 @@ def _show_curve(console: Console, found: Calibrated) -> None:
 
 
 def _show_metrics(console: Console, found: Calibrated) -> None:
-    """Print a row per metric and judge, with the winning rates of both kinds of epsilon."""
     rows = metric_rows(found.metric_tests)
     if not rows:
         return

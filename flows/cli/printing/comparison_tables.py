@@ -204,7 +204,6 @@ def _show_parts(
 
 
 def _show_slices(console: Console, view: JudgeView, *, saved: bool, more: str) -> None:
-    """Print the slices that are worst, and say where the others are."""
     _show_parts(console, view.split_by, view.kind, view.slices[:MOST_SLICES], "")
     lines = []
     if left := len(view.slices[MOST_SLICES:]):
@@ -220,7 +219,6 @@ def _show_slices(console: Console, view: JudgeView, *, saved: bool, more: str) -
 
 
 def _biased_slices(view: JudgeView) -> str:
-    """Name the slices on which the judge is biased, with the bias."""
     at = columns_of(view.kind).index("bias")
     biased = [part for part in view.slices if part.finding == BIASED]
     found = [f"{part.name} ({plain(part.texts[at][0])})" for part in biased]

@@ -18,7 +18,7 @@ from flows.studies.repeated import audit_again
 from schemas.judging import SIDES
 from tasks.judging.vote_wording import choice_text, grade_text, order_text
 from tasks.kit.printable import message, printable
-from tasks.reporting.wording import DRAWN, count, listing, thousands
+from tasks.reporting.wording import DRAWN, count, listing, marked, thousands
 from tasks.rewriting.word_diff import difference
 from warehouse.peek import default_path
 from warehouse.store import Warehouse
@@ -173,11 +173,11 @@ def _earlier_change(
 def _lines(
     what: str, row: Mapping[str, Any], found: Evidence, place: str, *, by_prompt: bool
 ) -> Iterator[Text | Padding]:
-    simulated = " (simulated)" if row["simulated"] else ""
+    judge = marked(row["judge"], simulated=row["simulated"])
     since = f"{row['base']} -> " if what == "changed" else ""
     wave = f", wave {since}{row['wave']}" if row["wave"] else ""
     prompt = f", prompt {row['prompt'].partition('@')[0]}" if by_prompt else ""
-    head = f"{place}  {row['judge']}{simulated}{prompt}{wave}  {_about(what, row)}"
+    head = f"{place}  {judge}{prompt}{wave}  {_about(what, row)}"
     yield Text(printable(head), style="bold")
     if what == "disagree":
         yield from _texts(json.loads(row["texts"] or "{}"))

@@ -278,7 +278,6 @@ def _cells(
     marks: Mapping[str, str],
     between: str,
 ) -> Cells:
-    """Lay out rows of one statistic, leaving out empty columns."""
     whole = rows["estimate"].drop_nulls().round() == rows["estimate"].drop_nulls()
     digits = 0 if whole.all() else 3
     levels = rows["level"].drop_nulls().unique()
@@ -312,7 +311,6 @@ def _cells(
 
 
 def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
-    """Lay out gates (each bias by its perturbation), leaving out empty columns."""
     asked = differing(gates)
     table = [
         {

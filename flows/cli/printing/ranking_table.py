@@ -167,7 +167,6 @@ def _cell(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, str]:
-    """Return what a table shows of a row, by column."""
     kind = "person" if _is_person(row) else "simulated" if row["simulated"] else "model"
     ranks = (number(row[name], 1) for name in ("rank", "rank_low", "rank_high"))
     rank, low, high = (each.removesuffix(".0") for each in ranks)

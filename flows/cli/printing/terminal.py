@@ -86,7 +86,6 @@ def result_table(rows: Sequence[dict[str, Any]], title: str, console: Console) -
 
 
 def _rates(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the names of the rates to show: those that the rows have."""
     shammed = any(row["sham_shift"] is not None for row in rows)
     left_out = {*(() if shammed else ("sham",)), *(() if compares(rows) else OF_PAIRS)}
     return [name for name in RATES if name not in left_out]
@@ -177,7 +176,6 @@ def _with_names(
 
 
 def _bounded(row: dict[str, Any], name: str, between: str, units: Mapping[str, str]) -> str:
-    """Write a number, its unit and its 95 % interval."""
     column, *ends = RATES[name]
     low, high = (row[end] for end in ends)
     text = number(row[column])

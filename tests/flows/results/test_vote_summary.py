@@ -2,7 +2,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flows.publishing.evidence import examples_query
 from flows.publishing.pages import saved_votes
 from flows.results.vote_summary import probed_line
 from flows.studies import Study
@@ -51,12 +50,12 @@ def test_votes_of_people_and_of_a_judge_that_repeats_itself(
     assert probed_line(store, "s") == (
         "offline/x repeated its vote in 3 of 4 probes: it was asked one vote per order"
     )
-    facts = saved_votes(store, Study(name="s"), "", examples_query("s", "", 10))
+    facts = saved_votes(store, Study(name="s"), "", 10)
     assert facts.people == ("2 people, 8 votes; excluded: 2 too fast (below 3 s), 2 not familiar.")
     assert facts.probed == f"{probed_line(store, 's')}."
     assert facts.numbers is not None
     assert facts.numbers["statistic"].to_list() == ["mps"]
-    others = saved_votes(store, Study(name="other"), "", examples_query("other", "", 10))
+    others = saved_votes(store, Study(name="other"), "", 10)
     assert (others.probed, others.people) == ("", "")
     assert others.numbers is not None
     assert others.numbers.is_empty()
