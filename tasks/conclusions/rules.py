@@ -8,6 +8,7 @@ import polars as pl
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.quantiles import normal_quantile, t_quantile
 from tasks.kit.defaults import ALPHA, DETECTS_AT
+from tasks.kit.printable import decimal, grouped, p_value
 
 SUPPORTING = (
     "mps",
@@ -88,31 +89,21 @@ def shown(name: str, estimate: str = "") -> pl.Expr:
     return pl.format("{} [{}, {}]", *map(written, columns))
 
 
-def written(number: str | float | pl.Expr, digits: int = 2) -> pl.Expr:
-    """Format a column or a number as ``tasks.reporting.wording.number`` does, in ASCII."""
-    value = pl.lit(number) if isinstance(number, float) else pl.coalesce(number)
-    scale = 10**digits
-    scaled = (value * scale).round(mode="half_away_from_zero").cast(pl.Int64)
-    whole = scaled.abs() // scale
-    return pl.concat_str(
-        pl.when(scaled < 0).then(pl.lit("-")).otherwise(pl.lit("")),
-        pl.when(whole > 0).then(whole.cast(pl.String)).otherwise(pl.lit("")),
-        pl.lit("."),
-        (scaled.abs() % scale).cast(pl.String).str.zfill(digits),
-    )
+def written(number: str | float | pl.Expr) -> pl.Expr:
+    """Format a column or a number: :func:`tasks.kit.printable.decimal`."""
+    if isinstance(number, float):
+        return pl.lit(decimal(number))
+    return pl.coalesce(number).map_elements(decimal, return_dtype=pl.String)
 
 
 def written_count(many: pl.Expr) -> pl.Expr:
-    """Format a whole number as ``tasks.reporting.wording.thousands`` does."""
-    digits = many.cast(pl.Int64).cast(pl.String).str.reverse()
-    groups = digits.str.extract_all(r"\d{1,3}").list.join("\N{NARROW NO-BREAK SPACE}")
-    return groups.str.reverse()
+    """Format a whole number: :func:`tasks.kit.printable.grouped`."""
+    return many.cast(pl.Int64).map_elements(grouped, return_dtype=pl.String)
 
 
-def written_p(p_value: str) -> pl.Expr:
-    """Format a p-value as ``tasks.reporting.wording.p_value`` does; null if it is."""
-    small = pl.col(p_value) < 0.0005
-    return pl.when(small).then(pl.lit("<.001")).otherwise(written(p_value, 3))
+def written_p(p: str) -> pl.Expr:
+    """Format a p-value: :func:`tasks.kit.printable.p_value`; null if it is."""
+    return pl.col(p).map_elements(p_value, return_dtype=pl.String)
 
 
 ONLY_ALONE = "significant by itself"

@@ -1,5 +1,6 @@
 """Text for terminals, pages and logs: no invisible characters, no secrets."""
 
+import math
 import os
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -42,6 +43,27 @@ def laid_out(text: str) -> str:
 def several(number: int, one: str, more: str = "") -> str:
     """Write a number of things without separators: ``1 id``, ``1200 ids``."""
     return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def decimal(value: float, digits: int = 2) -> str:
+    """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``.
+
+    Halves are rounded away from zero, as by ``round`` in SQL.
+    """
+    scale = 10**digits
+    text = f"{math.floor(abs(value) * scale + 0.5) / scale:.{digits}f}"
+    minus = "-" if value < 0 and float(text) else ""
+    return minus + (text[1:] if text.startswith("0.") else text)
+
+
+def grouped(many: int) -> str:
+    """Write a whole number in groups of three."""
+    return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def p_value(value: float) -> str:
+    """Write a p-value with three digits, never as 0."""
+    return "<.001" if value < 0.0005 else decimal(value, 3)
 
 
 def first_few(names: Sequence[str], most: int, total: int = 0) -> list[str]:

@@ -1,6 +1,5 @@
 """Numbers and names as people read them, and the definitions of findings."""
 
-import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,8 +9,9 @@ import polars as pl
 
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import POSITION
+from tasks.kit import printable
 from tasks.kit.defaults import Thresholds
-from tasks.kit.printable import JOINERS, LOST, is_unseen
+from tasks.kit.printable import JOINERS, LOST, decimal, grouped, is_unseen
 
 FIGURE = re.compile(r"\d+(?:\.\d+)?")
 MINUS = "\N{MINUS SIGN}"
@@ -109,14 +109,9 @@ def number(value: float | None, digits: int = 2) -> str:
     """Write a number without the zero before its point: ``.21``, ``-.05``, ``1.00``.
 
     Two digits, as in all tables, pictures and messages, unless the kind of number needs others
-    (ranks, p-values, chances). Halves are rounded away from zero, as by ``round`` in SQL.
+    (ranks, p-values, chances).
     """
-    if value is None:
-        return NOT_KNOWN
-    scale = 10**digits
-    text = f"{math.floor(abs(value) * scale + 0.5) / scale:.{digits}f}"
-    minus = MINUS if value < 0 and float(text) else ""
-    return minus + (text[1:] if text.startswith("0.") else text)
+    return NOT_KNOWN if value is None else decimal(value, digits).replace("-", MINUS)
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
@@ -142,9 +137,7 @@ def bounds(row: Mapping[str, Any], of: str = "") -> str:
 
 def p_value(value: float | None) -> str:
     """Write a p-value with three digits, never as 0."""
-    if value is None:
-        return "none"
-    return "<.001" if value < 0.0005 else number(value, 3)
+    return "none" if value is None else printable.p_value(value)
 
 
 def count(many: int | None, one: str, several: str = "") -> str:
@@ -154,9 +147,7 @@ def count(many: int | None, one: str, several: str = "") -> str:
 
 def thousands(many: int | None) -> str:
     """Write a whole number in groups of three."""
-    if many is None:
-        return NOT_KNOWN
-    return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return NOT_KNOWN if many is None else grouped(many)
 
 
 def listing(parts: Sequence[str], last: str = "and") -> str:

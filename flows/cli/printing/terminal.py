@@ -16,7 +16,7 @@ from flows.cli.printing.tables import RowLines, as_lines, clipped, shown
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.command_line import with_warehouse
-from tasks.kit.printable import printable
+from tasks.kit.printable import decimal, printable
 from tasks.reporting import wording
 from tasks.reporting.summary import detected, favoured, not_recognised
 from tasks.reporting.wording import PLAIN, listing, p_value
@@ -34,14 +34,14 @@ def plain(text: str) -> str:
 
 def number(value: float | None, digits: int = 2) -> str:
     """Format a number as the report does, in ASCII: ``.21``, or a dash for null."""
-    return "-" if value is None else plain(wording.number(value, digits))
+    return "-" if value is None else decimal(value, digits)
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """Format an interval: ``[.03, .24]``, or a dash if an end is null."""
     if low is None or high is None:
         return "-"
-    return plain(wording.interval(low, high, digits))
+    return f"[{decimal(low, digits)}, {decimal(high, digits)}]"
 
 
 def bounded(row: Mapping[str, Any] | None, between: str = " ", of: str = "estimate") -> str:
