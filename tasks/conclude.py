@@ -17,6 +17,7 @@ from tasks.conclusions.rules import (
     BY_LOGITS,
     CLEAR,
     INCONCLUSIVE,
+    NUMBERS,
     ONLY_ALONE,
     SUPPORTING,
     WORST,
@@ -55,7 +56,6 @@ from tasks.pointwise.endpoints import (
     unit,
 )
 
-NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
 ASIDE = (
     "shift_spread",
     "mean_square_shift",
@@ -185,6 +185,7 @@ def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findin
                     ("control", "mps"),
                     ("sham_shift", "sham_shift"),
                     ("effect_logits", "odds"),
+                    ("shift_spread", "shift_spread"),
                 )
                 for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
             },
@@ -196,10 +197,6 @@ def _of_perturbations(rows: pl.DataFrame, detects_at: float) -> DataFrame[Findin
             finding=pl.when(accepted).then("word"),
             detected="detected_estimate",
             detected_by=own_detection(),
-            **{
-                "shift_spread" + end: f"shift_spread_{number}"
-                for end, number in (("", "estimate"), ("_low", "low"), ("_high", "high"))
-            },
             e_rejected=pl.when(accepted).then("e_rejected"),
         )
     )

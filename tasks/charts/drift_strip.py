@@ -32,12 +32,13 @@ from tasks.reporting.wording import clean, clip, listing, marked, number, with_w
 NIGHTS = 30
 """Maximum number of waves in a chart; the last ones are shown."""
 
-LINES: dict[str, str] = {"quiet": LINE, "suspect": BLUE, "alert": RED, "not measured": FAINT}
-FILLS: dict[str, str] = {
-    state: colour if state == "alert" else PAPER for state, colour in LINES.items()
+LOOKS: dict[str, Spec] = {
+    "quiet": {"color": LINE, "fill": PAPER, "shape": "circle", "size": 16},
+    "suspect": {"color": BLUE, "fill": PAPER, "shape": "circle", "size": 48},
+    "alert": {"color": RED, "fill": RED, "shape": "diamond", "size": 64},
+    "not measured": {"color": FAINT, "fill": PAPER, "shape": "stroke", "size": 24},
 }
-SHAPES = {"quiet": "circle", "suspect": "circle", "alert": "diamond", "not measured": "stroke"}
-SIZES = {"quiet": 16, "suspect": 48, "alert": 64, "not measured": 24}
+"""State of a change -> its mark."""
 TONES = {"alert": "bad", "suspect": "good"}
 
 
@@ -101,7 +102,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     beyond = min(0.7, 0.07 * last or 0.7)
     x = scaled("x", "at", -beyond, last + beyond, {"values": list(range(len(waves))), **bare})
     # Values as they are: the scale of colours is that of the texts.
-    looks = {name: as_it_is(name) for name in ("color", "fill", "shape", "size")}
+    looks = {name: as_it_is(name) for name in LOOKS["quiet"]}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
         marked(clip(clean(who), 32), simulated=simulated),
@@ -199,12 +200,8 @@ def _mark(row: Row, waves: Sequence[str]) -> Row:
     name = _name(row)
     row_of, whole = f"{name.upper} {name.lower}", name.whole
     shown = tip({**row, "who": f"{whole}, wave {row['label']}"}, *_said(row))
-    state = row["state"]
-    looks = {
-        name: known[state]
-        for name, known in (("color", LINES), ("fill", FILLS), ("shape", SHAPES), ("size", SIZES))
-    }
-    return {"row": row_of, "at": waves.index(row["label"]), "state": state, "tip": shown, **looks}
+    at = {"row": row_of, "at": waves.index(row["label"])}
+    return {**at, "state": row["state"], "tip": shown, **LOOKS[row["state"]]}
 
 
 def _said(row: Row) -> tuple[str, ...]:

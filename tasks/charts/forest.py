@@ -28,10 +28,7 @@ SUBTITLES = {
     "promote": "promote: a fair judge lies inside the band",
     "detract": "detract: a good judge moves away from the target, left of the band",
 }
-RATED = {
-    "promote": "promote: a fair judge lies inside the band",
-    "detract": "detract: a good judge lowers its ratings, left of the band",
-}
+RATED = SUBTITLES | {"detract": "detract: a good judge lowers its ratings, left of the band"}
 ENDS = ("\N{LEFTWARDS ARROW} anchor", "target \N{RIGHTWARDS ARROW}")
 BELOW = 10
 """How far below its row a judge's shift over the control is drawn, in pixels."""

@@ -5,6 +5,7 @@ import polars as pl
 from schemas.keys import JUDGE
 from tasks.conclusions.rules import (
     BY_EFFECT,
+    NUMBERS,
     excludes_zero,
     first_finding,
     half_width,
@@ -24,18 +25,7 @@ ADJUSTMENT = "Benjamini-Hochberg, all judges"
 POSITION = "position"
 """The kind of these findings; their perturbation is null, as they are about the control arm."""
 
-NUMBERS = (
-    "estimate",
-    "low",
-    "high",
-    "standard_error",
-    "df",
-    "p_value",
-    "clusters",
-    "n",
-    "reason",
-    "simulated",
-)
+SHOWN = (*NUMBERS, "n", "simulated")
 ONE_ORDER = (
     "each pair was seen in one order: the finding rests only on the effect in logits between pairs"
 )
@@ -71,7 +61,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     cells = cells.with_columns(one_order=one_order.fill_null(value=False))
     cells = cells.with_columns(
         pl.when("one_order").then(f"{EFFECT}_{name}").otherwise(f"{GAP}_{name}").alias(name)
-        for name in NUMBERS
+        for name in SHOWN
     ).with_columns(
         half_width(cells, f"{GAP}_"),
         half_width(cells, f"{EFFECT}_"),
@@ -119,7 +109,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
 
 def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
     found = rows.filter(pl.col("statistic") == statistic)
-    return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in NUMBERS))
+    return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in SHOWN))
 
 
 def _is_biased() -> pl.Expr:

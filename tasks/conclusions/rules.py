@@ -23,6 +23,9 @@ SUPPORTING = (
 )
 """Further statistics that findings use, as columns ``NAME_estimate`` and so on."""
 
+NUMBERS = ("estimate", "low", "high", "standard_error", "df", "p_value", "clusters", "reason")
+"""Columns of an estimate that findings use."""
+
 WORST = {
     "anchor": "invalid experimental votes for the anchor, others for the target",
     "target": "invalid experimental votes for the target, others for the anchor",

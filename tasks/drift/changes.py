@@ -287,12 +287,8 @@ def _equal_changes(
     new, base = (over(sums[f"den_{side}"], whole) for side, whole in total.items())
     risen, fallen = (over(sums[f"num_{side}"], whole) for side, whole in total.items())
     moved = risen - fallen
-    columns = {
-        "num": moved / widest,
-        "den": (new + base) / 2,
-    }
-    scaled = {name: np.nan_to_num(values * size) for name, values in columns.items()}
-    cells = moments(scaled | {"counted": sums["counted"]}, groups.starts)
+    num, den = (np.nan_to_num(each * size) for each in (moved / widest, (new + base) / 2))
+    cells = moments({"num": num, "den": den, "counted": sums["counted"]}, groups.starts)
     found = ratios(cells.with_columns(squares=pl.lit(0.0)))
     low, high, p_value = arrays(found, "low", "high", "p_value")
     return low * widest, high * widest, p_value

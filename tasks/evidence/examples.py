@@ -73,20 +73,19 @@ def examples_of(rows: pl.DataFrame, study: str, *, several: bool) -> list[Exampl
     ``several`` tells whether a single answer was rated more than once.
     """
     share = min(1.0, MOST_CHARACTERS / max(_characters(rows), 1))
-    cells = with_who(rows.drop("category")).partition_by(
-        "who", "perturbation", maintain_order=True, as_dict=True
-    )
+    named = with_who(rows.drop("category"))
+    cells = named.partition_by("who", "perturbation", maintain_order=True)
     return [
         Examples(
             f"examples-{place}",
-            str(who),
+            cell["who"][0],
             bool(cell["simulated"].any()),
-            str(perturbation),
+            cell["perturbation"][0],
             _what({*cell["rating_kind"]}),
             cell["total"].item(0),
             [_example(row, study, share, several=several) for row in cell.to_dicts()],
         )
-        for place, ((who, perturbation), cell) in enumerate(cells.items(), 1)
+        for place, cell in enumerate(cells, 1)
     ]
 
 

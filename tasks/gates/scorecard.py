@@ -49,6 +49,7 @@ OWN = (*CELL, "simulated", "few", "reason", "clusters")
 """What a gate keeps of the estimate that it tests."""
 WHOLE = pl.col("perturbation").is_null()
 NOTHING = pl.lit(None, pl.String)
+INTERVAL = pl.col("estimate", "low", "high")
 
 
 def scorecard(
@@ -401,13 +402,12 @@ def _with_chance(rows: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
         pl.col("statistic") == "krippendorff_alpha_nominal", pl.col("judge") == HUMANS
     )
     alphas = alphas.select(
-        "dataset", *_named("alpha"), part=pl.col("subgroup").replace("", None)
+        "dataset", INTERVAL.name.prefix("alpha_"), part=pl.col("subgroup").replace("", None)
     ).sort("alpha_low")
     people = alphas.unique(["dataset", "part"], keep="first", maintain_order=True)
     kappas = estimates.filter(pl.col("statistic") == "cohen_kappa", WHOLE)
-    pairs = rows.select(*JUDGE, "part").join(
-        kappas.select(*JUDGE, "subgroup", *_named("kappa")), on=JUDGE, nulls_equal=True
-    )
+    kappas = kappas.select(*JUDGE, "subgroup", INTERVAL.name.prefix("kappa_"))
+    pairs = rows.select(*JUDGE, "part").join(kappas, on=JUDGE, nulls_equal=True)
     of_part = pl.col("subgroup").str.starts_with(pl.col("part") + ": ").fill_null(value=True)
     best = pairs.filter(of_part).sort("kappa_low", nulls_last=True, descending=True)
     best = best.unique([*JUDGE, "part"], keep="first").drop("subgroup")
@@ -423,11 +423,6 @@ def _with_chance(rows: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
         .join(best, on=[*JUDGE, "part"], how="left", nulls_equal=True)
         .with_columns(chance=chance)
     )
-
-
-def _named(name: str) -> list[pl.Expr]:
-    """Return an estimate with its interval as columns that begin with a name."""
-    return [pl.col(end).alias(f"{name}_{end}") for end in ("estimate", "low", "high")]
 
 
 def _beyond_chance(estimates: pl.DataFrame, limit: float) -> pl.DataFrame:

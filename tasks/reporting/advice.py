@@ -131,17 +131,10 @@ def advice(
 
 def by_recommendation(advised: Sequence[Advice]) -> str:
     """Say in a line which judges to use."""
-    groups = {
-        each: [
-            marked(one.judge, simulated=one.simulated)
-            for one in advised
-            if one.recommendation == each
-        ]
-        for each in dict.fromkeys(
-            one.recommendation for one in sorted(advised, key=lambda one: ORDER.index(one.level))
-        )
-    }
-    said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items() if names)
+    groups: dict[str, list[str]] = {}
+    for one in sorted(advised, key=lambda one: ORDER.index(one.level)):
+        groups.setdefault(one.recommendation, []).append(marked(one.judge, simulated=one.simulated))
+    said = "; ".join(f"{each}: {listing(names)}" for each, names in groups.items())
     return f"{said[:1].upper()}{said[1:]}." if said else "No judge has a recommendation."
 
 

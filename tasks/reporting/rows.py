@@ -362,12 +362,10 @@ def scorecard_rows(gates: pl.DataFrame) -> tuple[list[str], list[Judged], list[s
     long = parts.filter((length > LONGEST) | (often & (length > LONGEST_REPEATED)))
     notes = sorted(long["reason"].unique())
     judged = []
-    for (who,), rows in (
-        named.sort("who").partition_by("who", maintain_order=True, as_dict=True).items()
-    ):
+    for rows in named.sort("who").partition_by("who", maintain_order=True):
         found = {row["gate"]: row for row in rows.to_dicts()}
         texts = [_gate(found.get(column), notes) for column in columns]
-        judged.append(Judged(str(who), bool(rows["simulated"].any()), texts))
+        judged.append(Judged(rows["who"][0], bool(rows["simulated"].any()), texts))
     return columns, judged, notes
 
 
@@ -434,9 +432,7 @@ def _outcome(row: Row | None) -> CellText:
 def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
     """Return perturbation, number made and dropped, and reasons, most frequent first."""
     rows = []
-    for (perturbation,), group in perturbed.partition_by(
-        "perturbation", maintain_order=True, as_dict=True
-    ).items():
+    for group in perturbed.partition_by("perturbation", maintain_order=True):
         made, failed = group.height, group["failure"].count()
         # A text that failed is not asked about, so its sham is not missed.
         shams = group.filter(pl.col("failure").is_null())["sham_failure"].drop_nulls()
@@ -444,7 +440,7 @@ def dropped_rows(perturbed: DataFrame[PerturbedAnswers]) -> list[list[str]]:
             *(("the answer", *reason) for reason in reasons(group["failure"].drop_nulls())),
             *(("its sham only", *reason) for reason in reasons(shams)),
         ]
-        head = [str(perturbation), thousands(made), thousands(failed)]
+        head = [group["perturbation"][0], thousands(made), thousands(failed)]
         if not found:
             rows.append([*head, "", "", "nothing dropped"])
         for part, many, reason in found:

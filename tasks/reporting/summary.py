@@ -315,11 +315,10 @@ def _nobody(cells: Sequence[Row], persons: Collection[str]) -> str:
 
 def _judges(rows: Sequence[Row]) -> list[str]:
     """Return the judges, the most moved first."""
-    strongest = pl.DataFrame(
-        {"who": [r["who"] for r in rows], "size": [abs(r["estimate"] or 0.0) for r in rows]}
-    )
-    sizes = strongest.group_by("who").agg(pl.col("size").max())
-    return sizes.sort(-pl.col("size"), "who")["who"].to_list()
+    sizes: dict[str, float] = {}
+    for row in rows:
+        sizes[row["who"]] = max(sizes.get(row["who"], 0.0), abs(row["estimate"] or 0.0))
+    return sorted(sizes, key=lambda who: (-sizes[who], who))
 
 
 def _by_judge(rows: Sequence[Row]) -> str:

@@ -172,12 +172,11 @@ def show_rows(console: Console, estimates: pl.DataFrame, *, marks: Mapping[str, 
 
     ``marks`` are appended to names of judges (``marks_of``).
     """
-    for (name,), rows in estimates.partition_by(
-        "statistic", maintain_order=True, as_dict=True
-    ).items():
+    for rows in estimates.partition_by("statistic", maintain_order=True):
         reasons = list(dict.fromkeys(rows["reason"].drop_nulls()))
         asked = differing(estimates, ("dataset", "prompt"))
-        _print_fitting(console, partial(_cells, rows, reasons, asked, marks), str(name))
+        layout = partial(_cells, rows, reasons, asked, marks)
+        _print_fitting(console, layout, rows["statistic"][0])
         _footnotes(console, reasons)
         console.print()
 

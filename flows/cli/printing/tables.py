@@ -35,15 +35,15 @@ GAPS = (2, 1)
 FEWER = 2
 
 
+def bare_table(title: str) -> Table:
+    """Return a table without lines, columns and rows."""
+    head = escape(printable(title)) or None
+    return Table(title=head, title_justify="left", header_style="bold", box=None, pad_edge=False)
+
+
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
     """Lay out rows as a table, without interpreting markup in them."""
-    table = Table(
-        title=escape(printable(title)) or None,
-        title_justify="left",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-    )
+    table = bare_table(title)
     for index, column in enumerate(columns):
         numeric = all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows.cli.meanings import FLAWS_DETECTED, FLOOR, SAMPLES, SHIFT, explained
-from flows.cli.printing.tables import RowLines, as_lines, clipped, shown
+from flows.cli.printing.tables import RowLines, as_lines, bare_table, clipped, shown
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
 from tasks.kit.command_line import with_warehouse
@@ -97,13 +97,7 @@ def compares(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _result_table(rows: Sequence[dict[str, Any]], title: str, between: str) -> Table:
-    table = Table(
-        title=escape(printable(title)),
-        title_justify="left",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-    )
+    table = bare_table(title)
     rates, units = _rates(rows), _units(rows)
     for column in ("perturbation", "n", *rates, "finding"):
         text = column in {"perturbation", "finding"}
