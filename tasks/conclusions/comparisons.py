@@ -1,7 +1,5 @@
 """Comparisons: which of two judges is biased more, and whether bias explains a model's win."""
 
-from typing import NamedTuple
-
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -20,26 +18,18 @@ WIN = (*JUDGE, "subgroup")
 ADJUSTMENT = "Holm, all pairs of judges (F2)"
 
 
-class ComparedStatistic(NamedTuple):
-    """What a contrast compares."""
-
-    single: str
-    """The statistic of each of the two judges."""
-    minimum: str
-    """The threshold that holds the smallest relevant difference."""
-
-
 CONTRASTS = {
-    "mps_contrast": ComparedStatistic("mps", "minimum_shift"),
-    "mps_sham_contrast": ComparedStatistic("mps_sham", "minimum_shift"),
-    "los_contrast": ComparedStatistic("los", "minimum_log_odds"),
-    "asr_contrast": ComparedStatistic("asr", "minimum_asr_difference"),
-    "mcnemar": ComparedStatistic("mcnemar", "minimum_asr_difference"),
-    "rating_contrast": ComparedStatistic("rating_shift_sd", "minimum_rating_shift"),
-    "rating_sham_contrast": ComparedStatistic("rating_shift_sham_sd", "minimum_rating_shift"),
-    "pass_rate_contrast": ComparedStatistic("pass_rate_shift", "minimum_pass_rate_shift"),
-    "pass_rate_sham_contrast": ComparedStatistic("pass_rate_shift_sham", "minimum_pass_rate_shift"),
+    "mps_contrast": ("mps", "minimum_shift"),
+    "mps_sham_contrast": ("mps_sham", "minimum_shift"),
+    "los_contrast": ("los", "minimum_log_odds"),
+    "asr_contrast": ("asr", "minimum_asr_difference"),
+    "mcnemar": ("mcnemar", "minimum_asr_difference"),
+    "rating_contrast": ("rating_shift_sd", "minimum_rating_shift"),
+    "rating_sham_contrast": ("rating_shift_sham_sd", "minimum_rating_shift"),
+    "pass_rate_contrast": ("pass_rate_shift", "minimum_pass_rate_shift"),
+    "pass_rate_sham_contrast": ("pass_rate_shift_sham", "minimum_pass_rate_shift"),
 }
+"""Contrast -> the statistic of each judge, and the threshold: the smallest relevant difference."""
 
 
 def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
@@ -51,8 +41,8 @@ def contrasts(estimates: DataFrame[Estimates]) -> DataFrame[Contrasts]:
     deviations of ratings or pass rate), *no relevant bias* where the 90 % interval lies inside the
     minimum, else *inconclusive*.
     """
-    minima = {name: getattr(limits(), each.minimum) for name, each in CONTRASTS.items()}
-    singles = {name: each.single for name, each in CONTRASTS.items()}
+    minima = {name: getattr(limits(), minimum) for name, (_, minimum) in CONTRASTS.items()}
+    singles = {name: single for name, (single, _) in CONTRASTS.items()}
     pairs = estimates.filter(pl.col("statistic").is_in([*CONTRASTS])).rename({"subgroup": "other"})
     if pairs.is_empty():
         return Contrasts.empty()
@@ -115,7 +105,7 @@ def _with_other_prompt(pairs: pl.DataFrame) -> pl.DataFrame:
 def _singles(estimates: pl.DataFrame, role: str) -> pl.DataFrame:
     whole = estimates.filter(
         pl.col("subgroup") == "",
-        pl.col("statistic").is_in([each.single for each in CONTRASTS.values()]),
+        pl.col("statistic").is_in([single for single, _ in CONTRASTS.values()]),
     )
     return whole.select(
         *PANEL, single="statistic", **{role: pl.col("judge"), f"{role}_value": pl.col("estimate")}

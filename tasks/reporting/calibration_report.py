@@ -1,7 +1,7 @@
 """The report of a calibration: one self-contained page."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -55,15 +55,6 @@ class CalibrationFacts(NamedTuple):
     warehouse: str
     least: int
     """Minimum number of instances of an annotator."""
-
-
-class JudgeGroup(NamedTuple):
-    """All annotators against one judge."""
-
-    judge: str
-    simulated: bool
-    summary: str
-    rows: list[Judged]
 
 
 def calibration_report(
@@ -185,7 +176,8 @@ def _metric(row: Row) -> Judged:
     )
 
 
-def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[JudgeGroup]:
+def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return all annotators against each judge."""
     parts = advantages.sort("annotator").partition_by("who", as_dict=True)
     found = []
     for judge in judges:
@@ -194,7 +186,8 @@ def _groups(judges: Sequence[Row], advantages: pl.DataFrame) -> list[JudgeGroup]
         tested = sum(row["rejected"] is not None for row in rows)
         lead = f"may replace {thousands(replaced)} of {count(tested, 'person', 'people')}"
         each = [_person(row) for row in rows]
-        found.append(JudgeGroup(judge["who"], bool(judge["simulated"]), lead, each))
+        named = {"judge": judge["who"], "simulated": judge["simulated"]}
+        found.append({**named, "summary": lead, "rows": each})
     return found
 
 

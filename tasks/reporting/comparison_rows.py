@@ -1,7 +1,7 @@
 """Rows of the report's tables: contrasts, adjustments, position bias, categories, criteria, all."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -297,22 +297,12 @@ COLUMNS = {
 """Name in the table -> statistic of the control arm."""
 
 
-class PositionTable(NamedTuple):
-    """What the report shows of the place of an answer."""
-
-    columns: list[str]
-    """The names of the columns that are known."""
-    rows: list[Judged]
-    without_result: str
-    """The people who have no row."""
-
-
 def position_table(
     findings: DataFrame[Findings],
     estimates: DataFrame[Estimates],
     persons: Collection[str] = NO_NAMES,
-) -> PositionTable:
-    """Return a row per judge; people without a result are counted, not listed."""
+) -> dict[str, Any]:
+    """Return the known columns, a row per judge, and the people without a result, as a sentence."""
     whole = estimates.filter(pl.col("perturbation").is_null(), pl.col("subgroup") == "")
     known = {*whole.filter(pl.col("estimate").is_not_null())["statistic"]}
     shown = {name: statistic for name, statistic in COLUMNS.items() if statistic in known}
@@ -322,9 +312,9 @@ def position_table(
     listed = names(rows)
     others = [row for row in every if row["judge"] not in listed]
     measured = [lookup.find(row["statistic"], row, None) for row in rows]
-    return PositionTable(
-        list(shown),
-        [
+    return {
+        "columns": list(shown),
+        "rows": [
             Judged.of(
                 row,
                 *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
@@ -334,8 +324,8 @@ def position_table(
             )
             for row, own in zip(rows, measured, strict=True)
         ],
-        _without_result(others),
-    )
+        "without_result": _without_result(others),
+    }
 
 
 def _without_result(rows: Sequence[Row]) -> str:
