@@ -60,15 +60,10 @@ def _safe(url: str) -> bool:
     return url.strip().lower().startswith(SCHEMES)
 
 
-def _reader() -> MarkdownIt:
-    reader = MarkdownIt(
-        "commonmark", {"html": False, "linkify": False, "breaks": True}, renderer_cls=_Renderer
-    ).enable(["table", "strikethrough"])
-    reader.validateLink = _safe  # type: ignore[method-assign]
-    return reader
-
-
-READER = _reader()
+READER = MarkdownIt(
+    "commonmark", {"html": False, "linkify": False, "breaks": True}, renderer_cls=_Renderer
+).enable(["table", "strikethrough"])
+READER.validateLink = _safe  # type: ignore[method-assign]
 
 
 def rendered(text: str) -> Markup:

@@ -54,10 +54,12 @@ def study_answer(
     notes = [missing, limits] if advised else []
     drifts = concluded.drifts
     changed = "" if drifts.is_empty() else did_change(drifts, of_wave(concluded.gates, study.wave))
+    words = ["voirdire", "show", study.name, "--changed", *option_for(warehouse)]
+    replies = f"Replies before and after: `{shlex.join(words)}`"
     moved = drifts["state"].is_in(CHANGED).any()
     sections = {
         "Which judge to use": [lines, *notes],
-        "Drift": [literal(changed), _replies_before(study.name, warehouse) if moved else ""],
+        "Drift": [literal(changed), replies if moved else ""],
         "Findings": [] if findings.is_empty() else [findings_table(findings)],
         "This run": [literal(happened)],
     }
@@ -79,11 +81,6 @@ def calibration_answer(
         "This run": [literal(happened)],
     }
     return _artifact(sections, by_recommendation(advised), place, warehouse)
-
-
-def _replies_before(study: str, warehouse: Path) -> str:
-    words = shlex.join(["voirdire", "show", study, "--changed", *option_for(warehouse)])
-    return f"Replies before and after: `{words}`"
 
 
 def _artifact(

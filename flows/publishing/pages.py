@@ -245,7 +245,7 @@ def write_pictures(frames: Mapping[str, pl.DataFrame], folder: Path) -> list[Pat
         drawn = [picture(spec) for spec in chart(**frames)]
         for number, panel in enumerate(drawn, 1):
             many = f"_{number}" if len(drawn) > 1 else ""
-            for suffix, content in (("svg", panel.svg.encode()), ("png", panel.png)):
+            for suffix, content in panel.items():
                 file = folder / f"{chart.name}{many}.{suffix}"
                 write_private(file, content)
                 written.append(file)

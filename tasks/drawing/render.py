@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from tasks.drawing.spec import LOOK, Spec, with_variables
 
@@ -29,13 +28,6 @@ NEEDLESS = re.compile(
 )
 """What a page does without in a tag: what Vega says to screen readers about single marks, as the
 picture is described as a whole; defaults; the font, which the page has; and further decimals."""
-
-
-class Picture(NamedTuple):
-    """A panel as files."""
-
-    svg: str
-    png: bytes
 
 
 def inline_svg(spec: Spec) -> str:
@@ -87,13 +79,13 @@ _ahead: dict[str, tuple[Future[list[str]], int]] = {}
 """Spec that another process draws -> its drawings, and the place of this one among them."""
 
 
-def picture(spec: Spec) -> Picture:
-    """Draw a panel as SVG and PNG on a white ground."""
+def picture(spec: Spec) -> dict[str, bytes]:
+    """Draw a panel on a white ground: the files ``svg`` and ``png``."""
     import vl_convert
 
     whole = spec | {"config": LOOK | {"background": "white"}}
     png = vl_convert.vegalite_to_png(whole, vl_version=VEGA_LITE, scale=PNG_SCALE)
-    return Picture(_svg(whole), png)
+    return {"svg": _svg(whole).encode(), "png": png}
 
 
 def stacked_svg(specs: Sequence[Spec]) -> str:

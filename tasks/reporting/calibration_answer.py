@@ -271,7 +271,8 @@ def _advice(
     said = "; ".join(why)
     if by_votes and passed is None:
         said += f". {OF_PAIRS}"
-    if undecided and any(map(_is_one_label, rows)):
+    one_label = any(r["statistic"] == "majority_share" and r["estimate"] == 1 for r in rows)
+    if undecided and one_label:
         said += (
             f". People gave all items one label, and so {NAMES['kappa']} is 0 whatever a judge "
             "says: label items that deserve another one"
@@ -296,10 +297,6 @@ def _labels_that_decide(rows: Sequence[Row], undecided: Sequence[Row]) -> int | 
     every = [needed.get(_part(row)) for row in undecided]
     known = [each for each in every if each is not None]
     return int(max(known)) if known and len(known) == len(every) else None
-
-
-def _is_one_label(row: Row) -> bool:
-    return bool(row["statistic"] == "majority_share" and row["estimate"] == 1)
 
 
 def _part(row: Row) -> tuple[str | None, ...]:

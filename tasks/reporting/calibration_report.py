@@ -233,10 +233,8 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
         "judges against people": "several people: the most frequent label, or the mean grade;"
         " p-values of all criteria and slices adjusted together (Benjamini-Hochberg)"
     }
-    if not judges:
-        return labels | compared | run
-    first = judges[0]
-    return labels | {
+    first = judges[0] if judges else {}
+    tests = first and {
         "metric": first["metric"],
         "epsilon": f"{number(first['epsilon'])}, {first['epsilon_kind']}: "
         + (
@@ -250,9 +248,8 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
         "intervals": "level .95; advantage probabilities: Wilson at the effective size of"
         " independent items; agreement: cluster-adjusted Wilson, else cluster bootstrap"
         " (2 000 draws, seeded)",
-        **compared,
-        **run,
     }
+    return labels | tests | compared | run
 
 
 ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")

@@ -159,13 +159,14 @@ def test_a_page_has_the_charts_of_its_frames() -> None:
 
 def test_pictures_stand_alone() -> None:
     found = picture(drawn("a"))
-    root = ET.fromstring(found.svg)
-    assert {"a", "ASR", ".40"} <= {*texts(found.svg)}
+    svg, png = found["svg"].decode(), found["png"]
+    root = ET.fromstring(svg)
+    assert {"a", "ASR", ".40"} <= {*texts(svg)}
     # by the head of a PNG: three pixels for one
-    width, height = struct.unpack(">II", found.png[16:24])
-    assert found.png.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", png[16:24])
+    assert png.startswith(b"\x89PNG")
     assert (width, height) == (3 * float(root.get("width", 0)), 3 * float(root.get("height", 0)))
-    assert 'fill="white"' in found.svg
+    assert 'fill="white"' in svg
 
 
 @pytest.mark.slow
