@@ -15,7 +15,7 @@ from tasks.drawing.matrices import Column, MatrixCell, matrix
 from tasks.drawing.names import Name, names
 from tasks.drawing.row_panels import measured, sizes
 from tasks.drawing.spec import Spec
-from tasks.reporting.wording import MARK, clean, clip, number
+from tasks.reporting.wording import MARK, clean, clip, differing, number
 
 ACROSS = 4
 """Maximum number of perturbations in a panel."""
@@ -52,14 +52,12 @@ def _parts(
 
     Each part has at most ``ACROSS`` perturbations.
     """
-    differing = [juries[column].n_unique() > 1 for column in JUDGES]
+    several = differing(juries, JUDGES)
     # Promote first, as the columns are.
     juries = juries.rename({"shift": "estimate"}).sort(pl.col("kind") != "promote", "perturbation")
     for key, group in juries.partition_by(JUDGES, as_dict=True, maintain_order=True).items():
-        where = " / ".join(
-            str(value) for value, differs in zip(key, differing, strict=True) if differs
-        )
         own = dict(zip(JUDGES, key, strict=True))
+        where = " / ".join(str(own[name]) for name in several)
         members = shifts.filter(**own).sort("judge")
         wanted = group["perturbation"].unique(maintain_order=True).to_list()
         for start in range(0, len(wanted), ACROSS):

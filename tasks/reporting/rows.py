@@ -1,6 +1,7 @@
 """Rows of the report's main tables, as texts."""
 
 from collections.abc import Collection, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import polars as pl
@@ -208,18 +209,14 @@ def _means(rows: Sequence[Row], lookup: Lookup, without: Without) -> list[Judged
     People have no part in them, and formulas only where all are (``judge_mean``). Waves, and
     whatever else a judge was asked under, are not averaged.
     """
-    alike = sorted({tuple(row[c] for c in CONDITIONS) for row in rows})
-    differing = [len(set(values)) > 1 for values in zip(*alike, strict=True)]
-    return [
-        mean
-        for key in alike
-        for mean in _means_of(
-            [row for row in rows if tuple(row[c] for c in CONDITIONS) == key],
-            lookup,
-            without,
-            " / ".join(["", *(v for v, several in zip(key, differing, strict=True) if several)]),
-        )
-    ]
+    parts: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        parts.setdefault(tuple(row[c] for c in CONDITIONS), []).append(row)
+    several = [len(set(values)) > 1 for values in zip(*parts, strict=True)]
+    means = []
+    for key, alike in sorted(parts.items(), key=lambda part: part[0]):
+        means += _means_of(alike, lookup, without, " / ".join(["", *compress(key, several)]))
+    return means
 
 
 def _means_of(rows: Sequence[Row], lookup: Lookup, without: Without, where: str) -> list[Judged]:

@@ -70,8 +70,8 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
     """Print how many grades and labels each judge and person gave, and their mean or shares."""
     if counts.is_empty():
         return
-    by = [c for c in ("dataset", "criterion") if counts[c].n_unique() > 1]
-    by += ["prompt"] if counts.filter(~pl.col("human"))["prompt"].n_unique() > 1 else []
+    by = differing(counts, ("dataset", "criterion"))
+    by += differing(counts.filter(~pl.col("human")), ("prompt",))
     rows = [
         [
             *(row[c] or "" for c in by),
