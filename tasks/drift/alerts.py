@@ -269,31 +269,23 @@ def _with_sources(
     rows: pl.DataFrame, repeats: pl.DataFrame, questions: pl.DataFrame
 ) -> pl.DataFrame:
     """Add what is the same for every measure, such as the unit and the size of the baseline."""
-    declared = STATISTICS["drift"].rows
-    about = pl.DataFrame(
-        [
-            {"measure": measure, "unit": declared[row]["unit"], "null_value": declared[row]["null"]}
-            for measure in MEASURES
-            for row in [measure if measure in declared else "verdict_drift"]
-        ],
-        schema={"measure": pl.String, "unit": pl.String, "null_value": pl.Float64},
-    )
-    there = rows.drop("null_value", strict=False)
-    missing = [
-        c for c in Drifts.dtypes() if c not in (*there.columns, "null_value", "base_questions")
-    ]
+    declared, measure = STATISTICS["drift"].rows, pl.col("measure")
+    about = {name: declared.get(name, declared["verdict_drift"]) for name in MEASURES}
+    units = {name: row["unit"] for name, row in about.items()}
+    nulls = {name: row["null"] for name, row in about.items()}
+    missing = Drifts.dtypes().keys() - {*rows.columns, "base_questions"}
     return (
-        there.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
-        .join(about, on="measure", how="left", suffix="_declared")
+        rows.with_columns(pl.lit(None, Drifts.dtypes()[c]).alias(c) for c in missing)
         .join(repeats.drop("repeats", "questions"), on=JUDGE, how="left")
         .join(questions, on=[*SERIES, "base"], how="left")
         .with_columns(
             seed=pl.coalesce("seed", seed_of_bounds()),
-            unit=pl.coalesce("unit", "unit_declared"),
+            null_value=measure.replace_strict(nulls, default=None, return_dtype=pl.Float64),
+            unit=pl.coalesce("unit", measure.replace_strict(units, default=None)),
             votes_per_pair=pl.coalesce("votes_per_pair", "usual"),
             simulated=pl.coalesce("simulated", "formula"),
         )
-        .drop("usual", "formula", "unit_declared")
+        .drop("usual", "formula")
     )
 
 

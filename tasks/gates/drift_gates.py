@@ -18,34 +18,32 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
     of which later waves name the change that it confirmed.
     """
     cell = [*SERIES, "mode", "perturbation", "measure", "epoch", "sign"]
+    state, wave = pl.col("state"), pl.col("wave")
+    suspect = wave.filter((state == "suspect") & (wave != ""))
+    first_seen = pl.when(suspect.n_unique() == 1).then(pl.format(" since wave {}", suspect.first()))
+    # Readers split reasons at semicolons.
+    since = first_seen.str.replace_all(";", ",", literal=True).fill_null("")
     changes = drifts.with_columns(sign=pl.col("estimate").sign())
-    suspected = changes.filter(pl.col("state") == "suspect", pl.col("wave") != "")
-    first_seen = suspected.group_by(cell).agg(since=pl.col("wave").unique())
-    first_seen = first_seen.filter(pl.col("since").list.len() == 1).explode("since")
-    changes = changes.join(first_seen, on=cell, how="left", nulls_equal=True)
+    changes = changes.with_columns(since=since.over(cell))
+    named = wave.str.replace_all(";", ",", literal=True)
+    confirmed = pl.format("a change{}, confirmed in wave {}", "since", named)
+    alerts = changes.filter(state == "alert")
+    rebased = alerts.group_by(*SERIES, base="wave").agg(earlier_change=confirmed.min())
     measured = changes.join(estimates, on=JUDGE, how="semi")
+    measured = measured.join(rebased, on=[*SERIES, "base"], how="left")
     limited = pl.col("minimum") > 0
     # Too few questions leave a change that has a p-value without a state.
-    few = (pl.col("state") == "not measured") & pl.col("p_value").is_not_null()
+    few = (state == "not measured") & pl.col("p_value").is_not_null()
     reach = pl.max_horizontal("high", -pl.col("low")) / pl.col("minimum")
-    state = pl.col("state")
     changed = state.replace_strict({"alert": 2, "suspect": 1}, default=0, return_dtype=pl.Int64)
     said = pl.col("measure").replace_strict(MEASURES, return_dtype=pl.String)
     under = pl.col("perturbation").str.replace_all("_", " ", literal=True)
-    # Readers split reasons at semicolons.
-    plain = pl.col("since", "wave").str.replace_all(";", ",", literal=True)
-    alerts = changes.filter(pl.col("state") == "alert").with_columns(plain.name.prefix("plain_"))
-    since = pl.format(" since wave {}", "plain_since").fill_null("")
-    confirmed = pl.lit("a change") + since + pl.format(", confirmed in wave {}", "plain_wave")
-    rebased = alerts.group_by(*SERIES, base="wave").agg(earlier_change=confirmed.min())
-    measured = measured.join(rebased, on=[*SERIES, "base"], how="left")
-    wave = pl.when(state == "alert").then(pl.col("since").str.replace_all(";", ",", literal=True))
-    since = pl.format(" since wave {}", wave).fill_null("")
+    of_alert = pl.when(state == "alert").then("since").otherwise(pl.lit(""))
     rows = measured.with_columns(
         few=few,
         reach=pl.when(pl.col("p_value").is_not_null() & limited).then(reach),
         changed=changed,
-        what=pl.concat_str(said, under, separator=" under ", ignore_nulls=True) + since,
+        what=pl.concat_str(said, under, separator=" under ", ignore_nulls=True) + of_alert,
     )
     # An alert without an interval ranks before what did not change.
     rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")
