@@ -31,10 +31,7 @@ def _flat(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         pl.Series(
             name,
-            [
-                None if value is None else json.dumps(value, default=str)
-                for value in rows.select(name).to_dict(as_series=False)[name]
-            ],
+            [v if v is None else json.dumps(v, default=str) for v in rows[name].to_list()],
             dtype=pl.String,
         )
         for name in nested

@@ -144,7 +144,7 @@ def _value(row: Row, label: float) -> Row:
     lines = (
         clean(row["annotator"]),
         measured("the judge", row["advantage_probability"], row["low"], row["high"]),
-        measured("the annotator", row["human_advantage_probability"], None, None),
+        measured("the annotator", row["human_advantage_probability"]),
         f"adjusted p {p_value(row['p_adjusted'])}; {said}",
         f"n {count(row['n'], 'instance')}",
     )

@@ -84,7 +84,7 @@ def _values(row: Row) -> Row:
         "" if asr is None else below,
         measured("ASR", asr, row["low"], row["high"]) or "ASR not estimable",
         below,
-        measured("random judge", random, None, None),
+        measured("random judge", random),
         sizes(row),
         random=random,
         missing="" if asr is not None else "not estimable",

@@ -100,7 +100,7 @@ def _cell(name: Name, perturbation: str, row: Row | None, without: Row | None) -
     lines = [perturbation, "MPS not estimable" if shift is None else ""]
     if row is not None:
         lines += [measured("MPS", shift, row["low"], row["high"]), sizes(row)]
-    lines.append(measured("the jury without this member", left_out, None, None))
+    lines.append(measured("the jury without this member", left_out))
     return MatrixCell(
         name,
         perturbation,

@@ -12,7 +12,7 @@ from tasks.drawing.matrices import Column, MatrixCell, matrix
 from tasks.drawing.names import Name, names
 from tasks.drawing.row_panels import measured
 from tasks.drawing.spec import Spec
-from tasks.reporting.wording import count, number, short_names, with_who
+from tasks.reporting.wording import GROUPS, count, number, short_names, with_who
 
 ACROSS = 5
 """Maximum number of people in a panel."""
@@ -22,7 +22,6 @@ KAPPAS = {
     "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
     "cohen_kappa": "Cohen's kappa",
 }
-GROUPS = ("humans", "judges")
 
 GREY = "grey: share of equal labels"
 Found = dict[tuple[str, str], Row]
@@ -116,7 +115,7 @@ def _cell(name: Name, person: str, row: Row | None, share: Row | None) -> Matrix
     lines = (
         f"with {person}",
         measured("kappa", kappa, row["low"], row["high"]) or "kappa not estimable",
-        measured("share of equal labels", alike, None, None),
+        measured("share of equal labels", alike),
         f"n {count(row['n'], 'item')}",
     )
     return MatrixCell(

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 from pandera.typing.polars import DataFrame
 
+from schemas.frame import Row
 from schemas.keys import JUDGE
 from schemas.results import Estimates
 from tasks.charts import chart
@@ -16,8 +16,6 @@ from tasks.drawing.spec import BAND, BLUE, LINE, Spec, axis, mark, note, panel, 
 from tasks.reporting.wording import clean, clip, count, listing, with_who
 
 PLOT, WIDE, GAP = 262, 20, 32
-
-Point = dict[str, Any]
 
 
 @chart(order=3, title="Does the position of an answer matter?")
@@ -63,7 +61,7 @@ def position_plane(estimates: DataFrame[Estimates]) -> list[Spec]:
     ]
 
 
-def _points(estimates: DataFrame[Estimates]) -> list[Point]:
+def _points(estimates: DataFrame[Estimates]) -> list[Row]:
     overall = estimates.filter(pl.col("perturbation").is_null())
     rows = overall.filter(pl.col("statistic") == "position_consistency")
     # As published, it is above 0 for the second slot; the position gap is for the first.
@@ -73,7 +71,7 @@ def _points(estimates: DataFrame[Estimates]) -> list[Point]:
     return with_who(rows.join(fairness, on=JUDGE, how="left")).to_dicts()
 
 
-def _values(points: Sequence[Point], reach: float, up: float) -> list[Point]:
+def _values(points: Sequence[Row], reach: float, up: float) -> list[Row]:
     """Return a row per judge; names stand beside the plane, apart from each other."""
     known = names(points, WIDE)
     wanted = [up * (p["fairness"] + reach) / (2 * reach) for p in points]

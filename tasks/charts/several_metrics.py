@@ -114,5 +114,5 @@ def _values(row: Row, name: str, at: int) -> Row:
         value |= {kind: text, f"{kind}_passed": bool(passed), f"{kind}_failed": not passed}
         said.append(f"winning rate, {kind} epsilon: {text}{' (passes)' if passed else ''}")
     ap = measured("AP", advantage, row["low"], row["high"]) or "not tested"
-    said = [row["metric"], ap, measured("human AP", human, None, None), *said]
+    said = [row["metric"], ap, measured("human AP", human), *said]
     return value | {"tip": tip(row, *said)}

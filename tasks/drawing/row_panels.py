@@ -92,7 +92,9 @@ def sizes(row: Row) -> str:
     return f"n {count(row.get('n'), 'sample')}, {count(row.get('clusters'), 'question')}"
 
 
-def measured(what: str, value: float | None, low: float | None, high: float | None) -> str:
+def measured(
+    what: str, value: float | None, low: float | None = None, high: float | None = None
+) -> str:
     """Write a number with its name and interval; empty without one."""
     if value is None:
         return ""
