@@ -296,5 +296,4 @@ def open_booth(warehouse: Warehouse, study: str, changes: dict[str, Any]) -> Ite
 
 def _stored_options(ledger: Ledger) -> dict[str, Any]:
     stored = [line["programme"] for line in ledger.lines if line.get("what") == "programme"]
-    options: dict[str, Any] = stored[-1] if stored else {}
-    return options
+    return dict(stored[-1]) if stored else {}

@@ -183,24 +183,19 @@ def _why(row: Mapping[str, Any], most: int | None) -> str:
     more = [f"{count(rest, 'more reason')} in {ALL_REASONS}"] if rest > 0 else []
     limiting = SEPARATOR.join([*shown, *more])
     word = row["recommendation"]
-    # What the data do not decide comes first where it is the reason.
-    parts = [] if word == NOT_ENOUGH else [limiting]
-    if word == USE:
-        # Drift may be inconclusive.
+    if word == DO_NOT_USE:
+        parts = [limiting]
+    elif word == NOT_ENOUGH:
+        nothing = "none of the gates bias, discernment and agreement could be measured"
+        lacking = nothing if row["nothing"] else _missing(row)
+        # What the data do not decide comes first, as it is the reason.
+        parts = [lacking, row["undecided"], limiting, row["drift"]]
+    else:
+        # Drift may be inconclusive: it is stated, but does not make the data not enough.
         every = row["passed"] + row["inconclusive"]
         share = f"{row['passed']} of" if row["inconclusive"] else "all"
-        parts.append(f"passes {share} {count(every, 'gate')}")
-    if word == NOT_ENOUGH and row["nothing"]:
-        parts.append("none of the gates bias, discernment and agreement could be measured")
-    elif word == NOT_ENOUGH:
-        parts.append(_missing(row))
-    if word != DO_NOT_USE:
-        parts.append(row["undecided"])
-    if word == NOT_ENOUGH:
-        parts.append(limiting)
-    # Drift that is inconclusive is stated, but does not make the data not enough.
-    if word != DO_NOT_USE:
-        parts.append(row["drift"])
+        passes = f"passes {share} {count(every, 'gate')}" if word == USE else ""
+        parts = [limiting, passes, row["undecided"], row["drift"]]
     if row["not_measured"]:
         parts.append(f"gates not measured: {row['not_measured']}")
     return clean(". ".join(part[0].upper() + part[1:] for part in parts if part))
