@@ -147,9 +147,9 @@ def _judge(row: Row) -> Judged:
         _rate(row["winning_rate"]),
         ap if row["advantage_probability"] is not None else NONE,
         *(_rate(row[c]) for c in ("human_advantage_probability", "tied")),
-        CellText(thousands(row["annotators"])),
-        CellText(thousands(row["n"])),
-        CellText(listing(left) or "none"),
+        thousands(row["annotators"]),
+        thousands(row["n"]),
+        listing(left) or "none",
         finding=CellText(verdict(row), row["reason"] or ""),
     )
 
@@ -169,7 +169,7 @@ def _metric(row: Row) -> Judged:
     rates = (row["rates"].get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
     return Judged.of(
         row,
-        CellText(row["metric"]),
+        row["metric"],
         said(known) if row["advantage_probability"] is not None else NONE,
         _rate(row["human_advantage_probability"]),
         *(CellText("none" if r is None else number(r), VERDICTS[passed]) for r, passed in rates),

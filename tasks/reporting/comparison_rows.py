@@ -192,11 +192,11 @@ def adjustment_rows(findings: DataFrame[Findings]) -> list[Judged]:
     for row in in_report_order(findings).to_dicts():
         e = row["e_value"]
         texts = (
-            CellText(row["perturbation"]),
+            row["perturbation"],
             said(row),
-            *(CellText(p_value(row[name])) for name in PS),
-            CellText("none" if e is None else number(e) if e < 1000 else f"{e:.0e}"),
-            CellText("none" if row["e_rejected"] is None else "yes" if row["e_rejected"] else "no"),
+            *(p_value(row[name]) for name in PS),
+            "none" if e is None else number(e) if e < 1000 else f"{e:.0e}",
+            {None: "none", True: "yes", False: "no"}[row["e_rejected"]],
             _shrunk(row),
             _spread(row),
         )
@@ -318,8 +318,8 @@ def position_table(
             Judged.of(
                 row,
                 *(said(lookup.find(statistic, row, None)) for statistic in shown.values()),
-                CellText(p_value(row["p_adjusted"])),
-                CellText(thousands(own["clusters"]) if own else ""),
+                p_value(row["p_adjusted"]),
+                thousands(own["clusters"]) if own else "",
                 finding=finding_text(row),
             )
             for row, own in zip(rows, measured, strict=True)
@@ -354,12 +354,12 @@ def category_groups(
         rows = [
             Judged.of(
                 row,
-                CellText(row["category"]),
+                row["category"],
                 said(row),
-                CellText(_unit(row["unit"], row["prompt"], labels)),
-                CellText(p_value(row["p_value"])),
-                CellText(p_value(row["p_adjusted"])),
-                CellText(thousands(row["clusters"])),
+                _unit(row["unit"], row["prompt"], labels),
+                p_value(row["p_value"]),
+                p_value(row["p_adjusted"]),
+                thousands(row["clusters"]),
             )
             for row in part.to_dicts()
         ]
@@ -380,11 +380,14 @@ def criterion_rows(estimates: pl.DataFrame, findings: pl.DataFrame) -> list[Judg
     """Return the shift of each judge in each criterion."""
     labels = labelled(estimates)
     rows = by_criterion(estimates, findings).sort("perturbation", "who", "subgroup").to_dicts()
-    units = (CellText(_unit(row["unit"], row["prompt"], labels)) for row in rows)
     return [
         Judged.of(
-            *(row, CellText(row["perturbation"]), CellText(row["subgroup"]), said(row), unit),
-            CellText(thousands(row["clusters"])),
+            row,
+            row["perturbation"],
+            row["subgroup"],
+            said(row),
+            _unit(row["unit"], row["prompt"], labels),
+            thousands(row["clusters"]),
         )
-        for row, unit in zip(rows, units, strict=True)
+        for row in rows
     ]

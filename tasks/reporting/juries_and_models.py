@@ -99,7 +99,7 @@ def model_rows(estimates: DataFrame[Estimates], checked: DataFrame[WinChecks]) -
     return [
         Judged.of(
             row,
-            CellText(row["subgroup"]),
+            row["subgroup"],
             *(said(found.get((name, *_place(row)))) for name in SHOWN),
             _labels([found.get((name, *_place(row))) for name in LABELS]),
             finding=CellText(

@@ -71,9 +71,10 @@ class Judged(NamedTuple):
     """The judge with which a row compares it."""
 
     @classmethod
-    def of(cls, row: Row, *texts: CellText, finding: CellText = BLANK) -> "Judged":
+    def of(cls, row: Row, *texts: CellText | str, finding: CellText = BLANK) -> "Judged":
         """Return the row of the judge that a row with ``who`` and ``simulated`` is about."""
-        return cls(row["who"], bool(row["simulated"]), [*texts], finding)
+        cells = [CellText(text) if isinstance(text, str) else text for text in texts]
+        return cls(row["who"], bool(row["simulated"]), cells, finding)
 
 
 class Group(NamedTuple):
@@ -402,7 +403,7 @@ def validity_rows(
     return [
         Judged.of(
             judge,
-            CellText(thousands(judge["n"])),
+            thousands(judge["n"]),
             *(_outcome(lookup.find(name, judge, None)) for name in names),
             *([] if costs is None else [_cost(costs, judge)]),
         )
@@ -410,13 +411,11 @@ def validity_rows(
     ]
 
 
-def _cost(costs: pl.DataFrame, judge: Row) -> CellText:
-    own = costs.filter(judge=judge["judge"], prompt=judge["prompt"])
-    if own.is_empty():
-        return CellText("nothing asked")
-    if own["cost_usd"].null_count():
-        return CellText("no price")
-    return CellText(usd(sum(own["cost_usd"].to_list())))
+def _cost(costs: pl.DataFrame, judge: Row) -> str:
+    own = costs.filter(judge=judge["judge"], prompt=judge["prompt"])["cost_usd"].to_list()
+    if not own:
+        return "nothing asked"
+    return "no price" if None in own else usd(sum(own))
 
 
 def _outcome(row: Row | None) -> CellText:
