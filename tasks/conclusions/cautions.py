@@ -31,10 +31,8 @@ def with_lost(cells: pl.DataFrame, by_arm: pl.DataFrame) -> pl.DataFrame:
         for base in BASES
     )
     adjusted = holm(raw)
-    p_values = [adjusted[at * cells.height : (at + 1) * cells.height] for at in range(len(BASES))]
-    cells = cells.with_columns(
-        p.alias(f"lost_p_{base}") for base, p in zip(BASES, p_values, strict=True)
-    )
+    sham_p, control_p = adjusted[: cells.height], adjusted[cells.height :]
+    cells = cells.with_columns(lost_p_sham=sham_p, lost_p_control=control_p)
     plain = pl.col("lost_p_sham").fill_null(2) <= pl.col("lost_p_control").fill_null(2)
     known = pl.any_horizontal(pl.col(f"lost_p_{base}").is_not_null() for base in BASES)
     chosen = {
@@ -80,18 +78,15 @@ WORDS = [
     pl.format("{} (shift {})", f"word_{side}", written(f"at_{side}")).fill_null("not measured")
     for side in ("anchor", "target")
 ]
+DOUBTFUL = pl.col("doubtful") & (pl.col("word") != INCONCLUSIVE)
+HOLDS = _same_finding("anchor") & _same_finding("target")
 LOST_RULES = (
     Rule(
-        pl.col("doubtful")
-        & _same_finding("anchor")
-        & _same_finding("target")
-        & (pl.col("word") != INCONCLUSIVE),
+        DOUBTFUL & HOLDS,
         pl.format("{}; the word holds whatever they would have said", SHARE),
     ),
     Rule(
-        pl.col("doubtful")
-        & ~(_same_finding("anchor") & _same_finding("target"))
-        & (pl.col("word") != INCONCLUSIVE),
+        DOUBTFUL & ~HOLDS,
         pl.format(
             "{}: {} if they were {}, {} if {}",
             SHARE,

@@ -9,7 +9,12 @@ from tasks.inference.linearised_errors import is_enough
 from tasks.kit.defaults import limits
 from tasks.statistics import STATISTICS
 
-RULES = ("position_gap", "tie_rate", "invalid_rate")
+RULES = {
+    "position_gap": "most_position_gap",
+    "tie_rate": "most_ties",
+    "invalid_rate": "most_invalid",
+}
+"""Rate -> the threshold beyond which a judge is excluded."""
 
 
 def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
@@ -25,14 +30,10 @@ def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
 
 def excluded_judges(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`exclude` from unvalidated estimates."""
-    most = {
-        "position_gap": limits().most_position_gap,
-        "tie_rate": limits().most_ties,
-        "invalid_rate": limits().most_invalid,
-    }
+    most = {rule: getattr(limits(), limit) for rule, limit in RULES.items()}
     whole = pl.col("perturbation").is_null() & (pl.col("subgroup") == "")
     judged = (
-        estimates.filter(pl.col("statistic").cast(pl.String).is_in(RULES) & whole)
+        estimates.filter(pl.col("statistic").cast(pl.String).is_in([*RULES]) & whole)
         .with_columns(pl.col("statistic").cast(pl.String), bound=_bound())
         .group_by(JUDGE, maintain_order=True)
         .agg(

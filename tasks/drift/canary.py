@@ -70,10 +70,10 @@ def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl
         - 2 * pl.col("across") / (n * k)
     )
     repeated = items.filter("repeated").with_columns(m=m)
-    kinds = repeated.group_by(*JUDGE, "pooled", "n_new", maintain_order=True).agg(number=pl.len())
+    parts = repeated.partition_by(JUDGE, as_dict=True, maintain_order=True)
     chances = [
-        {**dict(zip(JUDGE, cell, strict=True)), **_test(cell, repeated, kinds, seed, draws)}
-        for cell in repeated.select(JUDGE).unique(maintain_order=True).iter_rows()
+        {**dict(zip(JUDGE, cell, strict=True)), **_test(part, seed, draws)}
+        for cell, part in parts.items()
     ]
     schema = {**repeated.select(JUDGE).schema, "p_value": pl.Float64(), "method": pl.String()}
     sums = items.group_by(JUDGE, maintain_order=True).agg(
@@ -85,18 +85,10 @@ def canary(counts: pl.DataFrame, seed: int = 0, draws: int = PERMUTATIONS) -> pl
     )
 
 
-def _test(
-    cell: tuple[str, ...], repeated: pl.DataFrame, kinds: pl.DataFrame, seed: int, draws: int
-) -> dict[str, float | str]:
-    mine = pl.all_horizontal(pl.col(c) == value for c, value in zip(JUDGE, cell, strict=True))
-    total = float(repeated.filter(mine).select(pl.col("m").sum()).item())
-    nulls = [
-        (null_of(tuple(pooled), n_new), number)
-        for pooled, n_new, number in kinds.filter(mine)
-        .sort("n_new", "pooled")
-        .select("pooled", "n_new", "number")
-        .iter_rows()
-    ]
+def _test(repeated: pl.DataFrame, seed: int, draws: int) -> dict[str, float | str]:
+    total = float(repeated["m"].sum())
+    kinds = repeated.group_by("pooled", "n_new").agg(number=pl.len()).sort("n_new", "pooled")
+    nulls = [(null_of(tuple(pooled), n_new), number) for pooled, n_new, number in kinds.iter_rows()]
     ways = 1
     for null, number in nulls:
         ways = min(ways * len(null.values) ** min(number, 64), EXHAUSTIVE + 1)

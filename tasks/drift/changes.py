@@ -69,8 +69,7 @@ def changes(
         [*_audits(tallies, shifts, bases), _verdicts(tallies, bases, pool, seed=seed, draws=draws)],
         how="diagonal_relaxed",
     )
-    text = [c for c, dtype in rows.schema.items() if dtype == pl.Categorical]
-    marked = rows.with_columns(pl.col(text).cast(pl.String)).join(
+    marked = rows.with_columns(pl.col(pl.Categorical).cast(pl.String)).join(
         marks.with_columns(pl.col(*SERIES, "wave").cast(pl.String)), on=JUDGE, how="left"
     )
     fresh = pl.when(~pl.col("cached").fill_null(value=False))

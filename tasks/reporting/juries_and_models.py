@@ -201,14 +201,12 @@ def reworded(estimates: DataFrame[Estimates]) -> list[Reworded]:
     # A judge may have other prompts, without other words.
     named = with_who(estimates.filter(pl.col("judge").is_in(asked.implode()))).sort("who")
     whole, labels = named.filter(subgroup=""), labelled(estimates)
-    parts = [
-        (what, {row["statistic"]: row for row in part.to_dicts()})
-        for part in whole.partition_by("who", maintain_order=True)
-        for what in REWORDED
-    ]
-    return [
-        _reworded(what, rows, labels) for what, rows in parts if {*REWORDED[what]} & rows.keys()
-    ]
+    found = []
+    for part in whole.partition_by("who", maintain_order=True):
+        rows = {row["statistic"]: row for row in part.to_dicts()}
+        asked_for = [what for what, names in REWORDED.items() if {*names} & rows.keys()]
+        found += [_reworded(what, rows, labels) for what in asked_for]
+    return found
 
 
 def _reworded(what: str, rows: dict[str, Row], labels: Collection[str]) -> Reworded:
