@@ -35,7 +35,7 @@ def advantages(alt_tests: DataFrame[AltTests], advantages: DataFrame[Advantages]
     placed = {row["who"] for row in rows if row["advantage_probability"] is not None}
     single = [
         {
-            "row": " ".join(known[row["who"]][:2]),
+            "row": known[row["who"]].row,
             "who": clean(row["who"]),
             "single": row["advantage_probability"],
         }

@@ -198,9 +198,8 @@ def _row(marks: Sequence[Row], last_wave: str) -> Row:
 
 def _mark(row: Row, waves: Sequence[str]) -> Row:
     name = _name(row)
-    row_of, whole = f"{name.upper} {name.lower}", name.whole
-    shown = tip({**row, "who": f"{whole}, wave {row['label']}"}, *_said(row))
-    at = {"row": row_of, "at": waves.index(row["label"])}
+    shown = tip({**row, "who": f"{name.whole}, wave {row['label']}"}, *_said(row))
+    at = {"row": name.row, "at": waves.index(row["label"])}
     return {**at, "state": row["state"], "tip": shown, **LOOKS[row["state"]]}
 
 

@@ -46,7 +46,7 @@ def matrix(
     """Return a matrix; ``line_above`` is the row that a line parts from those before it."""
     values = [
         {
-            "row": f"{cell.name.upper} {cell.name.lower}",
+            "row": cell.name.row,
             "who": clean(cell.name.whole),
             "perturbation": clean(cell.column),
             "text": cell.text,
@@ -60,16 +60,7 @@ def matrix(
         }
         for cell in cells
     ]
-    rows = [
-        {
-            "row": f"{n.upper} {n.lower}",
-            "who": clean(n.whole),
-            "name": n.upper,
-            "under": n.lower,
-            "marked": n.marked,
-        }
-        for n in dict.fromkeys(cell.name for cell in cells)
-    ]
+    rows = [name.values() for name in dict.fromkeys(cell.name for cell in cells)]
     heads = [{"perturbation": clean(c.key), "head": c.name, "under": c.under} for c in columns]
     y: Spec = {"field": "row", "type": "nominal", "sort": None, "axis": None}
     x: Spec = {"field": "perturbation", "type": "nominal", "sort": None, "axis": None}
@@ -95,7 +86,7 @@ def matrix(
         layers.append(mark("text", heads, **head, y=pixel(-10), text="under", color=grey))
     if line_above is not None:
         edge = y | {"bandPosition": 0}
-        above = [{"row": f"{line_above.upper} {line_above.lower}"}]
+        above = [{"row": line_above.row}]
         layers.append(mark("rule", above, y=edge, color={"value": INK}, strokeWidth=1.2))
     size: Spec = {"width": {"step": width}, "height": {"step": STEP}}
     return panel(title, subtitle, about=about, layers=layers, data={"values": values}, **size)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tasks.reporting.wording import MARK, clip, columns, short_names
+from schemas.frame import Row
+from tasks.reporting.wording import MARK, clean, clip, columns, short_names
 
 CHARACTERS = 23
 
@@ -20,6 +21,16 @@ class Name(NamedTuple):
     def marked(self) -> bool:
         """Tell whether the lower line is the mark of a simulated judge."""
         return self.lower == MARK
+
+    @property
+    def row(self) -> str:
+        """Return what places a row."""
+        return f"{self.upper} {self.lower}"
+
+    def values(self) -> Row:
+        """Return the place of a row, whom it is about, and the name beside it."""
+        shown = {"name": self.upper, "under": self.lower, "marked": self.marked}
+        return {"row": self.row, "who": clean(self.whole), **shown}
 
 
 def names(rows: Iterable[dict[str, Any]], width: int = CHARACTERS) -> dict[str, Name]:

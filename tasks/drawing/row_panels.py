@@ -68,17 +68,8 @@ def panels(frame: pl.DataFrame) -> Iterator[tuple[str, str, list[Row]]]:
 def values_of(row: Row, text: str, below: str, *lines: str, **more: Any) -> Row:
     """Return the values of a row: its name, what stands beside it, and what hovering shows."""
     name: Name = row["name"]
-    return {
-        "row": f"{name.upper} {name.lower}",
-        "who": clean(row["who"]),
-        "name": name.upper,
-        "under": name.lower,
-        "marked": name.marked,
-        "text": text,
-        "below": clean(below),
-        "tip": tip(row, *lines),
-        **more,
-    }
+    said = {"text": text, "below": clean(below), "tip": tip(row, *lines)}
+    return {**name.values(), **said, **more}
 
 
 def tip(row: Row, *lines: str) -> str:
