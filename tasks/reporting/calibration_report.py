@@ -199,30 +199,21 @@ def _person(row: Row) -> Judged:
         for name, column in (("t", "p_value_t"), ("score", "p_value_score"))
         if row[column] is not None
     ]
-    texts = [
+    invalid = count(row["unreadable"], "invalid label") if row["unreadable"] else ""
+    return Judged.of(
+        {"who": row["annotator"], "simulated": False},
         said({**row, "estimate": row["advantage_probability"]}) if known else NONE,
         *(_rate(row[c] if known else None) for c in ("human_advantage_probability", "tied")),
-        CellText(p_value(row["p_adjusted"])),
+        p_value(row["p_adjusted"]),
         CellText(p_value(row["p_value"]), ", ".join(raw)),
-        CellText(
-            thousands(row["n"]),
-            count(row["unreadable"], "invalid label") if row["unreadable"] else "",
-        ),
-    ]
-    return Judged(
-        row["annotator"],
-        simulated=False,
-        texts=texts,
+        CellText(thousands(row["n"]), invalid),
         finding=CellText(verdict, row["reason"] or ""),
     )
 
 
 def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str]:
-    labels = {
-        "name": facts.name,
-        "labels of people": facts.people,
-        "labels of judges": facts.judges,
-    }
+    people, judged = facts.people, facts.judges
+    labels = {"name": facts.name, "labels of people": people, "labels of judges": judged}
     run = {
         "run": facts.run,
         "code version": facts.code_version,
