@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import KINDS_OF_EPSILON, AltTests
+from schemas.calibration import AltTests
 from schemas.frame import Row
 from tasks.charts import chart
 from tasks.drawing.metric_rows import metric_rows
@@ -108,8 +108,7 @@ def _values(row: Row, name: str, at: int) -> Row:
         "missing": "not tested" if advantage is None else "",
     }
     said = []
-    for kind in KINDS_OF_EPSILON:
-        rate, passed = row["rates"].get(kind, (None, None))
+    for kind, (rate, passed) in row["rates"].items():
         text = "-" if rate is None else number(rate)
         value |= {kind: text, f"{kind}_passed": bool(passed), f"{kind}_failed": not passed}
         said.append(f"winning rate, {kind} epsilon: {text}{' (passes)' if passed else ''}")

@@ -5,16 +5,16 @@ from typing import Any
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import AltTests
+from schemas.calibration import KINDS_OF_EPSILON, AltTests
 from tasks.reporting.wording import with_who
 
 
 def metric_rows(metric_tests: DataFrame[AltTests]) -> list[dict[str, Any]]:
     """Return a row per metric and judge, at the epsilon that was asked for.
 
-    Its ``rates`` are, by kind of epsilon, the winning rate and whether the judge passes; all else
-    is the same for each. Judges are in the order of their mean advantage probability, the best
-    first, under every metric.
+    Its ``rates`` are, by kind of epsilon, the winning rate and whether the judge passes (null if it
+    was not tested); all else is the same for each. Judges are in the order of their mean advantage
+    probability, the best first, under every metric.
     """
     asked = with_who(metric_tests.filter("asked"))
     mean = pl.col("advantage_probability").mean().over("dataset", "who")
@@ -23,6 +23,8 @@ def metric_rows(metric_tests: DataFrame[AltTests]) -> list[dict[str, Any]]:
     )
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in ordered.to_dicts():
-        found = rows.setdefault((row["metric"], row["dataset"], row["who"]), {**row, "rates": {}})
+        rates = dict.fromkeys(KINDS_OF_EPSILON, (None, None))
+        key = row["metric"], row["dataset"], row["who"]
+        found = rows.setdefault(key, {**row, "rates": rates})
         found["rates"][row["epsilon_kind"]] = row["winning_rate"], row["passed"]
     return list(rows.values())

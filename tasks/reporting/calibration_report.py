@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from pandera.typing.polars import DataFrame
 
-from schemas.calibration import KINDS_OF_EPSILON, Advantages, AltTests, HumanAgreement
+from schemas.calibration import Advantages, AltTests, HumanAgreement
 from schemas.frame import Row
 from schemas.results import Estimates
 from tasks.agreement.compare import ComparisonWithPeople
@@ -160,19 +160,18 @@ def verdict(row: Row) -> str:
     return VERDICTS[row["passed"]] + doubt
 
 
-def _rate(value: float | None) -> CellText:
-    return NONE if value is None else CellText(number(value))
+def _rate(value: float | None, note: str = "") -> CellText:
+    return CellText("none" if value is None else number(value), note)
 
 
 def _metric(row: Row) -> Judged:
     known = {"estimate": row["advantage_probability"], **row, "reason": None}
-    rates = (row["rates"].get(kind, (None, None)) for kind in KINDS_OF_EPSILON)
     return Judged.of(
         row,
         row["metric"],
         said(known) if row["advantage_probability"] is not None else NONE,
         _rate(row["human_advantage_probability"]),
-        *(CellText("none" if r is None else number(r), VERDICTS[passed]) for r, passed in rates),
+        *(_rate(rate, VERDICTS[passed]) for rate, passed in row["rates"].values()),
     )
 
 

@@ -317,11 +317,7 @@ def _show_metrics(console: Console, found: Calibrated) -> None:
             number(row["advantage_probability"]),
             interval(row["low"], row["high"]),
             number(row["human_advantage_probability"]),
-            *(
-                f"{number(rate)} {VERDICTS[passed]}"
-                for kind in KINDS_OF_EPSILON
-                for rate, passed in [row["rates"].get(kind, (None, None))]
-            ),
+            *(f"{number(rate)} {VERDICTS[passed]}" for rate, passed in row["rates"].values()),
         )
         for row in rows
     ]
