@@ -129,14 +129,10 @@ class Gated(NamedTuple):
         """Say what the outcome is and why, in one sentence."""
         none = "None of these gates was measured"
         several = count(len(self.checks), "gate") if self.checks else none
+        words = {"pass": "passed", "fail": "failed"}
         parts = [
-            f"{self.number_of(verdict)} {word}"
-            for verdict, word in (
-                ("pass", "passed"),
-                ("fail", "failed"),
-                ("inconclusive", "inconclusive"),
-                (NOT_MEASURED, NOT_MEASURED),
-            )
+            f"{self.number_of(verdict)} {words.get(verdict, verdict)}"
+            for verdict in ("pass", "fail", "inconclusive", NOT_MEASURED)
             if self.number_of(verdict)
         ]
         wave = f", wave {self.wave}" if self.wave else ""

@@ -25,7 +25,7 @@ ADJUSTMENT = "Benjamini-Hochberg, all judges"
 POSITION = "position"
 """The kind of these findings; their perturbation is null, as they are about the control arm."""
 
-SHOWN = (*NUMBERS, "n", "simulated")
+OF_EACH = (*NUMBERS, "n", "simulated")
 ONE_ORDER = (
     "each pair was seen in one order: the finding rests only on the effect in logits between pairs"
 )
@@ -61,7 +61,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
     cells = cells.with_columns(one_order=one_order.fill_null(value=False))
     cells = cells.with_columns(
         pl.when("one_order").then(f"{EFFECT}_{name}").otherwise(f"{GAP}_{name}").alias(name)
-        for name in SHOWN
+        for name in OF_EACH
     ).with_columns(
         half_width(cells, f"{GAP}_"),
         half_width(cells, f"{EFFECT}_"),
@@ -109,7 +109,7 @@ def position_findings(estimates: pl.DataFrame) -> pl.DataFrame:
 
 def _numbers(rows: pl.DataFrame, statistic: str) -> pl.DataFrame:
     found = rows.filter(pl.col("statistic") == statistic)
-    return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in SHOWN))
+    return found.select(*JUDGE, *(pl.col(name).alias(f"{statistic}_{name}") for name in OF_EACH))
 
 
 def _is_biased() -> pl.Expr:
