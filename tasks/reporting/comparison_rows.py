@@ -95,8 +95,8 @@ def contrast_groups(
             _row(row, [beside.get((s, *(row[c] for c in PAIR))) for s in shown], simulated, labels)
             for row in part.head(of_each).to_dicts()
         ]
-        said = _count_findings(part["finding"].to_list())
-        groups.append(Group(part["perturbation"][0], rows, summary=said, pairs=part.height))
+        summary = _count_findings(part["finding"].to_list())
+        groups.append(Group(part["perturbation"][0], rows, summary=summary, pairs=part.height))
     return groups
 
 
