@@ -32,7 +32,7 @@ from tasks.reporting.wording import clean, clip, listing, marked, number, with_w
 NIGHTS = 30
 """Maximum number of waves in a chart; the last ones are shown."""
 
-LOOKS: dict[str, Spec] = {
+STATE_MARKS: dict[str, Spec] = {
     "quiet": {"color": LINE, "fill": PAPER, "shape": "circle", "size": 16},
     "suspect": {"color": BLUE, "fill": PAPER, "shape": "circle", "size": 48},
     "alert": {"color": RED, "fill": RED, "shape": "diamond", "size": 64},
@@ -102,7 +102,7 @@ def _panel(found: pl.DataFrame, verdicts: Mapping[tuple[str, ...], Row]) -> Spec
     beyond = min(0.7, 0.07 * last or 0.7)
     x = scaled("x", "at", -beyond, last + beyond, {"values": list(range(len(waves))), **bare})
     # Values as they are: the scale of colours is that of the texts.
-    looks = {name: as_it_is(name) for name in LOOKS["quiet"]}
+    looks = {name: as_it_is(name) for name in STATE_MARKS["quiet"]}
     upright = {"y": pixel(0), "y2": pixel("height"), "strokeWidth": 1, "opacity": 0.5}
     return panel(
         marked(clip(clean(who), 32), simulated=simulated),
@@ -200,7 +200,7 @@ def _mark(row: Row, waves: Sequence[str]) -> Row:
     name = _name(row)
     shown = tip({**row, "who": f"{name.whole}, wave {row['label']}"}, *_said(row))
     at = {"row": name.row, "at": waves.index(row["label"])}
-    return {**at, "state": row["state"], "tip": shown, **LOOKS[row["state"]]}
+    return {**at, "state": row["state"], "tip": shown, **STATE_MARKS[row["state"]]}
 
 
 def _said(row: Row) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from schemas.frame import Row
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Exclusions, KeptFindings
+from tasks.conclusions.exclusions import RULES
 from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, CellText, Judged, Without, judge_of, said
@@ -27,10 +28,6 @@ from tasks.reporting.wording import (
     thousands,
     with_who,
 )
-
-RULES = {"position gap": "position_gap", "tie rate": "tie_rate", "invalid rate": "invalid_rate"}
-SIGNED = "position gap"
-"""Its limit holds on either side."""
 
 
 def jury_sentence(found: DataFrame[JuryFindings], estimates: DataFrame[Estimates]) -> str:
@@ -263,7 +260,7 @@ def rule(exclusions: DataFrame[Exclusions]) -> ExclusionTexts:
     if exclusions.is_empty():
         return ExclusionTexts()
     rows = with_who(exclusions).sort("who").to_dicts()
-    limits = [f"{name} {number(rows[0][f'{column}_limit'])}" for name, column in RULES.items()]
+    limits = [f"{each.replace('_', ' ')} {number(rows[0][f'{each}_limit'])}" for each in RULES]
     out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
     undecided = [tagged(row) for row in rows if row["excluded"] is None]
     return ExclusionTexts(listing(limits), "; ".join(out), listing(undecided))
@@ -273,9 +270,12 @@ def _why(row: Row) -> str:
     """Write each rule that is broken: the value, its interval and the limit."""
     reasons = []
     for name in row["reasons"].split(", "):
-        column = RULES[name]
+        column = name.replace(" ", "_")
         value, limit = number(row[column]), number(row[f"{column}_limit"])
         ends = interval(row[f"{column}_low"], row[f"{column}_high"])
-        beyond = f"beyond \N{PLUS-MINUS SIGN}{limit}" if name == SIGNED else f"above {limit}"
+        # Only the gap may lie on either side.
+        beyond = (
+            f"beyond \N{PLUS-MINUS SIGN}{limit}" if name == "position gap" else f"above {limit}"
+        )
         reasons.append(f"{name} {value} {ends}, {beyond}")
     return listing(reasons)
