@@ -20,6 +20,7 @@ from tasks.drawing.row_panels import (
     values_of,
 )
 from tasks.drawing.spec import LINE, PAPER, SOFT, Spec, by_name, by_tone, mark, pixel
+from tasks.gates.scorecard import FAILS, PASSES
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.summary import REFUSED
 from tasks.reporting.wording import number
@@ -56,8 +57,6 @@ SCALES = {
     ),
 }
 """Unit of findings -> how they are drawn; each has panels of its own."""
-
-GOOD, BAD = {"no relevant bias", "detects"}, {"biased", "overlooks", "rewards"}
 
 
 @chart(order=1, title="How far each perturbation moves each judge")
@@ -143,7 +142,7 @@ def _values(row: Row, unit: ShiftUnit) -> Row:
         measured("over the control", *control.values()),
         sizes(row),
         said,
-        tone="good" if finding in GOOD else "bad" if finding in BAD else "open",
+        tone="good" if finding in PASSES else "bad" if finding in FAILS else "open",
         value=shift,
         low=row["low"],
         high=row["high"],

@@ -15,16 +15,14 @@ from flows.cli.meanings import FLAWS_DETECTED, FLOOR, SAMPLES, SHIFT, explained
 from flows.cli.printing.tables import RowLines, as_lines, bare_table, clipped, shown
 from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import EFFECT, GAP, POSITION
+from tasks.gates.scorecard import FAILS, PASSES
 from tasks.kit.command_line import with_warehouse
 from tasks.kit.printable import decimal, printable
 from tasks.reporting import wording
 from tasks.reporting.summary import detected, favoured, not_recognised
 from tasks.reporting.wording import PLAIN, listing, p_value
 
-COLOURS = {
-    **dict.fromkeys(("biased", "overlooks", "rewards"), "red"),
-    **dict.fromkeys(("no relevant bias", "detects"), "green"),
-}
+COLOURS = dict.fromkeys(FAILS, "red") | dict.fromkeys(PASSES, "green")
 
 
 def plain(text: str) -> str:
