@@ -9,9 +9,11 @@ from pandera.typing.polars import DataFrame
 
 from schemas.curation import PerturbedAnswers
 from schemas.results import CHANGED, Estimates, Findings
+from tasks.conclusions.cautions import MIXED
 from tasks.conclusions.position_bias import POSITION
 from tasks.conclusions.rules import detects_at_of
 from tasks.evidence.examples import Examples, changes, examples_of
+from tasks.gates.scorecard import FAILS
 from tasks.kit.defaults import DEFAULTS, Thresholds
 from tasks.pointwise.endpoints import labelled
 from tasks.progress import usd
@@ -69,8 +71,6 @@ FLOORS = {
     "sham_floor": "the sham: a meaning-free edit of the same size, of the same answers",
     "replicate_floor": "control asked again, at the same votes per pair",
 }
-TELLING = ("biased", "mixed", "overlooks", "rewards")
-"""Findings against a judge, which are never grey."""
 MOST_NUMBERS = 2500
 """Rows of the table of all numbers: more make a page slow, and the warehouse has them."""
 MOST_CONTRASTS = 600
@@ -180,7 +180,8 @@ def report(
         "rated": ratings,
         "unit": unit,
         "positions": positions,
-        "telling": TELLING,
+        # Findings against a judge are never grey.
+        "telling": [*FAILS, MIXED],
         "rule": rule(concluded.exclusions),
         "adjustments": adjustment_rows(cells),
         "categories": category_groups(concluded.category_shifts, estimates),
