@@ -39,7 +39,7 @@ class Versions(
     version: str = name("the perturbed text")
 
 
-class Known(Frame, table="known", key=("sample",)):
+class Known(Frame, key=("sample",)):
     """One row per sample with what its dataset knows of the pair; kept in the vote log."""
 
     sample: str = name("a question with its anchor and target: the target's answer_id")

@@ -32,7 +32,7 @@ class FrameError(ValueError):
 
 
 class Frame(pa.DataFrameModel):
-    """A schema with a table name and a key; make frames with :meth:`of` only."""
+    """A schema with a key and, if it is stored, a table; make frames with :meth:`of` only."""
 
     _place: ClassVar[TablePlace]
 
@@ -67,7 +67,7 @@ class Frame(pa.DataFrameModel):
         """
         wanted, key = cls.dtypes(), cls._place.key
         there = {*frame.columns}
-        missing = [n for n in wanted if n not in there and not _schema(cls).columns[n].nullable]
+        missing = [name for name in cls.required() if name not in there]
         if frame.is_empty() and not missing:
             return cls.empty()
         filled = frame.select(
@@ -134,6 +134,11 @@ class Frame(pa.DataFrameModel):
     def dtypes(cls) -> dict[str, Any]:
         """Map each column to its Polars type, in order."""
         return {**_dtypes(cls)}
+
+    @classmethod
+    def required(cls) -> list[str]:
+        """Return the columns that hold no null."""
+        return [n for n, c in _schema(cls).columns.items() if not c.nullable]
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
@@ -318,13 +323,12 @@ def _rules(model: type[Frame]) -> list[pl.Expr]:
     from pandera.backends.polars import builtin_checks  # 70 ms
 
     source: Any = _Expressions()
-    columns = _schema(model).columns.items()
     checked = [
         getattr(builtin_checks, check.name)(pa.PolarsData(source, name), **check.statistics).all()
-        for name, column in columns
+        for name, column in _schema(model).columns.items()
         for check in column.checks
     ]
-    required = [pl.col(n).null_count() == 0 for n, column in columns if not column.nullable]
+    required = [pl.col(name).null_count() == 0 for name in model.required()]
     return [rule.alias(str(number)) for number, rule in enumerate([*checked, *required])]
 
 

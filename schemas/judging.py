@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.curation import KINDS, VERDICTS
 from schemas.frame import Fact, Frame, Result, counted, name, optional, share
-from schemas.keys import Choice, NoVerdict, Preference, RatingKind
+from schemas.keys import Choice, Mode, NoVerdict, Preference, RatingKind
 
 ARMS = ["control", "experimental", "sham", "replicate", "reworded"]
 """A replicate asks about the control pair again, with higher repeat numbers; ``reworded`` asks
@@ -23,6 +23,7 @@ VERSUS = " vs "
 """Separates the names of two models in a subgroup, so no name may contain it."""
 STOPS = ["lossless", "pair", "deterministic"]
 CHOICES = [*get_args(Choice)]
+MODES = [*get_args(Mode)]
 RATED = "rated"
 """Choice of a vote on one answer, whose rating was read."""
 PROMPT_KINDS = ["pair", *get_args(RatingKind)]
@@ -269,7 +270,6 @@ class VoteLog(
 
 class Tallies(
     Compared,
-    table="tallies",
     key=("dataset", "judge", "prompt", "wave", "sample", "arm", "perturbation"),
 ):
     """One row per judge, prompt, wave, sample, arm and perturbation: its votes, counted.
@@ -330,7 +330,7 @@ class Tallies(
     )
 
 
-class Contests(Compared, table="contests", key=("dataset", "judge", "prompt", "wave", "sample")):
+class Contests(Compared, key=("dataset", "judge", "prompt", "wave", "sample")):
     """One row per judge, prompt, wave and control pair whose answers two known models wrote."""
 
     sample: str = name("a question with its anchor and target")
@@ -361,13 +361,11 @@ class Verdicts(
     arm: str = pa.Field(isin=ARMS, description=f"one of {', '.join(ARMS)}")
     perturbation: str = name("null in the control arm", nullable=True)
     kind: str = optional("null in the control arm", isin=KINDS)
-    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes become a verdict")
+    mode: str = pa.Field(isin=MODES, description="how votes become a verdict")
     votes: int = pa.Field(ge=1, description="ballots of the pair, including unnecessary ones")
     valid_votes: int = counted("number of valid votes (first, second or tie)")
     score: float = share("mean score of the valid votes (0 anchor, 1 target)", nullable=True)
-    verdict: str = optional(
-        "the verdict; null without enough valid votes", isin=["anchor", "tie", "target"]
-    )
+    verdict: str = optional("the verdict; null without enough valid votes", isin=VERDICTS)
     shown_first: str = only_order("its votes")
     simulated: bool = optional("true for a simulated judge")
 
@@ -381,22 +379,20 @@ class Shifts(
     cluster: str = name("unit of independence: the question")
     perturbation: str = name("name of the perturbation")
     kind: str = pa.Field(isin=KINDS, description="promote or detract")
-    mode: str = pa.Field(isin=["paper", "balanced"], description="how votes become a verdict")
+    mode: str = pa.Field(isin=MODES, description="how votes become a verdict")
     votes: int = pa.Field(
         ge=1, description="ballots of the experimental pair, including unnecessary ones"
     )
     control_votes: int = ballots("control")
     sham_votes: int = ballots("sham")
     replicate_votes: int = ballots("replicate")
-    control: str = optional("verdict", isin=["anchor", "tie", "target"])
-    experimental: str = optional("verdict", isin=["anchor", "tie", "target"])
-    sham: str = optional("verdict", isin=["anchor", "tie", "target"])
+    control: str = optional("verdict", isin=VERDICTS)
+    experimental: str = optional("verdict", isin=VERDICTS)
+    sham: str = optional("verdict", isin=VERDICTS)
     control_score: float = share("score", nullable=True)
     experimental_score: float = share("score", nullable=True)
     sham_score: float = share("score", nullable=True)
-    replicate: str = optional(
-        "verdict when control is asked again", isin=["anchor", "tie", "target"]
-    )
+    replicate: str = optional("verdict when control is asked again", isin=VERDICTS)
     shown_first: str = only_order("the experimental pair")
     has_sham: bool = pa.Field(description="true if there is a sham arm")
     has_replicate: bool = pa.Field(description="true if control was asked again")

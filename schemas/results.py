@@ -6,7 +6,7 @@ import pandera.polars as pa
 
 from schemas.curation import KINDS
 from schemas.frame import Result, counted, name, optional, share
-from schemas.judging import Measured
+from schemas.judging import MODES, Measured
 from schemas.keys import CELL, JUDGE, Gate
 
 FINDINGS = [
@@ -49,7 +49,7 @@ class Estimates(
     null_value: float = optional("value of no effect, which p_value tests; null if there is none")
     floor: str = optional("noise floor: sham, replicate or random judge; null if none", isin=FLOORS)
     mode: str = pa.Field(
-        isin=["paper", "balanced", "any"],
+        isin=[*MODES, "any"],
         description="how votes become a verdict; any if it does not matter",
     )
     perturbation: str = name(
@@ -122,7 +122,7 @@ class Findings(Measured, table="findings", key=CELL):
     """One row per cell with the finding on its primary endpoint, and one per judge on position."""
 
     mode: str = pa.Field(
-        isin=["paper", "balanced", "any"],
+        isin=[*MODES, "any"],
         description="how votes become a verdict; any for position, where it does not matter",
     )
     perturbation: str = name("name of the perturbation; null for position", nullable=True)
@@ -392,7 +392,7 @@ class Drifts(Measured, table="drifts", key=(*CELL, "measure")):
     """One row per cell, wave and measure: what changed since the baseline of its epoch."""
 
     mode: str = pa.Field(
-        isin=["paper", "balanced", "any"],
+        isin=[*MODES, "any"],
         description="how votes become a verdict; any if it does not matter",
     )
     perturbation: str = name(

@@ -11,50 +11,16 @@ import duckdb
 from schemas import calibration, conclusions, curation, judging, results, runs
 from schemas.frame import Fact, Frame, Result
 
-FRAMES: tuple[type[Frame], ...] = (
-    curation.Questions,
-    curation.Answers,
-    curation.Versions,
-    curation.Perturbations,
-    curation.PerturbedAnswers,
-    judging.Judges,
-    judging.Prompts,
-    judging.Pairs,
-    judging.Ballots,
-    judging.Claims,
-    runs.Batches,
-    runs.BatchedBallots,
-    judging.Votes,
-    judging.StudyPairs,
-    judging.VoteLog,
-    judging.Verdicts,
-    judging.Shifts,
-    calibration.Ratings,
-    results.Annotations,
-    results.Estimates,
-    results.Findings,
-    results.Exclusions,
-    results.KeptFindings,
-    results.Contrasts,
-    conclusions.JuryFindings,
-    results.Drifts,
-    results.Gates,
-    conclusions.PanelMembers,
-    conclusions.PanelMeans,
-    conclusions.Rankings,
-    conclusions.Voters,
-    conclusions.WinChecks,
-    conclusions.Waves,
-    conclusions.CategoryShifts,
-    conclusions.Recommendations,
-    conclusions.ReplyChanges,
-    calibration.AltTests,
-    calibration.Advantages,
-    calibration.HumanAgreement,
-    calibration.ConfusionMatrix,
-    calibration.Disagreements,
-    runs.Runs,
+FRAMES: tuple[type[Frame], ...] = tuple(
+    frame
+    for module in (curation, judging, runs, calibration, results, conclusions)
+    for frame in vars(module).values()
+    if isinstance(frame, type)
+    and issubclass(frame, Frame)
+    and frame.__module__ == module.__name__
+    and frame.place().table
 )
+"""The frames that have a table."""
 MARTS = Path(__file__).parent / "marts"
 MART = re.compile(r"\bmart\.(\w+)")
 TYPES = {"String": "varchar", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
@@ -206,9 +172,9 @@ def mart_grain(text: str) -> str:
 
 
 def _table(frame: type[Frame]) -> str:
-    nullable = {n: c.nullable for n, c in frame.to_schema().columns.items()}
+    required = frame.required()
     columns = [
-        f"{column} {TYPES.get(str(dtype), 'timestamptz')}{'' if nullable[column] else ' not null'}"
+        f"{column} {TYPES.get(str(dtype), 'timestamptz')}" + " not null" * (column in required)
         for column, dtype in frame.dtypes().items()
     ]
     columns += [f"{column} {ADDED[column][0]} not null" for column in added_columns(frame)]

@@ -59,13 +59,7 @@ OPTIONAL = tuple(column for column in VoteLog.dtypes() if column not in COLUMNS)
 LIKE = "The columns are described in docs/reference/file-formats.md."
 
 WORDS = {str: "a text", int: "a whole number from 0", bool: "true or false", float: "a number"}
-CASTS = {str: "String", int: "Int64", bool: "Boolean", float: "Float64"}
-TYPES = {
-    column: kind
-    for column, dtype in VoteLog.dtypes().items()
-    for kind, name in CASTS.items()
-    if name == str(dtype)
-}
+TYPES: dict[str, type] = {name: kind.to_python() for name, kind in VoteLog.dtypes().items()}
 DECIMAL = re.compile(r"\d*\.?\d+(?:[eE]-?\d+)?", re.ASCII)
 ALLOWED = {
     "arm": ARMS,
@@ -106,15 +100,12 @@ def read_votes(path: Path) -> DataFrame[VoteLog]:
     A ValueError gives the file, the place, the value, what is allowed and the next step.
     """
     raw, place = _read(path)
-    defaults = {"dataset": path.stem, **DEFAULTS}
+    absent = {c: dtype for c, dtype in VoteLog.dtypes().items() if c not in raw.columns}
     votes = raw.with_columns(
-        (pl.col(c) if c in raw.columns else pl.lit(None)).fill_null(value).alias(c)
-        for c, value in defaults.items()
+        pl.lit("control" if c == "arm" else None, dtype).alias(c) for c, dtype in absent.items()
     )
-    if "arm" not in votes.columns:
-        votes = votes.with_columns(arm=pl.lit("control"))
-    missing = [column for column in ATTACK if column not in votes.columns]
-    votes = votes.with_columns(pl.lit(None, dtype=pl.String).alias(column) for column in missing)
+    defaults = {"dataset": path.stem, **DEFAULTS}
+    votes = votes.with_columns(pl.col(c).fill_null(value) for c, value in defaults.items())
     for column in votes.columns:
         _check_values(votes[column], place)
     _check_rows(votes, place)
@@ -180,7 +171,7 @@ def _parquet(path: Path) -> pl.DataFrame:
         if dtype != pl.Null and not fits[kind](dtype):
             raise ValueError(
                 f"{path.name}: column {column!r} is of type {dtype}, but must hold {WORDS[kind]}. "
-                f"Convert it before saving, as in `cast(pl.{CASTS[kind]})`. {LIKE}"
+                f"Convert it before saving, as in `cast(pl.{VoteLog.dtypes()[column]})`. {LIKE}"
             )
     return votes.cast({c: VoteLog.dtypes()[c] for c in votes.columns})
 
@@ -283,8 +274,7 @@ def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
     reworded = pl.col("arm") == "reworded"
     named, kind = pl.col("perturbation").is_not_null(), pl.col("kind").is_not_null()
     key = VoteLog.place().key
-    optional = [c for c in ("label", "human", "simulated", "category") if c not in votes.columns]
-    votes = votes.with_columns(pl.lit(None, dtype=VoteLog.dtypes()[c]).alias(c) for c in optional)
+    filled = [column.name for column in votes if column.count()]
     rules = {
         "all perturbations share control and replicate votes, so their perturbation and kind "
         "must be null": (control & (named | kind)),
@@ -297,7 +287,7 @@ def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
         **{
             f"all votes {rule}": pl.col(column).n_unique().over(by) > 1
             for rule, (column, by) in SAME.items()
-            if column in votes.columns
+            if column in filled
         },
         "all votes of a judge must have the same value of simulated": (
             pl.col("simulated").drop_nulls().n_unique().over("judge") > 1
@@ -307,8 +297,7 @@ def _check_rows(votes: pl.DataFrame, place: PlaceOf) -> None:
                 pl.col(f"{side}_markup") < pl.sum_horizontal(pl.col(parts).cast(pl.Float64))
             )
             for side in SIDES
-            if (parts := [c for kind in FORMATS if (c := f"{side}_{kind}") in votes.columns])
-            and f"{side}_markup" in votes.columns
+            if (parts := [c for kind in FORMATS if (c := f"{side}_{kind}") in filled])
         },
         f"each vote must occur once, but several rows have the same {', '.join(key)}": (
             pl.struct(key).is_duplicated()
