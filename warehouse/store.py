@@ -99,7 +99,7 @@ class Warehouse:
         with self._visit(write=True, patience_seconds=patience_seconds) as connection:
             new = sum(save(connection, saving, run, study) for saving in savings)
             if counts:
-                _update_run(connection, run, counts)
+                _update(connection, "run", run, counts)
             if release is not None:
                 lend(connection, "incoming", release.select("ballot_id").unique())
                 connection.execute(
@@ -227,7 +227,7 @@ class Warehouse:
     def update_run(self, run: str, **columns: Any) -> None:
         """Record how far a run has come, or how it ended."""
         with self._visit(write=True) as connection:
-            _update_run(connection, run, columns)
+            _update(connection, "run", run, columns)
 
     def heartbeat(self, run: str) -> None:
         """Record that a run runs, even if it was taken for dead; not if it has ended."""
@@ -248,11 +248,8 @@ class Warehouse:
 
     def update_batch(self, batch: str, **columns: Any) -> None:
         """Record how far a batch has come, or how it ended."""
-        changes = ", ".join(f"{column} = ?" for column in columns)
         with self._visit(write=True) as connection:
-            connection.execute(
-                f"update batches set {changes} where batch = ?", [*columns.values(), batch]
-            )
+            _update(connection, "batch", batch, columns)
 
     @contextmanager
     def _visit(self, **options: Any) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -408,11 +405,13 @@ def _publish(draft: Path, place: Path) -> None:
             draft.rename(place)
 
 
-def _update_run(
-    connection: duckdb.DuckDBPyConnection, run: str, columns: Mapping[str, Any]
+def _update(
+    connection: duckdb.DuckDBPyConnection, what: str, key: str, columns: Mapping[str, Any]
 ) -> None:
+    """Change columns of a run or batch."""
+    table = {"run": "runs", "batch": "batches"}[what]
     changes = ", ".join(f"{column} = ?" for column in columns)
-    connection.execute(f"update runs set {changes} where run = ?", [*columns.values(), run])
+    connection.execute(f"update {table} set {changes} where {what} = ?", [*columns.values(), key])
 
 
 def query_unsaved(
