@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tasks.kit.printable import several
-from tasks.readers.fastchat import FastchatFile, answer_of, nth, reference_of
+from tasks.readers.fastchat import FastchatFile, turn_texts
 from tasks.readers.formats import MOST_WITH_TEXTS, Parts, texts_of
 from tasks.reporting.wording import listing
 
@@ -45,15 +45,11 @@ class FolderQuestions(NamedTuple):
         row = self.asked.rows.get(question)
         if row is None:
             return {}
-        found: dict[str, object] = {}
-        for number in (turn, *([1] if turn > 1 else [])):
-            end = "" if number == turn else f", turn {number}"
-            found[f"question{end}"] = nth(row.fields["turns"], number)
-            for side, model in models.items():
-                part = self.answers.get(model or "")
-                found[f"{side}{end}"] = part and answer_of(part.rows.get(question), number)
-            found[f"reference{end}"] = reference_of(row, self.references, number)
-        return found
+        sides = {side: self.answers.get(model or "") for side, model in models.items()}
+        return {
+            name if number == turn else f"{name}, turn {number}": text
+            for number, name, text in turn_texts(row, sides, self.references, turn)
+        }
 
     def categories(self) -> dict[str, str]:
         """Return the category of each question that has one."""

@@ -1,6 +1,6 @@
 """Questions and answers in FastChat's format (MT-Bench): what a file is, and a folder as data."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -86,25 +86,22 @@ def _rows(
     turn: int,
 ) -> Iterator[FileRow]:
     for key, row in questions.rows.items():
-        asked = row.fields.get("turns")
-        if turn > 1 and nth(asked, turn) is None:
+        if turn > 1 and nth(row.fields.get("turns"), turn) is None:
             continue
+        sides = dict(zip(("anchor", "target"), answers, strict=True))
         fields = {
             "question_id": key if turn == 1 else f"{key}/turn_{turn}",
             "category": row.fields.get("category"),
             "turn": turn,
+            **{f"{side}_author": part.model for side, part in sides.items()},
         }
-        # The columns of the turn before the judged one end in _1.
-        for number, end in ((turn, ""), *(((1, "_1"),) if turn > 1 else ())):
-            fields[f"question{end}"] = nth(asked, number)
-            for side, part in zip(("anchor", "target"), answers, strict=True):
-                fields[f"{side}{end}"] = answer_of(part.rows.get(key), number)
-                fields[f"{side}_author"] = part.model
-                if fields[f"{side}{end}"] is None:
-                    what = f"question {clip(key)} has no answer of {clip(part.model)}"
-                    which = "" if turn == 1 else f" in turn {number}"
-                    problems.add(row.where, f"{what}{which}", f"Add it to {part.path.name}.")
-            fields[f"reference{end}"] = reference_of(row, references, number)
+        for number, name, text in turn_texts(row, sides, references, turn):
+            # The columns of the turn before the judged one end in _1.
+            fields[name if number == turn else f"{name}_1"] = text
+            if text is None and name in sides:
+                what = f"question {clip(key)} has no answer of {clip(sides[name].model)}"
+                which = "" if turn == 1 else f" in turn {number}"
+                problems.add(row.where, f"{what}{which}", f"Add it to {sides[name].path.name}.")
         yield FileRow(
             row.where, {name: value for name, value in fields.items() if value is not None}
         )
@@ -141,16 +138,33 @@ def _part(path: Path, place: str) -> FastchatFile | None:
     return FastchatFile("reference answers" if is_reference else kind, path, rows)
 
 
-def answer_of(row: FileRow | None, turn: int) -> Any:
-    """Return a turn of an answer; None if there is none."""
+def turn_texts(
+    row: FileRow,
+    sides: Mapping[str, FastchatFile | None],
+    references: Iterable[FastchatFile],
+    turn: int,
+) -> Iterator[tuple[int, str, Any]]:
+    """Yield what a turn of a question consists of, and then the first turn before a later one.
+
+    That is the number of the turn, the name of the text (``question``, a side, ``reference``) and
+    the text, None if there is none.
+    """
+    key = str(row.fields["question_id"])
+    for number in (turn, *([1] if turn > 1 else [])):
+        yield number, "question", nth(row.fields.get("turns"), number)
+        for side, part in sides.items():
+            yield number, side, _answer(part.rows.get(key), number) if part else None
+        yield number, "reference", _reference(row, references, number)
+
+
+def _answer(row: FileRow | None, turn: int) -> Any:
     choice = nth(row.fields["choices"], 1) if row else None
     return nth(choice.get("turns"), turn) if isinstance(choice, dict) else None
 
 
-def reference_of(row: FileRow, references: Iterable[FastchatFile], turn: int) -> Any:
-    """Return the reference answer in a turn of a question's row; None if there is none."""
+def _reference(row: FileRow, references: Iterable[FastchatFile], turn: int) -> Any:
     key = str(row.fields["question_id"])
-    given = [answer_of(part.rows.get(key), turn) for part in references]
+    given = [_answer(part.rows.get(key), turn) for part in references]
     written = nth(row.fields.get("reference"), turn)
     # MT-Bench writes "" for a turn without a reference.
     return next((text for text in (*given, written) if text not in (None, "")), None)

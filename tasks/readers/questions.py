@@ -345,7 +345,7 @@ def _samples(table: Table, problems: Problems, form: _Form, same: SameAnswers) -
         texts = ALONE if form.alone else [*ALONE, "anchor"]
         if made := row.fields.get("question_id") is None:
             row.fields["question_id"] = content_key(*map(row.fields.get, texts))[:ID_DIGITS]
-        faults = list(_faults(row.fields, seen, form))
+        faults = _faults(row.fields, seen, form)
         for field, fault in faults:
             # A misspelt column is reported once, not again as a missing one.
             if made and field == "question_id":
@@ -370,23 +370,20 @@ def _samples(table: Table, problems: Problems, form: _Form, same: SameAnswers) -
         yield _sample(row.fields)
 
 
-def _faults(
-    fields: dict[str, Any], seen: dict[str, str], form: _Form
-) -> Iterator[tuple[str, Fault]]:
-    faulty = False
-    grades = [field for field in fields if is_of_people(field)]
-    for field in [*form.allowed, *grades, GROUP]:
-        fault = _fault(field, fields.get(field), required=field in form.required)
-        if fault:
-            faulty = True
-            yield field, fault
-    if faulty:
-        return
+def _faults(fields: dict[str, Any], seen: dict[str, str], form: _Form) -> list[tuple[str, Fault]]:
+    faults = [
+        (field, fault)
+        for field in (*form.allowed, *filter(is_of_people, fields), GROUP)
+        if (fault := _fault(field, fields.get(field), required=field in form.required))
+    ]
+    if faults:
+        return faults
     key = fields["question_id"]
     if key in seen:
         what = f"is {clip(key)}, which {seen[key]} already has; it must be unique"
-        yield "question_id", Fault(what, "Give one of the two another id, or delete it.")
-    yield from _turn_faults(fields, form)
+        todo = "Give one of the two another id, or delete it."
+        faults.append(("question_id", Fault(what, todo)))
+    return [*faults, *_turn_faults(fields, form)]
 
 
 def _turn_faults(fields: dict[str, Any], form: _Form) -> Iterator[tuple[str, Fault]]:

@@ -166,20 +166,11 @@ class Sample(NamedTuple):
 
     def known(self, slot: int) -> Record:
         """Return what is known of the pair in which the answer of this slot is the target."""
-        if slot == 2:
-            score = self.human_score
-            return (
-                *self.authors,
-                self.label,
-                score,
-                self.label_chance,
-                self.human_values,
-                self.group,
-                self.turn,
-            )
-        label = OTHER.get(self.label or "", self.label)
-        score = None if self.human_score is None else 1 - self.human_score
-        return (*self.authors[::-1], label, score, self.label_chance, None, self.group, self.turn)
+        authors, label, score, said = self.authors, self.label, self.human_score, self.human_values
+        if slot == 1:
+            authors, label = authors[::-1], OTHER.get(label or "", label)
+            score, said = None if score is None else 1 - score, None
+        return (*authors, label, score, self.label_chance, said, self.group, self.turn)
 
 
 def dataset_name(name: str) -> str:
