@@ -156,7 +156,6 @@ def cannot_compute(dataset: str, found: Imported) -> str:
 
 
 def _own_file(dataset: str, given: str) -> Path:
-    """Return the file of a dataset in the user's own folder."""
     file = DATASETS.own.get(dataset)
     if file is None or file.suffix.lower() not in READERS:
         raise ValueError(

@@ -52,8 +52,6 @@ def dataset(
 
 
 def _of_file(name: str, file: Path) -> Dataset:
-    """Return the dataset of a file in the user's own folder."""
-
     def load(_: Path | None) -> Imported:
         from tasks.readers.questions import load_own
 

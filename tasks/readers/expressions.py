@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tasks.counting.positions import BY_PLACE
 from tasks.kit.printable import several
 
 NO_NUMBER = "not a number"
@@ -110,14 +111,7 @@ def winner_side(winner: str, one: str, values: tuple[str, str], ties: Sequence[s
 
 def side_by(lead: pl.Expr) -> pl.Expr:
     """Return ``anchor``, ``tie`` or ``target`` for a lead of the target; null for none."""
-    return (
-        pl.when(lead > 0)
-        .then(pl.lit("target"))
-        .when(lead < 0)
-        .then(pl.lit("anchor"))
-        .when(lead == 0)
-        .then(pl.lit("tie"))
-    )
+    return lead.sign().cast(pl.Int64).replace_strict(BY_PLACE, return_dtype=pl.String)
 
 
 def score_of_side(side: str) -> pl.Expr:

@@ -134,8 +134,8 @@ class Source:
         Raise ValueError if it is damaged or larger than 256 MB.
         """
         if (size := self.path.stat().st_size) > MAX_FILE:
-            self.problems.add("", f"has {size} bytes; at most {MAX_FILE} are allowed", "Split it.")
-        self.problems.check()
+            what = f"has {size} bytes; at most {MAX_FILE} are allowed"
+            self.problems.refuse("", what, "Split it.")
         try:
             found: Any = json.loads(self.path.read_bytes().decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
@@ -196,7 +196,6 @@ class Source:
         return not nested and (self.format == "csv" or kind != RAW)
 
     def _as_json(self, top: str) -> str:
-        """Return the SQL of a column as JSON."""
         column = quoted(top)
         casts = {"csv": f"try_cast({column} as json)", "parquet": f"to_json({column})"}
         return casts.get(self.format, column)

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tasks.kit.random_numbers import shuffle
+from tasks.kit.random_numbers import pick, shuffle
 from tasks.rewriting.phrases import LINKING, NEUTRAL_LEADS, SAFE_AFTER, SAFE_BEFORE, SWAPS
-from tasks.rewriting.sentences import chosen_lead, led
+from tasks.rewriting.sentences import led
 from tasks.rewriting.words import spans, words
 
 MOST_LEADS = 2
@@ -74,6 +74,6 @@ def _leads(text: str, key: tuple[object, ...]) -> list[Edit]:
         if not sentence.endswith(".") or not sentence[0].isupper():
             continue
         if words(sentence)[0] not in LINKING:
-            lead = chosen_lead(NEUTRAL_LEADS, *key, start)
+            lead = pick(NEUTRAL_LEADS, *key, start, "lead")
             edits.append(Edit(start, end, led(lead, sentence)))
     return edits

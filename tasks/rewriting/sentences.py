@@ -1,6 +1,6 @@
 """Building sentences: lead-ins, and neutral sentences that fill a given length."""
 
-from tasks.kit.random_numbers import pick, shuffle
+from tasks.kit.random_numbers import shuffle
 from tasks.rewriting.phrases import NEUTRAL, NOTE_HEAD, NOTES, OPENERS
 
 SHORTEST = min(map(len, NEUTRAL))
@@ -32,11 +32,6 @@ def noted(text: str, topic: str, length: int, key: tuple[object, ...]) -> str:
     head = f"{text}\n\n{NOTE_HEAD} {topic}\n"
     free = shuffle([note.format(topic.lower()) for note in NOTES], *key, "notes")
     return head + " ".join(_sentences_for(length - len(head), free))
-
-
-def chosen_lead(leads: tuple[str, ...], *key: object) -> str:
-    """Return one of ``leads``, chosen at random by the key."""
-    return pick(leads, *key, "lead")
 
 
 def _sentences_for(wanted: int, free: list[str]) -> list[str]:

@@ -60,7 +60,6 @@ def alpaca_eval(source: Source) -> Parts:
 
 
 def _texts(source: Source) -> pl.DataFrame:
-    """Return the instructions and outputs that people compared."""
     found = source.fields({**NAMES, **TEXTS}, digests={"digest": "instruction"}).filter(HUMAN)
     items = found.select(pair_item("digest")).to_series()
     return texts_of(zip(items, found.select(*TEXTS).iter_rows(named=True), strict=True))
