@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run from anywhere, install
 
 from tasks.agreement.compare import Options, compare
 from tasks.agreement.measures import PairedLabels, compare_with_rest, measure
-from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
 
 Floats = NDArray[np.float64]
@@ -134,7 +133,7 @@ def people_coverage(items: int, studies: int, seed: int) -> tuple[float, int]:
             for who, each in zip("abcj", right, strict=True)
         ]
         labelled = labelled_by_files("d", pl.concat(labels[:3]), labels[3])
-        rows = compare([labelled], [items_of(labelled)], Options()).measures
+        rows = compare([labelled], Options()).measures
         low, high = rows.filter(statistic="people_agreement").select("low", "high").row(0)
         held.append(low <= PEOPLE <= high)
     return float(np.mean(held)), len(held)

@@ -21,7 +21,7 @@ from flows.cli.printing.measure_tables import (
 from flows.cli.printing.ranking_table import BIAS, show_categories
 from flows.cli.printing.tables import print_line
 from flows.cli.printing.terminal import echo_data, echo_json, say
-from flows.labels.sources import Sources, sources_of_log
+from flows.labels.sources import Sources, sources_as_declared
 from flows.publishing.csv_escaping import csv_text
 from flows.results.calibration import Calibrated, NotComparableError, calibrate_sources
 from flows.results.saved_votes import require_free, save_file
@@ -35,7 +35,6 @@ from tasks.inference.intervals import share_interval
 from tasks.kit.defaults import DEFAULTS
 from tasks.kit.printable import several
 from tasks.logs.declared import with_declared
-from tasks.logs.items import CATEGORY
 from tasks.logs.labels import labels_of_log
 from tasks.logs.reading import (
     KNOWN,
@@ -140,8 +139,8 @@ def show_measures(
     rows = [] if gates else _rows_of(only)
     step("reading votes")
     log = read_log(votes, people, mapping, slices) or _votes_in(votes, people)
-    both = _labels_of_both(votes.name, log, calibration, (mapping or {}).get(CATEGORY))
-    log = _with_declared(log, calibration.declared(), votes.name, both)
+    both = _labels_of_both(log, calibration)
+    log = _with_declared(log, calibration.declared(), both)
     for line in recognised_lines(log) if log.titles else ():
         current_status().tell(line)
     if warehouse:
@@ -272,7 +271,7 @@ def _refuse_unused(calibration: Calibration, instead: Callable[[str], str]) -> N
             )
 
 
-def _with_declared(log: Log, declared: Declared, file: str, both: Sources | None) -> Log:
+def _with_declared(log: Log, declared: Declared, both: Sources | None) -> Log:
     """Read grades and labels as declared; refuse to do so where there is nothing to read."""
     positive, scale, threshold = declared
     used = [
@@ -283,10 +282,10 @@ def _with_declared(log: Log, declared: Declared, file: str, both: Sources | None
     if not used:
         return log
     if (log.ratings["kind"] != "verdict").any():
-        return with_declared(log, declared, file)
+        return with_declared(log, declared)
     if both is None:
         raise ValueError(
-            f"{used[0]} says how grades and labels are read, and {file} has verdicts on "
+            f"{used[0]} says how grades and labels are read, and {log.name} has verdicts on "
             "pairs. Leave it out."
         )
     return log
@@ -347,26 +346,22 @@ def show_recognised(
         show_counts(Printer(), counts_of(log))
 
 
-def _labels_of_both(
-    file: str, log: Log, calibration: Calibration, category: str | None
-) -> Sources | None:
+def _labels_of_both(log: Log, calibration: Calibration) -> Sources | None:
     """Return the labels of judges and people on the same items; null without, or of too many rows.
-
-    ``category`` is the field of the log that holds the category of an item.
 
     Raise ValueError for slices that the log does not have.
     """
     slices = calibration.slice_columns
     if slices and not _has_both(log):
         raise ValueError(
-            f"--slice {slices[0]!r:.60} splits the agreement of judges with people, and {file} "
+            f"--slice {slices[0]!r:.60} splits the agreement of judges with people, and {log.name} "
             "does not have rows of both. Leave it out."
         )
     if not _has_both(log) or (is_long(log) and not slices):
         return None
     declared = calibration.declared()
-    labels = labels_of_log(file, log, calibration.metric, slices, field=category, declared=declared)
-    return sources_of_log(*labels, declared) if labels[0] and not is_long(log) else None
+    labelled = labels_of_log(log, calibration.metric, slices, declared)
+    return sources_as_declared(labelled, declared) if labelled and not is_long(log) else None
 
 
 def _agreement(calibration: Calibration, both: Sources) -> Calibrated | None:

@@ -16,19 +16,19 @@ from schemas.results import Annotations
 from tasks.agreement.kinds import Declared
 from tasks.agreement.sources import (
     described,
-    items_of,
-    labelled_by_table,
     readable_labels,
     report_unknown_items,
     require_same_form,
 )
 from tasks.annotate import annotate, unread_pairs
 from tasks.calibration.calibrate import labelled_by_files, labelled_by_votes
-from tasks.calibration.label_values import Labelled, require_two_names
+from tasks.calibration.label_values import Labelled, items_of, require_two_names
 from tasks.calibration.rated_labels import PEOPLE, item_names, labels_of_ratings
 from tasks.counting.positions import PLACES
 from tasks.kit.printable import several
-from tasks.logs.labels import labels_in_log, labels_in_log_and_file
+from tasks.logs.items import CATEGORY
+from tasks.logs.labels import labels_of_log, labels_with_file, why_not_comparable
+from tasks.logs.reading import read_log
 from tasks.progress import current_status
 from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
@@ -82,15 +82,12 @@ VOTED = """
     )
     except select study from runs where flow = 'calibrate' order by study
 """
-CATEGORY = "category"
 
 
 class Sources(NamedTuple):
     """Labels of each dataset, for comparison with people and for the alternative annotator test."""
 
     labelled: list[Labelled]
-    items: list[pl.DataFrame]
-    """What is known of the items; see :class:`tasks.readers.label_table.LabelTable`."""
     for_test: list[Labelled]
 
 
@@ -114,17 +111,16 @@ def sources_of(calibration: Calibration, warehouse: Warehouse) -> Sources:
     known = _items_of_file(calibration)
     sources = _sources_without_texts(calibration, warehouse, known)
     if known is not None:
-        _compare_items(sources.items, known, calibration.items or "")
+        _compare_items(sources.labelled, known, calibration.items or "")
     else:
         known = _items_of_study(calibration, warehouse)
     if known is None:
         return sources
+    labelled, for_test = sources
     if "cluster" in known.columns:
-        clusters = known.select("item", "cluster")
-        sides = (sources.labelled, sources.for_test)
-        clustered = [[each._replace(clusters=clusters) for each in side] for side in sides]
-        sources = sources._replace(labelled=clustered[0], for_test=clustered[1])
-    return sources._replace(items=[described(items, known) for items in sources.items])
+        for_test = [each._replace(items=known.select("item", "cluster")) for each in for_test]
+    labelled = [each._replace(items=described(each.items, known)) for each in labelled]
+    return Sources(labelled, for_test)
 
 
 def _is_log(calibration: Calibration) -> bool:
@@ -177,9 +173,9 @@ def _items_of_study(calibration: Calibration, warehouse: Warehouse) -> pl.DataFr
     return table.select("item", "texts", *named)
 
 
-def _compare_items(labelled: Sequence[pl.DataFrame], described: pl.DataFrame, file: str) -> None:
+def _compare_items(labelled: Sequence[Labelled], described: pl.DataFrame, file: str) -> None:
     """Say how many labelled items a file of items lacks; ValueError if it lacks them all."""
-    items = pl.concat(each.select("item") for each in labelled).unique()
+    items = pl.concat(each.items.select("item") for each in labelled).unique()
     lacking = items.join(described, on="item", how="anti")
     if lacking.is_empty():
         return
@@ -201,14 +197,14 @@ def _sources_without_texts(
 ) -> Sources:
     found = _of_log(calibration, known)
     if found is not None:
-        return sources_of_log(*found, calibration.declared())
+        return sources_as_declared(found, calibration.declared())
     if calibration.study and calibration.judges is None:
         ratings = warehouse.read(Ratings, among=pl.DataFrame({"study": [calibration.study]}))
         if not ratings.is_empty():
             return _sources_of_ratings(calibration, ratings)
     if calibration.table is None:
         labelled = labels_of(calibration, warehouse)
-        return Sources(labelled, [items_of(each) for each in labelled], labelled)
+        return Sources(labelled, labelled)
     columns = LabelColumns(
         tuple(calibration.judge_columns),
         tuple(calibration.human_columns),
@@ -218,51 +214,48 @@ def _sources_without_texts(
         tuple(calibration.slice_columns),
     )
     table = read_label_table(Path(calibration.table), columns)
-    one = labelled_by_table(calibration.name, table)
-    return Sources([one], [table.items], [readable_labels(one, calibration.declared())])
+    human = pl.col("human")
+    humans, judges = (table.labels.filter(side).drop("human") for side in (human, ~human))
+    one = labelled_by_files(calibration.name, humans, judges, table.items)
+    return sources_as_declared([one], calibration.declared())
 
 
-def sources_of_log(
-    labelled: list[Labelled], items: list[pl.DataFrame], declared: Declared
-) -> Sources:
-    """Return the labels of a log and its items as sources."""
-    return Sources(labelled, items, [readable_labels(each, declared) for each in labelled])
+def sources_as_declared(labelled: list[Labelled], declared: Declared) -> Sources:
+    """Return labels whose kinds may be declared as sources."""
+    return Sources(labelled, [readable_labels(each, declared) for each in labelled])
 
 
-def _of_log(
-    calibration: Calibration, known: pl.DataFrame | None
-) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
-    """Return the labels of a log, alone or with a file of one side, and its items; else None."""
+def _of_log(calibration: Calibration, known: pl.DataFrame | None) -> list[Labelled] | None:
+    """Return the labels of a log, alone or with a file of one side; else None."""
     if not _is_log(calibration):
         return None
     there = [] if known is None else known.columns
-    how = (
-        calibration.metric,
-        calibration.mapping,
-        [name for name in calibration.slice_columns if f"{SLICE}{name}" not in there],
-        calibration.people,
-    )
-    declared = calibration.declared()
+    slices = [name for name in calibration.slice_columns if f"{SLICE}{name}" not in there]
+    path = Path(calibration.log or calibration.humans or "")
+    log = read_log(path, calibration.people, calibration.mapping, slices)
+    how = (calibration.metric, slices, calibration.declared())
     if calibration.log:
-        humans, judges = (
-            Path(file) if file else None for file in (calibration.humans, calibration.judges)
-        )
-        path = Path(calibration.log)
-        found = labels_in_log_and_file(path, *how, declared=declared, humans=humans, judges=judges)
-        for each in found[0]:
-            require_same_form(each, declared, path.name)
-        return found
-    return labels_in_log(Path(calibration.humans or ""), *how, declared=declared)
+        file = calibration.humans or calibration.judges
+        if file is None or log is None:
+            raise ValueError(f"{path.name} is no log, or no file is given with it.")
+        one = labels_with_file(log, *how, Path(file), of_people=bool(calibration.humans))
+        require_same_form(one, calibration.declared(), path.name)
+        return [one]
+    if log is None:
+        return None
+    found = labels_of_log(log, *how)
+    if not found:
+        raise ValueError(why_not_comparable(log))
+    return found
 
 
 def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -> Sources:
-    """Return the labels of a study whose judges rated single answers."""
     people = read_labels(Path(calibration.humans)) if calibration.humans else None
     found = labels_of_ratings(ratings, people)
     if people is not None:
-        named = [item_names(each.items["item"], _dataset(each.labelled)) for each in found]
+        named = [item_names(each.items["item"], _dataset(each)) for each in found]
         report_unknown_items(people, _names(named), calibration.humans or "", "the study")
-    labelled = [each for each in found if not each.labelled.humans.is_empty()]
+    labelled = [each for each in found if not each.humans.is_empty()]
     if not labelled:
         graded = (ratings["kind"] == "number").all()
         columns = "human_grade" if graded else "human_label, human_grade"
@@ -273,12 +266,8 @@ def _sources_of_ratings(calibration: Calibration, ratings: DataFrame[Ratings]) -
             "asked twice), or give labels with --humans FILE."
         )
     for each in labelled:
-        require_same_form(each.labelled, calibration.declared(), calibration.study or "")
-    return Sources(
-        [each.labelled for each in labelled],
-        [each.items for each in labelled],
-        [readable_labels(each.labelled, calibration.declared()) for each in labelled],
-    )
+        require_same_form(each, calibration.declared(), calibration.study or "")
+    return sources_as_declared(labelled, calibration.declared())
 
 
 def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
@@ -303,7 +292,7 @@ def labels_of(calibration: Calibration, warehouse: Warehouse) -> list[Labelled]:
     if humans is None and not votes["human"].any():
         given = _given_labels(calibration.study, warehouse)
     voted = labelled_by_votes(pl.concat([votes, given], how="diagonal"), calibration.metric)
-    named = [item_names(items_of(each)["item"], each.dataset) for each in voted]
+    named = [item_names(each.items["item"], each.dataset) for each in voted]
     for labels, file in zip((humans, judges), files, strict=True):
         if labels is not None:
             report_unknown_items(labels, _names(named), file or "", "the study")
@@ -409,7 +398,7 @@ def _completed(
 
     A file may call items by the ids of their questions.
     """
-    names = item_names(items_of(voted)["item"], voted.dataset)
+    names = item_names(voted.items["item"], voted.dataset)
     humans, judges = (
         each if each is None else each.with_columns(pl.col("item").replace(names))
         for each in (humans, judges)
@@ -418,8 +407,8 @@ def _completed(
         ours = labelled_by_files(voted.dataset, voted.humans, judges)
         voted = voted._replace(judges=ours.judges, who=ours.who)
     if humans is not None:
-        return require_two_names(voted._replace(humans=humans))
-    if voted.humans.is_empty():
+        voted = require_two_names(voted._replace(humans=humans))
+    elif voted.humans.is_empty():
         if newer:
             raise ValueError(f"{newer}.")
         raise ValueError(
@@ -427,9 +416,9 @@ def _completed(
             "answer is right: anchor, tie or target). Let people vote with `voirdire booth "
             f"{study}`, or give their labels with --humans FILE."
         )
-    if voted.who.is_empty():
+    elif voted.who.is_empty():
         raise ValueError(
             f"study {study!r} has votes of people only. Run `voirdire audit {study}`, or give the "
             "judges' labels with --judges FILE."
         )
-    return voted
+    return voted._replace(items=items_of((voted.humans, voted.judges), voted.items))

@@ -29,11 +29,11 @@ from tasks.calibration.calibrate import (
     Terms,
     Trial,
     annotations_of,
-    label_kind,
     try_judges,
     why_none_is_tested,
 )
 from tasks.calibration.label_values import TIED, Labelled
+from tasks.calibration.similarity import find_metric
 from tasks.kit.defaults import calibrated_by
 from tasks.kit.printable import several
 from tasks.progress import step
@@ -69,7 +69,7 @@ class CalibrationSteps(NamedTuple):
     try_judges: Callable[[Labelled, Terms], Trial] = try_judges
     annotate: Callable[[Labelled, str], DataFrame[Annotations]] = annotations_of
     agree: Callable[[DataFrame[Annotations], Any], DataFrame[Estimates]] = agree
-    compare: Callable[[list[Labelled], list[pl.DataFrame], Options], ComparisonWithPeople] = compare
+    compare: Callable[[list[Labelled], Options], ComparisonWithPeople] = compare
 
 
 class Calibrated(NamedTuple):
@@ -121,6 +121,7 @@ def calibrate_sources(
 
 def _calibrate(calibration: Calibration, sources: Sources, steps: CalibrationSteps) -> Calibrated:
     terms = calibration.terms()
+    kind = find_metric(terms.metric).labels
     options = calibration.options()
     source = label_source(calibration)
     require_positive(sources.labelled, options.declared.positive, source)
@@ -144,14 +145,14 @@ def _calibrate(calibration: Calibration, sources: Sources, steps: CalibrationSte
     step("testing judges with other metrics")
     others = _other_trials(calibration, tested, terms, steps)
     step("measuring agreement of annotators")
-    agreement = steps.agree(annotations, label_kind(terms.metric)) if tested else Estimates.empty()
+    agreement = steps.agree(annotations, kind) if tested else Estimates.empty()
     step("comparing judges with people")
-    comparison = steps.compare(sources.labelled, sources.items, options)
+    comparison = steps.compare(sources.labelled, options)
     if untested and not _is_compared(comparison):
         trials = trials or [steps.try_judges(each, terms) for each in labelled]
         why = why_none_is_tested(labelled, trials, terms)
         # A metric of another kind of labels may be why they are invalid.
-        named = "graded" if label_kind(terms.metric) != "text" else pl.lit(value=True)
+        named = "graded" if kind != "text" else pl.lit(value=True)
         if unread := unreadable_line(comparison.unreadable.filter(named), none_read=True):
             why = f"{unread}."
         elif tied := comparison.unreadable.filter(label=TIED).height:

@@ -1,16 +1,17 @@
 """Cohen's kappa and rank correlations with cluster-robust intervals on Fisher's scale."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.agreement.kappa import kappa
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, SINGLE
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import t_quantile
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 MOST_CELLS = 4_000_000
 """Largest table of distinct pairs of values for which Kendall's tau is computed."""
@@ -160,25 +161,21 @@ def kendall(x: Floats, y: Floats, cluster: Codes) -> Coefficient:
     return _interval(tau, 2 * s / scale - tau * (t / t.sum() + w / w.sum()), cluster)
 
 
-def _ranked(values: Floats) -> tuple[Floats, "_Higher"]:
-    """Return the centred midranks over n, and what is summed over the items above each item."""
+def _ranked(values: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Return the centred midranks over n, and the mean of weights over the items above each item.
+
+    The mean over all items j of h(x_j, x_i) w_j: h is 1 if x_j is larger, 1/2 if it is tied.
+    """
     _, code, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = (counts.cumsum() - counts / 2) / len(values)
     ranks: Floats = middle[code]
-    return ranks - ranks.mean(), _Higher(code, len(counts))
 
-
-class _Higher:
-    """Mean over all items j of h(x_j, x_i) w_j: h is 1 if x_j is larger, 1/2 if it is tied."""
-
-    def __init__(self, code: NDArray[np.intp], many: int) -> None:
-        self.code, self.many = code, many
-
-    def __call__(self, weights: Floats) -> Floats:
-        sums = np.bincount(self.code, weights, minlength=self.many)
-        above = sums.sum() - sums.cumsum() + sums / 2
-        mean: Floats = above[self.code] / len(self.code)
+    def above(weights: Floats) -> Floats:
+        sums = np.bincount(code, weights, minlength=len(counts))
+        mean: Floats = (sums.sum() - sums.cumsum() + sums / 2)[code] / len(code)
         return mean
+
+    return ranks - ranks.mean(), above
 
 
 def _interval(estimate: float, influence: Floats, cluster: Codes) -> Coefficient:

@@ -105,9 +105,7 @@ class ComparisonWithPeople(NamedTuple):
         return self.measures, self.confusion, self.disagreements
 
 
-def compare(
-    labelled: Sequence[Labelled], items: Sequence[pl.DataFrame], options: Options
-) -> ComparisonWithPeople:
+def compare(labelled: Sequence[Labelled], options: Options) -> ComparisonWithPeople:
     """Measure how well each judge agrees with people, by criterion and slice.
 
     Several people are combined: the most frequent verdict or name (items without one are counted
@@ -122,8 +120,8 @@ def compare(
     with share_interval(options.interval), calibrated_by(options.thresholds):
         parts = [
             _compared(each, paired, options)
-            for each, places in zip(labelled, items, strict=True)
-            for paired in pair_labels(each, places, options.declared)
+            for each in labelled
+            for paired in pair_labels(each, options.declared)
         ]
         concluded = _concluded([row for part in parts for row in part.measures])
     confusion = [part.confusion for part in parts if part.confusion is not None]
@@ -164,7 +162,7 @@ def _compared(labelled: Labelled, paired: Paired, options: Options) -> _Part:
         _disagreements(used, grades=paired.kind == "grade"),
         _unreadable(rows, labelled.means, graded=paired.graded),
         paired.unread.select(*literals, "item", "label"),
-        paired.unusual(options.declared),
+        paired.unusual,
     )
 
 

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tasks.inference.cluster_sums import Floats
 from tasks.inference.linearised_errors import over
 
-Floats = NDArray[np.float64]
 CERTAIN = 1e-12
 """Below this expected disagreement, agreement by chance is certain."""
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from tasks.agreement.pass_words import PASS_WORDS, is_failure
-from tasks.calibration.label_values import as_word, nearest_whole, read_labels
+from tasks.calibration.label_values import as_word, nearest_whole, read_labels, readings
 
 ScaleKind = Literal["pass_fail", "grade", "name"]
 
@@ -85,12 +85,11 @@ def reading_of(people: pl.Series, declared: Declared = AS_GIVEN) -> LabelReading
     verdicts by a threshold; else names.
     """
     positive, scale, threshold = declared
-    given = [json.loads(label) for label in people.drop_nulls().unique()]
     graded = are_mostly_numbers(people) if declared.has_grades else are_numbers(people)
     if threshold is not None and graded:
         low, high = scale or (None, None)
         return LabelReading("pass_fail", low=low, high=high, threshold=threshold)
-    words = [word for word in read_labels("text", given) if isinstance(word, str)]
+    words = [word for word in readings("text", people).values() if isinstance(word, str)]
     if positive is not None:
         low, high = scale if scale and graded else (None, None)
         return LabelReading("pass_fail", positive.strip(), low, high)
@@ -112,16 +111,14 @@ def positive_of(positive: str | None, labels: pl.Series) -> str | None:
 
 def are_numbers(labels: pl.Series) -> bool:
     """Tell whether all labels (JSON) are numbers, and there are any."""
-    numbers = read_labels("number", [json.loads(each) for each in labels.drop_nulls().unique()])
+    numbers = readings("number", labels).values()
     return bool(numbers) and None not in numbers
 
 
 def are_mostly_numbers(labels: pl.Series) -> bool:
     """Tell whether more than half of the labels (JSON) are numbers."""
-    distinct = labels.drop_nulls().unique()
-    numbers = read_labels("number", [json.loads(each) for each in distinct])
-    graded = distinct.filter([number is not None for number in numbers])
-    return labels.is_in(graded.implode()).sum() * 2 > labels.count()
+    graded = [label for label, number in readings("number", labels).items() if number is not None]
+    return labels.is_in(graded).sum() * 2 > labels.count()
 
 
 class OddLabels(NamedTuple):
@@ -142,13 +139,12 @@ def odd_labels(people: pl.DataFrame, reading: LabelReading) -> OddLabels | None:
     given = people.drop_nulls(["item", "label"])
     if reading.kind != "name" or given.is_empty():
         return None
-    distinct = given["label"].unique().sort()
-    values = [json.loads(label) for label in distinct]
-    words = read_labels("text", values)
-    verdicts = [str(word).strip().lower() in WORDS for word in words]
-    grades = [number is not None for number in read_labels("number", values)]
-    table = pl.DataFrame({"label": distinct, "pass_fail": verdicts, "grade": grades})
-    rows = given.join(table, on="label", maintain_order="left")
+    words, numbers = (readings(kind, given["label"]) for kind in ("text", "number"))
+    verdicts = [label for label, word in words.items() if str(word).strip().lower() in WORDS]
+    grades = [label for label, number in numbers.items() if number is not None]
+    rows = given.with_columns(
+        pass_fail=pl.col("label").is_in(verdicts), grade=pl.col("label").is_in(grades)
+    )
     most: ScaleKind = "grade" if rows["grade"].sum() > rows["pass_fail"].sum() else "pass_fail"
     others = rows.filter(~pl.col(most))
     if others.height * 2 >= rows.height:

@@ -37,9 +37,6 @@ MOST_NAMES = 100
 """Most names in sets of labels for which each becomes a criterion; else sets are compared whole."""
 
 
-UNREAD = pl.DataFrame(schema={"item": pl.String, "label": pl.String})
-
-
 class Unusual(NamedTuple):
     """What a user should check in the labels of one criterion."""
 
@@ -47,8 +44,11 @@ class Unusual(NamedTuple):
     undeclared: tuple[float, float] | None
     """The lowest and the highest grade, where no scale is declared."""
     odd: OddLabels | None
+    """Labels of people because of which all are compared as names."""
     fractions: Fractions | None
+    """The few grades of people that are no whole numbers."""
     ranges: tuple[Ranges, ...]
+    """Judges whose range of grades differs clearly from people's, where no scale is declared."""
 
 
 class Paired(NamedTuple):
@@ -62,44 +62,31 @@ class Paired(NamedTuple):
     """One row per person and item with other people: ``agrees``, or ``error`` of grades."""
     scale: tuple[float, float] | None
     """Lowest and highest value: declared, or given by anybody."""
-    of_label: bool = False
-    """Whether a pass means that an item has the label, the last part of ``criterion``."""
-    odd: OddLabels | None = None
-    """Labels of people because of which all are compared as names."""
-    graded: bool = False
-    """Whether all labels of people are numbers, and nobody has declared what to do with them."""
-    fractions: Fractions | None = None
-    """The few grades of people that are no whole numbers."""
-    unread: pl.DataFrame = UNREAD
+    unread: pl.DataFrame
     """``item`` and ``label`` (JSON) of each label of people that is not of the kind, such as a
     grade off the scale."""
-    ranges: tuple[Ranges, ...] = ()
-    """Judges whose range of grades differs clearly from people's, where no scale is declared."""
-
-    def unusual(self, declared: Declared) -> Unusual:
-        """Return what a user should check, who has declared so much."""
-        graded = self.kind == "grade" and declared.scale is None
-        scale = self.scale if graded else None
-        return Unusual(self.criterion, scale, self.odd, self.fractions, self.ranges)
+    unusual: Unusual
+    of_label: bool = False
+    """Whether a pass means that an item has the label, the last part of ``criterion``."""
+    graded: bool = False
+    """Whether all labels of people are numbers, and nobody has declared what to do with them."""
 
 
-def pair_labels(
-    labelled: Labelled, items: pl.DataFrame, declared: Declared = AS_GIVEN
-) -> Iterator[Paired]:
+def pair_labels(labelled: Labelled, declared: Declared = AS_GIVEN) -> Iterator[Paired]:
     """Yield the pairs of each criterion.
 
-    ``rows`` has the columns of ``items``, the judge (``name``, ``judge``, ``prompt``, ``wave``,
+    ``rows`` has the columns of the items, the judge (``name``, ``judge``, ``prompt``, ``wave``,
     ``simulated``), ``judge_word``, ``judge_value``, ``human_word``, ``human_value``, ``people``,
     ``human_share``, and ``status``, one of each item: ``used``; ``unlabelled`` if the judge alone
     gave a valid label; ``tied`` if people's have no majority; else ``missing`` or ``invalid``, if
     the judge gave no label or an invalid one, whether or not people gave one.
     """
     sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]
-    criteria = items["criterion"].unique().sort().to_list()
+    criteria = labelled.items["criterion"].unique().sort().to_list()
     for criterion in criteria:
         own = pl.col("criterion").eq_missing(pl.lit(criterion, pl.String))
         humans, judges = (each.filter(own) for each in sides)
-        placed = items.filter(own)
+        placed = labelled.items.filter(own)
         names = _names(humans, judges) if are_sets(humans["label"]) else {}
         if 0 < len(names) <= MOST_NAMES:
             for name, (has, j) in names.items():
@@ -115,9 +102,10 @@ def pair_labels(
             reading = reading._replace(whole=criterion in labelled.whole)
             found = _pair(labelled.who, placed, criterion, (humans, judges), reading)
             graded = not declared.has_grades and are_numbers(humans["label"])
-            found = found._replace(odd=odd_labels(humans, reading), graded=graded)
-            # Of a log, labels may be means of repeats.
-            yield found if labelled.means is None else found._replace(fractions=None)
+            unusual = found.unusual._replace(odd=odd_labels(humans, reading))
+            if labelled.means is not None:  # labels of a log may be means of repeats
+                unusual = unusual._replace(fractions=None)
+            yield found._replace(unusual=unusual, graded=graded)
 
 
 def with_criterion(labels: pl.DataFrame) -> pl.DataFrame:
@@ -200,9 +188,10 @@ def _pair(
         rows.with_columns(status=status),
         left_out(readable, grades=grades),
         declared or seen,
-        fractions=fractions,
-        unread=_unread(people, items, grades=grades),
-        ranges=tuple(ranges),
+        _unread(people, items, grades=grades),
+        Unusual(
+            criterion, None if declared or not grades else seen, None, fractions, tuple(ranges)
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Labels of a table as labels of people and judges, and the items of labels without a table."""
+"""Checks of how labels are declared, and labels as they are read so."""
 
 import json
 from collections.abc import Sequence
@@ -15,27 +15,15 @@ from tasks.agreement.kinds import (
     values_of,
 )
 from tasks.agreement.paired import are_sets, with_complete_labels, with_criterion, words_of
-from tasks.calibration.calibrate import labelled_by_files
-from tasks.calibration.label_values import Labelled
+from tasks.calibration.label_values import NO_TEXTS, Labelled
 from tasks.kit.printable import joined_few, several
 from tasks.metrics import METRICS
 from tasks.progress import current_status
 from tasks.readers.bounded import clip
-from tasks.readers.label_table import EMPTY, SLICE, LabelTable
-
-NO_TEXTS = "{}"
-"""Texts of an item, as a JSON object, of which there are none."""
+from tasks.readers.label_table import EMPTY, SLICE
 
 MOST_SHOWN = 10
 """Most labels that an error lists."""
-
-
-def labelled_by_table(name: str, table: LabelTable) -> Labelled:
-    """Return the labels of a table; ``humans`` and ``judges`` also have their ``criterion``."""
-    humans = table.labels.filter("human").drop("human")
-    judges = table.labels.filter(~pl.col("human")).drop("human")
-    clusters = table.items.select("item", "cluster").unique("item", maintain_order=True)
-    return labelled_by_files(name, humans, judges)._replace(clusters=clusters)
 
 
 def require_positive(labelled: Sequence[Labelled], positive: str | None, source: str) -> None:
@@ -194,7 +182,7 @@ def readable_labels(labelled: Labelled, declared: Declared) -> Labelled:
 
     Each item and criterion becomes an item. Labels that are invalid as people's kind of label
     become null, so that an error of the judge does not count as a label, and different words for
-    pass and fail become the same.
+    pass and fail become the same. Of the items their clusters remain.
     """
     parts = []
     both_sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]
@@ -209,17 +197,18 @@ def readable_labels(labelled: Labelled, declared: Declared) -> Labelled:
             sides = [words_of(each, reading, sides[0]["label"]) for each in sides]
         parts.append(sides)
     humans, judges = (pl.concat(side) for side in zip(*parts, strict=True))
-    if criteria.null_count() == criteria.len() or labelled.clusters is None:
-        return labelled._replace(humans=humans, judges=judges)
+    items = labelled.items.select("item", "cluster").unique("item", maintain_order=True)
+    if criteria.null_count() == criteria.len():
+        return labelled._replace(humans=humans, judges=judges, items=items)
     both = pl.concat_str("item", "criterion", separator=": ", ignore_nulls=True)
-    clusters = (
+    items = (
         humans.select(both.alias("both"), "item")
         .unique("both")
-        .join(labelled.clusters, on="item")
+        .join(items, on="item")
         .select("cluster", item="both")
     )
     humans, judges = (each.with_columns(item=both) for each in (humans, judges))
-    return labelled._replace(humans=humans, judges=judges, clusters=clusters)
+    return labelled._replace(humans=humans, judges=judges, items=items)
 
 
 def by_criterion(labelled: Labelled) -> list[Labelled]:
@@ -240,18 +229,3 @@ def by_criterion(labelled: Labelled) -> list[Labelled]:
         humans, judges = (side.filter(own) for side in sides)
         found.append(labelled._replace(dataset=name, humans=humans, judges=judges))
     return found
-
-
-def items_of(labelled: Labelled) -> pl.DataFrame:
-    """Return the items of labels that come without a table of items."""
-    named = pl.concat([labelled.humans["item"], labelled.judges["item"]]).drop_nulls()
-    items = pl.DataFrame({"item": named.unique().sort()}).with_columns(
-        criterion=pl.lit(None, pl.String),
-        label_chance=pl.lit(None, pl.Float64),
-        texts=pl.lit(NO_TEXTS),
-    )
-    if labelled.clusters is None:
-        return items.with_columns(cluster="item")
-    clusters = labelled.clusters.select("item", "cluster")
-    joined = items.join(clusters, on="item", how="left", maintain_order="left")
-    return joined.with_columns(pl.coalesce("cluster", "item"))

@@ -65,7 +65,7 @@ class AdvantageMoments(NamedTuple):
     """Degrees of freedom from the cluster sizes."""
     squares: Floats
     """Sum over clusters of (hits - share x items) squared, with CR2 weights."""
-    sizes: Floats
+    den_squares: Floats
     """Sum over clusters of squared item counts."""
     low: float
     high: float

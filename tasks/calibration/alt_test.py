@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from schemas.calibration import Advantages, AltTests
 from schemas.keys import EpsilonKind, Test
 from tasks.calibration.advantage_variance import ClusterSums, clustering
 from tasks.calibration.alignment import LeftOut, count_each, encode
+from tasks.calibration.label_values import OWN_CLUSTER, Floats
 from tasks.calibration.non_inferiority import (
     Counts,
-    Floats,
     check_epsilon,
     is_constant,
     needs_score,
@@ -36,7 +37,6 @@ ZERO_BY_ZERO = (
 )
 CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 TESTS = ("auto", "score", "t")
-OWN_CLUSTER = pl.format("item {}", "item")
 LATER = ("dataset", "prompt", "wave", "simulated", "asked", "level", "method")
 """Columns that a calibration adds (:func:`tasks.calibration.calibrate.try_judges`)."""
 JUDGES, ANNOTATORS = (
@@ -108,27 +108,31 @@ def alt_test(
         counted, counts, len(epsilons)
     )
     same = {"metric": metric.name, "epsilon_kind": kind}
-    key = {
-        "judge": np.repeat(np.array(machines.names, object), shape[1]),
-        "epsilon": np.tile(np.array(epsilons, np.float64), shape[0]),
-    }
+    keys = pl.DataFrame(
+        [(judge, epsilon) for judge in machines.names for epsilon in epsilons],
+        schema={"judge": pl.String, "epsilon": pl.Float64},
+        orient="row",
+    )
     rows = [
         _verdict(each, at, left, least, metric) | {"unreadable": int(lost)} | same | {"test": test}
         for judge, (left, lost) in enumerate(zip(counted, machines.unreadable, strict=True))
         for at in ((judge, margin) for margin in range(shape[1]))
     ]
-    verdicts = pl.DataFrame(rows, schema={c: t for c, t in JUDGES.items() if c not in key})
-    cells = {name: np.repeat(column, shape[2]) for name, column in key.items()} | {
-        "annotator": np.tile(np.array(people.names, object), shape[0] * shape[1]),
-        "unreadable": np.tile(people.unreadable, shape[0] * shape[1]),
-    }
-    return AltTest(
-        verdicts.with_columns(_column(name, column) for name, column in key.items()).select(
-            *JUDGES
-        ),
-        pl.DataFrame([_column(name, column.ravel()) for name, column in (cells | each).items()])
+    verdicts = pl.DataFrame(rows, schema={c: t for c, t in JUDGES.items() if c not in keys})
+    labelled = pl.DataFrame(
+        {"annotator": people.names, "unreadable": people.unreadable},
+        schema={"annotator": pl.String, "unreadable": pl.Int64},
+    )
+    kinds: dict[str, Any] = {**ANNOTATORS, "rejected": pl.Float64}  # NaN where it is not known
+    cells = (
+        keys.join(labelled, how="cross")
+        .with_columns(pl.Series(n, array.ravel().tolist(), kinds[n]) for n, array in each.items())
+        .with_columns(cs.float().fill_nan(None), pl.col("test", "reason").replace("", None))
         .with_columns(**{name: pl.lit(value) for name, value in same.items()})
-        .select(*ANNOTATORS),
+        .cast({"rejected": pl.Boolean})
+    )
+    return AltTest(
+        pl.concat([keys, verdicts], how="horizontal").select(*JUDGES), cells.select(*ANNOTATORS)
     )
 
 
@@ -156,13 +160,8 @@ def _intervals(
         "num": n - better,
         "den": n,
         **{
-            name: np.array([getattr(left.spread, field) for left in counted]).reshape(n.shape)
-            for name, field in (
-                ("clusters", "clusters"),
-                ("freedom", "freedom"),
-                ("squares", "squares"),
-                ("den_squares", "sizes"),
-            )
+            name: np.array([getattr(left.spread, name) for left in counted]).reshape(n.shape)
+            for name in ("clusters", "freedom", "squares", "den_squares")
         },
     }
     found = proportions(pl.DataFrame({name: each.ravel() for name, each in moments.items()}))
@@ -174,17 +173,6 @@ def _intervals(
         )
         for side in ("low", "high")
     }
-
-
-def _column(name: str, values: NDArray[Any]) -> pl.Series:
-    """Return a column of the frame of annotators; NaN and empty strings become null."""
-    kind = ANNOTATORS[name]
-    if kind == pl.String:
-        return pl.Series(name, [value or None for value in values.tolist()], kind)
-    if kind == pl.Boolean:
-        return pl.Series(name, values, pl.Float64).fill_nan(None).cast(kind)
-    column = pl.Series(name, values, kind)
-    return column.fill_nan(None) if kind == pl.Float64 else column
 
 
 def _each(

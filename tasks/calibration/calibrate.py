@@ -9,13 +9,14 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Advantages, AltTests
 from schemas.keys import EpsilonKind, Test
 from schemas.results import Annotations
-from tasks.calibration.alt_test import CURVE, LEAST, OWN_CLUSTER, alt_test
+from tasks.calibration.alt_test import CURVE, LEAST, alt_test
 from tasks.calibration.label_values import (
-    LabelKind,
+    OWN_CLUSTER,
     Labelled,
     as_json,
     as_whole,
     as_word,
+    items_of,
     readings,
     require_two_names,
 )
@@ -49,8 +50,10 @@ class Trial(NamedTuple):
     annotators: DataFrame[Advantages]
 
 
-def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> Labelled:
-    """Return labels from two files; ``name`` serves as their dataset."""
+def labelled_by_files(
+    name: str, humans: pl.DataFrame, judges: pl.DataFrame, items: pl.DataFrame | None = None
+) -> Labelled:
+    """Return labels from two files, or a table of ``items``; ``name`` serves as their dataset."""
     names = judges["annotator"].unique().sort()
     who = pl.DataFrame({"name": names}).with_columns(
         judge="name",
@@ -58,7 +61,8 @@ def labelled_by_files(name: str, humans: pl.DataFrame, judges: pl.DataFrame) -> 
         wave=pl.lit(""),
         simulated=pl.lit(None, dtype=pl.Boolean),
     )
-    return require_two_names(Labelled(name, humans, judges, who))
+    known = items_of((humans, judges)) if items is None else items
+    return require_two_names(Labelled(name, humans, judges, who, known))
 
 
 def labelled_by_votes(annotations: pl.DataFrame, metric: str) -> list[Labelled]:
@@ -94,7 +98,7 @@ def try_judges(labelled: Labelled, terms: Terms) -> Trial:
             kind=terms.kind,
             test=terms.test,
             least=terms.least,
-            clusters=labelled.clusters,
+            clusters=labelled.items,
         )
     who = labelled.who.rename({"judge": "judge_"})
     columns = [
@@ -138,7 +142,7 @@ def why_none_is_tested(labelled: Sequence[Labelled], trials: Sequence[Trial], te
         trial.annotators,
         unreadable,
         metric=terms.metric,
-        kind=label_kind(terms.metric),
+        kind=find_metric(terms.metric).labels,
         least=terms.least,
     )
 
@@ -165,13 +169,9 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
         word=pl.col("label").replace_strict(words, default=None, return_dtype=pl.String),
         value=pl.col("label").replace_strict(values, default=None, return_dtype=pl.Float64),
     ).drop_nulls("word")
-    grouped = (
-        readable.with_columns(cluster="item")
-        if labelled.clusters is None
-        else readable.join(
-            labelled.clusters.select("item", "cluster"), on="item", how="left"
-        ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))
-    )
+    grouped = readable.join(
+        labelled.items.select("item", "cluster"), on="item", how="left"
+    ).with_columns(pl.coalesce("cluster", OWN_CLUSTER))
     return Annotations.of(
         grouped.select(
             "item",
@@ -191,11 +191,6 @@ def annotations_of(labelled: Labelled, metric: str) -> DataFrame[Annotations]:
     )
 
 
-def label_kind(metric: str) -> LabelKind:
-    """Return the kind of labels that the metric takes."""
-    return find_metric(metric).labels
-
-
 def _labelled(dataset: str, rows: pl.DataFrame) -> Labelled:
     models = rows.filter(~pl.col("human"))
     differing = [c for c in ("prompt", "wave") if models[c].n_unique() > 1]
@@ -207,5 +202,5 @@ def _labelled(dataset: str, rows: pl.DataFrame) -> Labelled:
     )
     humans = rows.filter("human").select("annotator", "item", "label")
     judges = named.select("item", "label", annotator="name").select("annotator", "item", "label")
-    clusters = rows.select("item", "cluster").unique("item").sort("item")
-    return require_two_names(Labelled(dataset, humans, judges, who, clusters))
+    items = items_of((humans, judges), rows.select("item", "cluster").unique("item"))
+    return require_two_names(Labelled(dataset, humans, judges, who, items))

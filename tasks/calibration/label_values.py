@@ -337,8 +337,9 @@ class Labelled(NamedTuple):
     """The same columns; ``annotator`` is a ``name`` of ``who``."""
     who: pl.DataFrame
     """One row per judge: ``name``, and ``judge``, ``prompt``, ``wave``, ``simulated``."""
-    clusters: pl.DataFrame | None = None
-    """``cluster`` of each ``item``, if items are not independent."""
+    items: pl.DataFrame
+    """What is known of the items, see :class:`tasks.readers.label_table.LabelTable`; with the ends
+    of the judges' scale (``lowest``, ``highest``), if they have one."""
     whole: tuple[str | None, ...] = ()
     """Criteria of which each single grade is a whole number (see ``as_whole``)."""
     means: pl.DataFrame | None = None
@@ -347,6 +348,27 @@ class Labelled(NamedTuple):
     unlabelled: pl.DataFrame | None = None
     """The ``item`` and ``name`` of each label of which people say neither yes nor no, where their
     labels are sets; null if their sets are complete."""
+
+
+NO_TEXTS = "{}"
+"""Texts of an item, as a JSON object, of which there are none."""
+OWN_CLUSTER = pl.format("item {}", "item")
+"""Cluster of an item that is in none of the clusters that there are."""
+
+
+def items_of(labels: Sequence[pl.DataFrame], clusters: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the items of labels of which only the ``cluster`` may be known."""
+    named = pl.concat(each["item"] for each in labels).drop_nulls()
+    items = pl.DataFrame({"item": named.unique().sort()}).with_columns(
+        criterion=pl.lit(None, pl.String),
+        label_chance=pl.lit(None, pl.Float64),
+        texts=pl.lit(NO_TEXTS),
+    )
+    if clusters is None:
+        return items.with_columns(cluster="item")
+    known = clusters.select("item", "cluster")
+    joined = items.join(known, on="item", how="left", maintain_order="left")
+    return joined.with_columns(pl.coalesce("cluster", OWN_CLUSTER))
 
 
 def require_two_names(labelled: Labelled) -> Labelled:

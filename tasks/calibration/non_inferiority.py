@@ -13,10 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schemas.keys import EpsilonKind
-from tasks.calibration.label_values import LabelKind
+from tasks.calibration.label_values import Floats, LabelKind
 from tasks.inference.quantiles import normal_below, t_below
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 FEW, FEW_UNTIED = 50, 20
@@ -152,7 +151,6 @@ def needs_score(
 
 
 def _effective(clusters: Clustering | None, *counts: Counts) -> list[Floats]:
-    """Return counts divided by the design effect."""
     effect = 1.0 if clusters is None else clusters.effect
     return [each / effect for each in counts]
 
@@ -242,5 +240,4 @@ def why_untested(
 
 
 def _counts(labels: pl.DataFrame) -> pl.DataFrame:
-    """Count the labels of each annotator."""
     return labels.group_by("annotator").agg(count=pl.col("item").count())

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import polars as pl
 from pandera.typing.polars import DataFrame
@@ -24,18 +23,9 @@ UNIT = ("judge", "prompt", "wave")
 LABEL = ("annotator", "item", "criterion", "label")
 
 
-class RatedLabels(NamedTuple):
-    """Labels under one judge prompt, and the answers that they are about."""
-
-    labelled: Labelled
-    items: pl.DataFrame
-    """As :class:`tasks.readers.label_table.LabelTable` has them, with the ends of the judges'
-    scale (``lowest``, ``highest``)."""
-
-
 def labels_of_ratings(
     ratings: DataFrame[Ratings], people: pl.DataFrame | None = None
-) -> list[RatedLabels]:
+) -> list[Labelled]:
     """Return what judges and people say of unperturbed targets, one entry per dataset and prompt.
 
     Repeats of a judge are combined: the mean grade, or the verdict of the majority, also where all
@@ -74,11 +64,10 @@ def labels_of_ratings(
             .with_columns(texts=pl.lit("{}"))
         )
         name = f"{dataset}: {prompt}" if several else str(dataset)
-        clusters = items.select("item", "cluster").unique("item").sort("item")
-        labelled = Labelled(name, humans, judges, who, clusters, _whole(about, humans))
+        labelled = Labelled(name, humans, judges, who, items, _whole(about, humans))
         if people is None:
             labelled = labelled._replace(unlabelled=_unlabelled(about))
-        found.append(RatedLabels(require_two_names(labelled), items))
+        found.append(require_two_names(labelled))
     return found
 
 

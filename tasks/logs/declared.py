@@ -28,7 +28,7 @@ TOLD = pl.col("invalid").is_null() | (pl.col("invalid") == UNREADABLE)
 """Marks ratings whose label was read, or is there and could not be without a declaration."""
 
 
-def with_declared(log: Log, declared: Declared, file: str) -> Log:
+def with_declared(log: Log, declared: Declared) -> Log:
     """Return a log whose grades and labels are read as ``declared``.
 
     Grades off the declared scale become invalid. With a threshold all grades, and with a label
@@ -42,12 +42,12 @@ def with_declared(log: Log, declared: Declared, file: str) -> Log:
     single = pl.col("kind") != "verdict"
     rows: pl.DataFrame = log.ratings.filter(single)
     if positive is not None:
-        require_known(_labels(rows)["json"], positive, file)
+        require_known(_labels(rows)["json"], positive, log.name)
     parts = rows.partition_by("dataset", "criterion", maintain_order=True)
     graded = any(_are_grades(part, words=threshold is not None) for part in parts)
     if declared.has_grades and not graded:
         option = "--scale" if scale else "--threshold"
-        raise ValueError(f"{option} is about grades, and {file} has none. Leave it out.")
+        raise ValueError(f"{option} is about grades, and {log.name} has none. Leave it out.")
     parts = [_read(part, declared) for part in parts]
     # What passed or failed is no grade or label any more.
     verdicts = threshold is not None or positive is not None
@@ -96,7 +96,6 @@ def _are_grades(rows: pl.DataFrame, *, words: bool = True) -> bool:
 
 
 def _read(rows: pl.DataFrame, declared: Declared) -> pl.DataFrame:
-    """Read the grades and labels of one criterion as declared."""
     positive, scale, threshold = declared
     if declared.has_grades:
         rows = _as_grades(rows, words=threshold is not None)

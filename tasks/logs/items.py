@@ -8,7 +8,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.judging import VoteLog
-from tasks.agreement.sources import described, items_of
+from tasks.agreement.sources import described
 from tasks.calibration.label_values import Labelled
 from tasks.logs.reading import Log
 from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
@@ -44,23 +44,15 @@ def names_of_slices(
     return [*([CATEGORY] if named.n_unique() > 1 else []), *few["field"]]
 
 
-def slices_of(
-    votes: DataFrame[VoteLog],
-    ratings: DataFrame[Ratings],
-    metadata: pl.DataFrame,
-    slices: Sequence[str],
-    source: str,
-    *,
-    field: str | None = None,
-) -> pl.DataFrame:
+def slices_of(log: Log, slices: Sequence[str]) -> pl.DataFrame:
     """Return the values of each item: ``dataset`` (with the criterion), ``item`` and the slices.
 
     A slice is called ``category``, or like the field of the log that is mapped to it, or like a
-    field of the ``metadata`` of items.
+    field of the metadata of items.
 
     Raise ValueError if there is no such slice, or if it has no value, or too many.
     """
-    wanted = dict.fromkeys(slices)
+    wanted, field, source = dict.fromkeys(slices), log.category, log.name
     if field != CATEGORY and {CATEGORY, field} <= wanted.keys():
         raise ValueError(
             f"--slice {CATEGORY} and --slice {field!r:.60} are one column here, as --map "
@@ -68,8 +60,8 @@ def slices_of(
         )
     rows = pl.concat(
         [
-            ratings.select(pl.col("item", CATEGORY).cast(pl.String), dataset=NAME),
-            votes.select(pl.col("dataset", CATEGORY).cast(pl.String), item="sample"),
+            log.ratings.select(pl.col("item", CATEGORY).cast(pl.String), dataset=NAME),
+            log.votes.select(pl.col("dataset", CATEGORY).cast(pl.String), item="sample"),
         ],
         how="diagonal_relaxed",
     )
@@ -79,9 +71,10 @@ def slices_of(
         if name == field or (name == CATEGORY and not categories.is_empty()):
             known, key = categories, KEY
         else:
-            field_of_items = metadata.filter(field=name)
+            field_of_items = log.metadata.filter(field=name)
             if field_of_items.is_empty() and name != CATEGORY:
-                raise _no_such_slice(name, names_of_slices(votes, ratings, metadata), source)
+                there = names_of_slices(log.votes, log.ratings, log.metadata)
+                raise _no_such_slice(name, there, source)
             known, key = field_of_items.select("item", pl.col("value").alias(CATEGORY)), ["item"]
         column = f"{SLICE}{name}"
         values = known.select(*key, pl.col(CATEGORY).alias(column)).unique(maintain_order=True)
@@ -126,32 +119,18 @@ def _require_few(values: pl.Series, name: str, source: str) -> None:
         )
 
 
-def items_in_log(
-    labelled: Sequence[Labelled], log: Log, slices: pl.DataFrame | None = None
-) -> list[pl.DataFrame]:
-    """Return the items of labels with their texts, slices and chances, as far as they are known."""
-    found = _with_texts(labelled, log.texts, slices)
-    if log.ratings[CHANCE].count() == 0:
-        return found
-    chances = log.ratings.drop_nulls(CHANCE).select(pl.col("item").cast(pl.String), CHANCE)
-    chances = chances.unique("item", maintain_order=True)
-    return [
-        items.drop(CHANCE).join(chances, on="item", how="left", maintain_order="left")
-        for items in found
-    ]
-
-
-def _with_texts(
-    labelled: Sequence[Labelled], texts: pl.DataFrame, slices: pl.DataFrame | None
-) -> list[pl.DataFrame]:
-    found = []
-    for each in labelled:
-        known = texts.filter(_is_of(each.dataset)).select("item", "texts")
-        if slices is not None:
-            own = slices.filter(dataset=each.dataset)
-            known = own.join(known, on="item", how="full", coalesce=True)
-        found.append(described(items_of(each), known))
-    return found
+def with_items(labelled: Labelled, log: Log, slices: pl.DataFrame | None) -> Labelled:
+    """Add the texts, slices and chances of the items of labels, as far as they are known."""
+    known = log.texts.filter(_is_of(labelled.dataset)).select("item", "texts")
+    if slices is not None:
+        own = slices.filter(dataset=labelled.dataset)
+        known = own.join(known, on="item", how="full", coalesce=True)
+    items = described(labelled.items, known)
+    if log.ratings[CHANCE].count():
+        chances = log.ratings.drop_nulls(CHANCE).select(pl.col("item").cast(pl.String), CHANCE)
+        chances = chances.unique("item", maintain_order=True)
+        items = items.drop(CHANCE).join(chances, on="item", how="left", maintain_order="left")
+    return labelled._replace(items=items)
 
 
 def _is_of(dataset: str) -> pl.Expr:

@@ -1,7 +1,7 @@
 """Labels of judges and people in a log of another tool, for a calibration."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -23,9 +23,9 @@ from tasks.calibration.label_values import (
 )
 from tasks.kit.printable import several
 from tasks.logs.declared import RATER, repeats_as_declared
-from tasks.logs.items import CATEGORY, NAME, items_in_log, slices_of
+from tasks.logs.items import NAME, slices_of, with_items
 from tasks.logs.ratings import annotations_of, means_of
-from tasks.logs.reading import Log, read_log
+from tasks.logs.reading import Log
 from tasks.logs.unreadable import unread_items
 from tasks.readers.labels import read_labels
 
@@ -37,57 +37,22 @@ IN_THE_LOG = (
 SINGLE = "single answers"
 
 
-def labels_in_log(
-    path: Path,
-    metric: str,
-    mapping: Mapping[str, str] | None = None,
-    slices: Sequence[str] = (),
-    people: str | None = None,
-    *,
-    declared: Declared = AS_GIVEN,
-) -> tuple[list[Labelled], list[pl.DataFrame]] | None:
-    """Return the labels of a log and what is known of their items; None if it is no log.
-
-    There is an entry per dataset and criterion. A criterion that judges or people did not rate is
-    left out, and so are people whose names do not match the pattern ``people``. A format's own
-    labels for pass and fail become the usual words, unless a label is ``declared`` to be a pass.
-
-    Raise ValueError if no criterion has ratings of both, or the log has no such slice.
-    """
-    log = read_log(path, people, mapping, slices)
-    if log is None:
-        return None
-    field = (mapping or {}).get(CATEGORY)
-    found = labels_of_log(path.name, log, metric, slices, field=field, declared=declared)
-    if not found[0]:
-        raise ValueError(_why_not(path.name, log))
-    return found
-
-
 def labels_of_log(
-    name: str,
-    log: Log,
-    metric: str,
-    slices: Sequence[str] = (),
-    *,
-    field: str | None = None,
-    declared: Declared = AS_GIVEN,
-) -> tuple[list[Labelled], list[pl.DataFrame]]:
-    """Return the labels of a log that is read, and its items.
+    log: Log, metric: str, slices: Sequence[str], declared: Declared
+) -> list[Labelled]:
+    """Return the labels of a log: an entry per dataset and criterion that judges and people rated.
 
-    ``name`` is that of the file, ``field`` the field of the log that is its category. Repeats of a
-    judge are read as ``declared`` before they are combined.
+    Repeats of a judge are read as ``declared`` before they are combined. A format's own labels for
+    pass and fail become the usual words, unless a label is ``declared`` to be a pass.
 
     Raise ValueError if the log has no such slice.
     """
-    ratings = _apart(log.votes, log.ratings)
-    labelled = [
-        _with_verdicts(each, log.verdicts, declared.positive)
-        for each in labels_of_both(log.votes, ratings, metric, declared)
+    log = log._replace(ratings=_apart(log.votes, log.ratings))
+    split = slices_of(log, slices) if slices else None
+    return [
+        with_items(_with_verdicts(each, log.verdicts, declared.positive), log, split)
+        for each in labels_of_both(log.votes, log.ratings, metric, declared)
     ]
-    held = (log.votes, ratings, log.metadata)
-    split = slices_of(*held, slices, name, field=field) if slices else None
-    return labelled, items_in_log(labelled, log, split)
 
 
 def _apart(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> DataFrame[Ratings]:
@@ -102,65 +67,54 @@ def _apart(votes: DataFrame[VoteLog], ratings: DataFrame[Ratings]) -> DataFrame[
     return Ratings.draft(ratings.with_columns(criterion=criterion))
 
 
-def labels_in_log_and_file(
-    path: Path,
+def labels_with_file(
+    log: Log,
     metric: str,
-    mapping: Mapping[str, str] | None = None,
-    slices: Sequence[str] = (),
-    people: str | None = None,
+    slices: Sequence[str],
+    declared: Declared,
+    file: Path,
     *,
-    declared: Declared = AS_GIVEN,
-    humans: Path | None = None,
-    judges: Path | None = None,
-) -> tuple[list[Labelled], list[pl.DataFrame]]:
+    of_people: bool,
+) -> Labelled:
     """Return the labels of a log that has judges only, or people only, and of a file of the others.
 
     The file names items as the log does.
 
     Raise ValueError if the log has both sides or several criteria, or shares no item with the file.
     """
-    file = humans or judges
-    log = read_log(path, people, mapping, slices)
-    if file is None or log is None:
-        raise ValueError(f"{path.name} is no log, or no file is given with it.")
     rows = _annotated(log.votes, log.ratings, declared)
-    theirs = rows.filter("human" if humans else ~pl.col("human"))
+    theirs = rows.filter("human" if of_people else ~pl.col("human"))
     if not theirs.is_empty():
-        whose, option = ("people", "--humans") if humans else ("judges", "--judges")
+        whose, option = ("people", "--humans") if of_people else ("judges", "--judges")
         names = ", ".join(theirs["annotator"].cast(pl.String).unique().sort().head(3))
         raise ValueError(
-            f"labels of {whose} are given twice: {path.name} has those of {names:.100}, and "
+            f"labels of {whose} are given twice: {log.name} has those of {names:.100}, and "
             f"{option} names {file.name}. Leave {option} out, or leave these labels out of the log."
         )
     given, found = read_labels(file), labelled_by_votes(rows, metric)
     if len(found) > 1:
         about = ", ".join(each.dataset for each in found[:5])
         raise ValueError(
-            f"{path.name} has labels on several criteria or data sets ({about:.200}), and a file "
+            f"{log.name} has labels on several criteria or data sets ({about:.200}), and a file "
             f"of labels is about one. Keep one of them in the log, or {IN_THE_LOG}."
         )
     labelled = _with_verdicts(found[0], log.verdicts, declared.positive)
-    known = given.join(labelled.clusters, on="item", how="semi", maintain_order="left")  # type: ignore[arg-type]
+    known = given.join(labelled.items, on="item", how="semi", maintain_order="left")
     if known.is_empty():
         shown = [
             ", ".join(map(repr, names.drop_nulls().unique().sort().head(3)))
             for names in (given["item"], rows["item"].cast(pl.String))
         ]
         raise ValueError(
-            f"no label of {file.name} is about an item of {path.name}. The file names items such "
+            f"no label of {file.name} is about an item of {log.name}. The file names items such "
             f"as {shown[0]:.200}; those of the log are {shown[1]:.200}. Name items as the log does."
         )
-    report_unknown_items(given, labelled.clusters["item"].to_list(), file.name, path.name)  # type: ignore[index]
-    if humans:
+    report_unknown_items(given, labelled.items["item"].to_list(), file.name, log.name)
+    if of_people:
         labelled = require_two_names(labelled._replace(humans=known))
     else:
-        clusters = labelled.clusters
-        labelled = labelled_by_files(labelled.dataset, labelled.humans, known)
-        labelled = labelled._replace(clusters=clusters)
-    field = (mapping or {}).get(CATEGORY)
-    held = (log.votes, log.ratings, log.metadata)
-    split = slices_of(*held, slices, path.name, field=field) if slices else None
-    return [labelled], items_in_log([labelled], log, split)
+        labelled = labelled_by_files(labelled.dataset, labelled.humans, known, labelled.items)
+    return with_items(labelled, log, slices_of(log, slices) if slices else None)
 
 
 def _with_verdicts(
@@ -227,7 +181,9 @@ def _whole(ratings: DataFrame[Ratings]) -> set[str]:
     return {*found.select(NAME).to_series()}
 
 
-def _why_not(name: str, log: Log) -> str:
+def why_not_comparable(log: Log) -> str:
+    """Say why a log has no labels of judges and people that can be compared, and what to do."""
+    name = log.name
     judged, given = log.ratings.filter(~pl.col("human")), log.ratings.filter("human")
     votes = log.votes["human"]
     people = votes.any() or not given.is_empty()

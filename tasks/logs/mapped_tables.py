@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from schemas.judging import CHOICES
+from tasks.calibration.rated_labels import PEOPLE
 from tasks.readers.expressions import (
     NO_NUMBER,
     NO_ORDER,
@@ -18,7 +19,6 @@ from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, texts_of, with_texts
 from tasks.readers.label_table import CHANCE, probabilities
 
-PEOPLE = "people"
 NAMES = ("judge", "item", "cluster", "criterion", "category", "prompt", "human")
 VOTE = ("shown_first", "choice", "anchor_author", "target_author", "right")
 RATING = ("label", "value", "human_label", "human_value")

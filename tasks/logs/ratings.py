@@ -36,8 +36,6 @@ def passes() -> pl.Expr:
 
 def require_one_chance(name: str, rows: pl.DataFrame) -> None:
     """Refuse an item that people were asked about with different probabilities."""
-    if CHANCE not in rows.columns:
-        return
     found = rows.select("item", CHANCE).drop_nulls().unique(maintain_order=True)
     several_of = found.filter(pl.col("item").is_duplicated())["item"]
     if several_of.len():
@@ -196,11 +194,8 @@ def tallies_of(ratings: pl.DataFrame) -> DataFrame[Tallies]:
         invalid=(~valid).sum(),
         label=pl.col("correct").first(),
     )
-    zero = [
-        name
-        for name, dtype in Tallies.dtypes().items()
-        if name not in found.columns and dtype.is_integer() and not name.endswith(_NULLABLE)
-    ]
+    kinds = Tallies.dtypes()
+    zero = [name for name in Tallies.required() if kinds[name].is_integer() and name not in found]
     # Most logs have one criterion, without a name.
     item = (
         "item"
@@ -216,15 +211,3 @@ def tallies_of(ratings: pl.DataFrame) -> DataFrame[Tallies]:
             matched_once=pl.lit(value=False),
         )
     )
-
-
-_NULLABLE = (
-    "once_12",
-    "once_21",
-    "matched_right",
-    "_length",
-    "_header",
-    "_list",
-    "_bold",
-    "_markup",
-)

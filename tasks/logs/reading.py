@@ -22,10 +22,21 @@ from tasks.logs.ratings import require_one_chance, whole_number, with_passes
 from tasks.logs.unreadable import UNREADABLE, with_unreadable
 from tasks.readers.bounded import without_gz
 from tasks.readers.fastchat import parts_in
-from tasks.readers.fields import LONG_ROW, RESAVE, Source, opened
+from tasks.readers.fields import LONG_ROW, RESAVE, opened
 from tasks.readers.formats import COPIES, METADATA, TEXTS, Parts, recognise, runs_of
+from tasks.readers.label_table import CHANCE
 from tasks.readers.votes import RESERVED
 
+TEXT_COLUMNS = pl.DataFrame(
+    schema=dict.fromkeys(
+        ("part", "category", "prompt", "criterion", "anchor_author", "target_author"), pl.String
+    )
+)
+"""Columns of texts that a format need not have; an empty text is none."""
+RATED_COLUMNS = pl.DataFrame(
+    schema={"label": pl.String, "value": pl.Float64, "inconsistent": pl.Boolean, CHANCE: pl.Float64}
+)
+"""Further columns that ratings need not have."""
 MOST_FILES = 10_000
 LOG_SUFFIXES = {".json", ".jsonl", ".csv", ".tsv", ".txt", ".parquet", ".eval", ".zip"}
 LONGEST = 1000
@@ -48,6 +59,7 @@ class Log(NamedTuple):
     """What files hold: votes with their order, and ratings."""
 
     name: str
+    """Name of the file or folder, for messages."""
     titles: tuple[str, ...]
     """Titles of the formats of other tools; none of a file of votes."""
     files: int
@@ -69,15 +81,12 @@ class Log(NamedTuple):
     """Labels of the format for a pass and for a fail, if it has labels of its own."""
     declared: Declared = AS_GIVEN
     """How the user says that grades and labels are read."""
+    category: str | None = None
+    """Field of a mapped table that holds the category of an item."""
 
 
 class NoLogError(ValueError):
     """No file of a folder is a log."""
-
-
-class _Read(NamedTuple):
-    title: str
-    parts: Parts
 
 
 def read_log(
@@ -110,33 +119,33 @@ def read_log(
             raise NoLogError(f"{path.name}: no file of this folder is a log. {KNOWN}")
         found, skipped, files = _with_questions(path, found, skipped)
     else:
-        with opened(path) as source:
-            read = _recognised(source, mapping, slices)
+        read = _file(path, mapping, slices)
         if read is None:
             return None
         found, skipped, files = [read], [], 1
     left_out: Counter[str] = Counter()
-    for each in found:
-        left_out.update(each.parts.left_out)
+    for parts in found:
+        left_out.update(parts.left_out)
     name = path.resolve().name.split(".")[0] or path.name
-    verdicts = {each.parts.verdicts for each in found}
+    verdicts = {parts.verdicts for parts in found}
     log = Log(
-        name,
-        tuple(dict.fromkeys(each.title for each in found)),
+        path.name,
+        tuple(dict.fromkeys(parts.title for parts in found)),
         files,
         tuple(skipped),
-        _votes(name, [p.votes for _, p in found if p.votes is not None], left_out),
-        _ratings(name, [p.ratings for _, p in found if p.ratings is not None], left_out),
+        _votes(name, [p.votes for p in found if p.votes is not None], left_out),
+        _ratings(name, [p.ratings for p in found if p.ratings is not None], left_out),
         +left_out,
-        tuple(dict.fromkeys(note for each in found for note in each.parts.notes)),
-        _texts(name, [p.texts for _, p in found if p.texts is not None]),
-        _metadata([p.metadata for _, p in found if p.metadata is not None]),
-        sum(each.parts.rows for each in found),
+        tuple(dict.fromkeys(note for parts in found for note in parts.notes)),
+        _texts(name, [p.texts for p in found if p.texts is not None]),
+        _metadata([p.metadata for p in found if p.metadata is not None]),
+        sum(parts.rows for parts in found),
         verdicts.pop() if len(verdicts) == 1 else None,
+        category=(mapping or {}).get("category"),
     )
     if log.votes.is_empty() and log.ratings.is_empty():
-        _require_rows(path.name, log)
-    return _only(log, people) if people else log
+        _require_rows(log)
+    return _only(name, log, people) if people else log
 
 
 def log_of_votes(name: str, votes: DataFrame[VoteLog]) -> Log:
@@ -145,7 +154,7 @@ def log_of_votes(name: str, votes: DataFrame[VoteLog]) -> Log:
     return Log(name, (), 1, (), votes, Ratings.empty(), *nothing, votes.height)
 
 
-def _require_rows(name: str, log: Log) -> None:
+def _require_rows(log: Log) -> None:
     """Refuse a log without a vote or rating, unless it is one of texts only."""
     titles = ", ".join(log.titles)
     if log.left_out:
@@ -156,11 +165,11 @@ def _require_rows(name: str, log: Log) -> None:
             if {*map(NO_JUDGE.format, (VOTES, RATINGS))} & {*log.left_out}
             else ("no row can be used, so there is nothing to measure", "Correct the rows")
         )
-        raise ValueError(f"{name} ({titles}): {what}. Left out: {lost}. {todo}, or {fields}.")
+        raise ValueError(f"{log.name} ({titles}): {what}. Left out: {lost}. {todo}, or {fields}.")
     if log.texts.is_empty():
         raise ValueError(
-            f"{name} is a log ({titles}) without samples: there is nothing to measure. Write it "
-            "again with its samples, scores or votes."
+            f"{log.name} is a log ({titles}) without samples: there is nothing to measure. Write "
+            "it again with its samples, scores or votes."
         )
 
 
@@ -184,7 +193,7 @@ def is_long(log: Log) -> bool:
 
 def _folder(
     path: Path, mapping: Mapping[str, str] | None, slices: Sequence[str]
-) -> tuple[list[_Read], list[str]]:
+) -> tuple[list[Parts], list[str]]:
     files = sorted(file for file in path.rglob("*") if file.is_file())
     if len(files) > MOST_FILES:
         raise ValueError(
@@ -195,8 +204,7 @@ def _folder(
     for file in files:
         read = None
         if file.stat().st_size and not _is_binary_file(file):
-            with opened(file) as source:
-                read = _recognised(source, mapping, slices)
+            read = _file(file, mapping, slices)
         if read is None:
             skipped.append(str(file.relative_to(path)))
         else:
@@ -215,44 +223,42 @@ def _is_binary_file(file: Path) -> bool:
 
 
 def _with_questions(
-    path: Path, found: list[_Read], skipped: list[str]
-) -> tuple[list[_Read], list[str], int]:
+    path: Path, found: list[Parts], skipped: list[str]
+) -> tuple[list[Parts], list[str], int]:
     """Add categories and texts from a folder's questions and answers, if there are any.
 
     Return what was read, the files that were not, and the number of those that were.
     """
-    parts = parts_in(path)
-    questions = FolderQuestions.of(parts)
+    files = parts_in(path)
+    questions = FolderQuestions.of(files)
     if questions is None:
         return found, skipped, len(found)
-    known = [_Read(title, with_categories(parts, questions)) for title, parts in found]
+    known = [with_categories(parts, questions) for parts in found]
     note = f"{questions.summary}: categories of questions, texts of disagreements"
-    texts = texts_of_questions([each.parts for each in known], questions)
-    title, first = known[0]
-    known[0] = _Read(title, first._replace(notes=(*first.notes, note)))
+    texts = texts_of_questions(known, questions)
+    first = known[0]
+    known[0] = first._replace(notes=(*first.notes, note))
     if texts is not None:
-        known.append(_Read(title, Parts(texts=texts)))
-    ours = {str(part.path.relative_to(path)) for part in parts}
-    return known, [name for name in skipped if name not in ours], len(found) + len(parts)
+        known.append(Parts(title=first.title, texts=texts))
+    ours = {str(file.path.relative_to(path)) for file in files}
+    return known, [name for name in skipped if name not in ours], len(found) + len(files)
 
 
-def _all_copies(read: _Read) -> _Read:
+def _all_copies(parts: Parts) -> Parts:
     """Leave out a file that is a copy of another, unless its rows are compared, or named after it.
 
     Formats whose rows hold all that they are about mark them with ``copy``.
     """
-    title, parts = read
     frames = [rows for rows in (parts.votes, parts.ratings) if rows is not None]
     if any("copy" in rows.columns or rows["judge"].null_count() for rows in frames):
-        return read
-    left_out = {COPIES: parts.rows}
-    return _Read(title, parts._replace(votes=None, ratings=None, left_out=left_out, notes=()))
+        return parts
+    return parts._replace(votes=None, ratings=None, left_out={COPIES: parts.rows}, notes=())
 
 
-def _without_copies(found: Sequence[_Read]) -> list[_Read]:
+def _without_copies(found: Sequence[Parts]) -> list[Parts]:
     """Leave out rows that an earlier file has too, and count them with the other copies."""
     seen, kept = pl.DataFrame(schema={"copy": pl.UInt64, "judge": pl.String}), []
-    for title, parts in found:
+    for parts in found:
         frames, left_out = [parts.votes, parts.ratings], Counter(parts.left_out)
         for place, rows in enumerate(frames):
             if rows is not None and "copy" in rows.columns:
@@ -264,11 +270,11 @@ def _without_copies(found: Sequence[_Read]) -> list[_Read]:
                 left_out[COPIES] += again.height
                 seen = pl.concat([seen, known]).unique()
         votes, ratings = frames
-        kept.append(_Read(title, parts._replace(votes=votes, ratings=ratings, left_out=left_out)))
+        kept.append(parts._replace(votes=votes, ratings=ratings, left_out=left_out))
     return kept
 
 
-def _by_task(found: Sequence[_Read]) -> list[_Read]:
+def _by_task(found: Sequence[Parts]) -> list[Parts]:
     """Put the task, and then the model, before the items of each file where files share an id.
 
     Where the outputs of files of one task and model differ, so does the run, which comes first;
@@ -277,18 +283,15 @@ def _by_task(found: Sequence[_Read]) -> list[_Read]:
     for name, columns in (("task", ("item", "cluster")), ("model", ("item",))):
         ids = [
             parts.ratings.select(pl.col("item").cast(pl.String), of=pl.lit(of)).unique()
-            for _, parts in found
+            for parts in found
             if (of := getattr(parts, name)) is not None and parts.ratings is not None
         ]
         if ids and pl.concat(ids).unique().drop_nulls()["item"].is_duplicated().any():
-            found = [
-                _Read(title, _named_after(parts, getattr(parts, name), columns))
-                for title, parts in found
-            ]
-    runs = runs_of([parts.outputs for _, parts in found])
+            found = [_named_after(parts, getattr(parts, name), columns) for parts in found]
+    runs = runs_of([parts.outputs for parts in found])
     return [
-        _Read(title, _named_after(parts, run if parts.outputs else None, ("item",)))
-        for (title, parts), run in zip(found, runs, strict=True)
+        _named_after(parts, run if parts.outputs else None, ("item",))
+        for parts, run in zip(found, runs, strict=True)
     ]
 
 
@@ -309,30 +312,29 @@ def _named_after(parts: Parts, name: str | None, columns: Sequence[str]) -> Part
     return parts._replace(ratings=ratings, texts=texts, metadata=metadata, outputs=outputs)
 
 
-def _recognised(
-    source: Source | None, mapping: Mapping[str, str] | None, slices: Sequence[str]
-) -> _Read | None:
-    if source is None:
-        return None
-    known = None if mapping else recognise(source)
-    if known is None and not mapping:
+def _file(path: Path, mapping: Mapping[str, str] | None, slices: Sequence[str]) -> Parts | None:
+    """Read one file; None if it is in no known format."""
+    with opened(path) as source:
+        if source is None:
+            return None
+        try:
+            if mapping:
+                return read_mapped(source, dict(mapping), slices)._replace(title=MAPPED)
+            if known := recognise(source):
+                return known.read(source)._replace(title=known.title)
+        except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
+            raise ValueError(
+                f"{source.name} has text that is not valid UTF-8: {error}. Remove or correct it."
+            ) from error
         if source.is_cut:
             source.problems.refuse("", LONG_ROW, RESAVE)
         return None
-    try:
-        if known is None:
-            return _Read(MAPPED, read_mapped(source, dict(mapping or {}), slices))
-        return _Read(known.title, known.read(source))
-    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can spell
-        raise ValueError(
-            f"{source.name} has text that is not valid UTF-8: {error}. Remove or correct it."
-        ) from error
 
 
 def _votes(name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]) -> DataFrame[VoteLog]:
     if not frames:
         return VoteLog.empty()
-    rows = _named(name, pl.concat(frames, how="diagonal_relaxed"), "sample", left_out)
+    rows = _named(name, frames, "sample", left_out)
     pair = ("dataset", "judge", "prompt", "sample", "shown_first")
     told = rows.with_columns(arm=pl.lit("control"), wave=pl.lit(""), repeat=_repeat(rows, pair))
     return VoteLog.of(told)
@@ -343,9 +345,7 @@ def _ratings(
 ) -> DataFrame[Ratings]:
     if not frames:
         return Ratings.empty()
-    schema = dict.fromkeys(("criterion", "prompt", "label"), pl.String)
-    empty = pl.DataFrame(schema={**schema, "inconsistent": pl.Boolean, "value": pl.Float64})
-    rows = _named(name, pl.concat([empty, *frames], how="diagonal_relaxed"), "item", left_out)
+    rows = _named(name, [RATED_COLUMNS, *frames], "item", left_out)
     rows = with_unreadable(rows.with_columns(pl.col("label").str.strip_chars()))
     too_large = pl.col("invalid").is_null() & (pl.col("value").abs() > LARGEST_GRADE)
     rows = rows.with_columns(
@@ -381,17 +381,17 @@ def _repeat(rows: pl.DataFrame, key: Sequence[str]) -> pl.Expr:
     return pl.lit(0)
 
 
-def _named(name: str, rows: pl.DataFrame, item: str, left_out: Counter[str]) -> pl.DataFrame:
+def _named(
+    name: str, frames: Sequence[pl.DataFrame], item: str, left_out: Counter[str]
+) -> pl.DataFrame:
     """Leave out rows without the needed names, and copies; add the dataset and the prompt."""
-    rows = _unique(name, rows, left_out)
-    judge, thing = pl.col("judge"), pl.col(item)
-    authors = [c for c in ("anchor_author", "target_author") if c in rows.columns]
+    rows = _unique(name, pl.concat([TEXT_COLUMNS, *frames], how="diagonal_relaxed"), left_out)
+    judge, thing, authors = pl.col("judge"), pl.col(item), pl.col("anchor_author", "target_author")
     what = VOTES if item == "sample" else RATINGS
     strange = judge.is_in(RESERVED) | pl.any_horizontal(
-        pl.col("judge", item, *authors).str.len_chars() > LONGEST
+        pl.col("judge", item, "anchor_author", "target_author").str.len_chars() > LONGEST,
+        authors.str.contains(VERSUS, literal=True),
     )
-    for author in authors:
-        strange |= pl.col(author).str.contains(VERSUS, literal=True).fill_null(value=False)
     for why, broken in (
         (NO_JUDGE, judge.is_null() | (judge.str.strip_chars() == "")),
         (NO_ITEM, thing.is_null() | (thing == "")),
@@ -400,15 +400,13 @@ def _named(name: str, rows: pl.DataFrame, item: str, left_out: Counter[str]) -> 
         kept = rows.filter(~broken)
         left_out[why.format(what)] += rows.height - kept.height
         rows = kept
-    texts = [c for c in ("part", "category", "prompt", "criterion", *authors) if c in rows.columns]
-    rows = rows.with_columns(pl.when(pl.col(texts) != "").then(pl.col(texts)))
-    part = pl.col("part") if "part" in rows.columns else pl.lit(None, dtype=pl.String)
-    prompt = pl.col("prompt") if "prompt" in rows.columns else pl.lit(None, dtype=pl.String)
+    texts = pl.col(TEXT_COLUMNS.columns)
+    rows = rows.with_columns(pl.when(texts != "").then(texts))
     nobody = pl.when("human").then(pl.lit(NO_PERSONS_PROMPT)).otherwise(pl.lit(NO_PROMPT))
     return rows.with_columns(
-        dataset=pl.concat_str(pl.lit(name), part, separator="/", ignore_nulls=True),
+        dataset=pl.concat_str(pl.lit(name), "part", separator="/", ignore_nulls=True),
         cluster=pl.coalesce("cluster", item),
-        prompt=pl.coalesce(prompt, nobody),
+        prompt=pl.coalesce("prompt", nobody),
     )
 
 
@@ -431,12 +429,12 @@ def _unique(name: str, rows: pl.DataFrame, left_out: Counter[str]) -> pl.DataFra
     return known.drop("id")
 
 
-def _only(log: Log, people: str) -> Log:
+def _only(name: str, log: Log, people: str) -> Log:
     names = sorted(people_in(log))
     chosen = [name for name in names if fnmatchcase(name, people)]
     if not chosen:
         shown = ", ".join(names[:5]) or "nobody"
-        raise ValueError(f"{log.name}: no person matches {people!r:.60}. People: {shown}.")
+        raise ValueError(f"{name}: no person matches {people!r:.60}. People: {shown}.")
     kept = ~pl.col("human").fill_null(value=False) | pl.col("judge").is_in(chosen)
     votes, ratings = VoteLog.of(log.votes.filter(kept)), Ratings.of(log.ratings.filter(kept))
     return log._replace(votes=votes, ratings=ratings)

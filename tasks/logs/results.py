@@ -15,7 +15,6 @@ from schemas.judging import Contests, Tallies, VoteLog
 from schemas.results import Annotations, Estimates
 from tasks.aggregate import count_coded, measure_all
 from tasks.agreement.paired import pair_labels
-from tasks.agreement.sources import items_of
 from tasks.annotate import annotate
 from tasks.counting.contests import match_models
 from tasks.inference.bootstrap import formulas_only
@@ -105,7 +104,7 @@ def _agreement_with_one_label(log: Log) -> pl.DataFrame:
         if each.humans["item"].is_duplicated().any():
             continue
         dataset, criterion = named[each.dataset]
-        for paired in pair_labels(each, items_of(each), log.declared):
+        for paired in pair_labels(each, log.declared):
             # Each label of a set is compared by itself.
             subgroup = ": ".join(filter(None, (criterion, paired.criterion)))
             about = {"dataset": dataset, "subgroup": subgroup}

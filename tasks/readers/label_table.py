@@ -69,8 +69,6 @@ class LabelTable(NamedTuple):
     items: pl.DataFrame
     """One row per item and criterion: ``item``, ``criterion``, ``cluster``, ``label_chance``,
     ``texts`` (a JSON object of all other text columns), and a column per slice."""
-    judges: tuple[str, ...]
-    humans: tuple[str, ...]
 
 
 def is_label_table(source: str) -> bool:
@@ -131,7 +129,7 @@ def read_label_table(path: Path, columns: LabelColumns) -> LabelTable:
         )
         for name in annotators
     )
-    return LabelTable(labels, rows, named.judges, named.humans)
+    return LabelTable(labels, rows)
 
 
 @reads_gzip()
@@ -253,7 +251,9 @@ def _identified(file: str, table: pl.DataFrame, columns: LabelColumns) -> pl.Dat
         cluster=pl.lit(None, pl.String)
         if columns.cluster is None
         else _name(table[columns.cluster]),
-        label_chance=_chances(file, table),
+        label_chance=probabilities(file, table[CHANCE])
+        if CHANCE in table
+        else pl.lit(None, pl.Float64),
         texts=_texts(table, columns),
         **{f"{SLICE}{name}": _text(table[name]) for name in columns.slices},
     ).with_columns(cluster=pl.coalesce("cluster", "item"))
@@ -270,13 +270,6 @@ def _name(values: pl.Series) -> pl.Series:
 
 def _text(values: pl.Series) -> pl.Series:
     return _name(values).replace("", EMPTY).fill_null(EMPTY)
-
-
-def _chances(file: str, table: pl.DataFrame) -> pl.Expr:
-    """Return the probability with which each row was chosen for labelling, if a column has it."""
-    if CHANCE not in table.columns:
-        return pl.lit(None, pl.Float64)
-    return pl.lit(probabilities(file, table[CHANCE]))
 
 
 def probabilities(file: str, values: pl.Series) -> pl.Series:

@@ -57,8 +57,8 @@ def rating_agreement(ratings: DataFrame[Ratings]) -> Rows:
     known = ratings.filter(pl.col("human_value").is_not_null(), arm="control", side="target")
     rows = []
     for (dataset, _), part in known.partition_by("dataset", "prompt", as_dict=True).items():
-        for labels in labels_of_ratings(Ratings.of(part)):
-            for paired in pair_labels(labels.labelled, labels.items):
+        for labelled in labels_of_ratings(Ratings.of(part)):
+            for paired in pair_labels(labelled):
                 about = {"dataset": dataset, "subgroup": paired.criterion or ""}
                 rows += [about | row for row in rows_of(paired)]
     return frame_of(rows)

@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 from tasks.calibration.agreement import agree
-from tasks.calibration.calibrate import annotations_of, label_kind, labelled_by_files
+from tasks.calibration.calibrate import annotations_of, labelled_by_files
+from tasks.calibration.similarity import find_metric
 from tasks.inference.bootstrap import formulas_only
 from tasks.readers.labels import read_labels
 
@@ -85,7 +86,7 @@ def test_the_published_agreement(reference_data: Path, name: str) -> None:
         return
     assert unequal_fleiss(people) == pytest.approx(table["computed"]["fleiss"], abs=NEAR)
     with formulas_only():
-        estimates = agree(annotations, label_kind(metric))
+        estimates = agree(annotations, find_metric(metric).labels)
     ceiling = estimates.filter(statistic="noise_ceiling")
     pairs = estimates.filter(
         pl.col("statistic") == "agreement", ~pl.col("judge").is_in(ceiling["judge"].implode())

@@ -44,6 +44,8 @@ MOST_WITH_TEXTS = 100_000
 class Parts(NamedTuple):
     """What a file of another tool holds, before names and numbers of repeats are checked."""
 
+    title: str = ""
+    """Title of the format, which the reader of the format need not give."""
     votes: pl.DataFrame | None = None
     """Votes on pairs whose order is known: columns of ``VoteLog`` without ``repeat``.
 

@@ -12,7 +12,6 @@ import pytest
 
 from tasks.agreement.compare import ADJUSTMENT, ComparisonWithPeople, Options, compare
 from tasks.agreement.kinds import Declared
-from tasks.agreement.sources import items_of
 from tasks.calibration.calibrate import labelled_by_files
 from tasks.kit.defaults import CalibrationThresholds
 from tasks.reporting.agreement_rows import judge_views
@@ -38,14 +37,12 @@ def run(
     **columns: Sequence[Any],
 ) -> ComparisonWithPeople:
     labelled = labelled_by_files("d", frame(humans), frame(judges))
-    items = (
-        items_of(labelled)
-        .sort("item")
-        .with_columns(pl.Series(f"slice:{name}", values) for name, values in columns.items())
+    items = labelled.items.sort("item").with_columns(
+        pl.Series(f"slice:{name}", values) for name, values in columns.items()
     )
     if clusters:
         items = items.with_columns(cluster=pl.Series(clusters))
-    return compare([labelled], [items], options or Options())
+    return compare([labelled._replace(items=items)], options or Options())
 
 
 def table(
@@ -356,8 +353,8 @@ def test_error_rates_of_labels_drawn_unequally_correct_nothing() -> None:
     labelled = labelled_by_files("d", frame({"h": human}), frame({"j": judge}))
     for chances, known in (([0.3, 0.3], True), ([0.1, 0.5], False)):
         drawn = pl.Series([chances[word == "fail"] for word in judge])
-        items = items_of(labelled).sort("item").with_columns(label_chance=drawn)
-        rows = table(compare([labelled], [items], Options()))
+        items = labelled.items.sort("item").with_columns(label_chance=drawn)
+        rows = table(compare([labelled._replace(items=items)], Options()))
         corrected = rows["corrected_rogan_gladen"]
         assert (corrected["estimate"] is not None) == known
         assert ("label_chance differs" in (corrected["reason"] or "")) != known
@@ -469,7 +466,7 @@ def test_means_of_whole_grades_count_as_the_nearest_grade(
 ) -> None:
     humans, judges = frame({"ann": [3, 5, 3, 2]}), frame({"j": [2.5, 4.5, 8 / 3, 3]})
     labelled = labelled_by_files("d", humans, judges)._replace(whole=whole)
-    found = compare([labelled], [items_of(labelled)], Options())
+    found = compare([labelled], Options())
     rows = table(found)
     assert (rows["agreement"]["hits"], rows["agreement"]["n"]) == (hits, 4)
     assert {*found.confusion["judge_label"], *found.confusion["human_label"]} == columns
@@ -483,7 +480,8 @@ def test_means_of_whole_grades_count_as_the_nearest_grade(
 def on_one_to_five(people: Sequence[float], judge: Sequence[float]) -> ComparisonWithPeople:
     labelled = labelled_by_files("d", frame({"ann": people}), frame({"j": judge}))
     ends = {"lowest": pl.lit(1.0), "highest": pl.lit(5.0)}
-    return compare([labelled], [items_of(labelled).with_columns(**ends)], Options())
+    items = labelled.items.with_columns(**ends)
+    return compare([labelled._replace(items=items)], Options())
 
 
 def test_grades_of_people_off_the_scale_are_correlated_alone() -> None:

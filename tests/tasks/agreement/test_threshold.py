@@ -9,7 +9,6 @@ from tasks.agreement.compare import Options, compare
 from tasks.agreement.kinds import AS_GIVEN, Declared
 from tasks.agreement.sources import (
     described,
-    items_of,
     require_grades,
     require_same_form,
     suitable_metrics,
@@ -35,7 +34,7 @@ def test_a_threshold_makes_verdicts_of_grades() -> None:
         ["9", "7", "8", "6.9", "3", "7", None], ["7", "10", "6", "8", '"n/a"', "1", "9"]
     )
     options = Options(Declared(threshold=7), random_labels=True)
-    found = compare([each], [items_of(each)], options).measures
+    found = compare([each], options).measures
     rows = {row["statistic"]: row for row in found.filter(judge="bot").to_dicts()}
     assert {row["kind"] for row in rows.values()} == {"pass_fail"}
     assert (rows["agreement"]["hits"], rows["agreement"]["n"]) == (2, 5)
@@ -48,7 +47,7 @@ def test_a_threshold_makes_verdicts_of_grades() -> None:
 def test_a_threshold_leaves_verdicts_as_they_are() -> None:
     # From 3 on, people pass t0 and t1; the judge says pass of t0 and t2.
     each = labelled(["4", "3", "2", "1"], ['"pass"', '"fail"', '"pass"', '"fail"'])
-    confusion = compare([each], [items_of(each)], Options(Declared(threshold=3))).confusion
+    confusion = compare([each], Options(Declared(threshold=3))).confusion
     found = {(h, j) for h, j in confusion["human_label", "judge_label"].rows()}
     assert found == {("pass", "pass"), ("pass", "fail"), ("fail", "pass"), ("fail", "fail")}
 
@@ -107,7 +106,7 @@ def test_items_get_texts_and_slices(tmp_path: Path) -> None:
     file.write_text("id,text,topic\nt0,Hello,a\nt1,Bye,\nt9,Unused,b\n", encoding="utf-8")
     known = read_items(file, LabelColumns(slices=("topic",)))
     each = labelled(["1", "0", "1"], ["1", "1", "1"])
-    items = described(items_of(each), known)
+    items = described(each.items, known)
     assert items["item", "texts", "slice:topic"].rows() == [
         ("t0", '{"text":"Hello"}', "a"),
         ("t1", '{"text":"Bye"}', "(empty)"),

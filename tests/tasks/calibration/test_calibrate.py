@@ -8,13 +8,13 @@ import pytest
 from tasks.calibration.calibrate import (
     Terms,
     annotations_of,
-    label_kind,
     labelled_by_files,
     labelled_by_votes,
     try_judges,
     why_none_is_tested,
 )
 from tasks.calibration.label_values import ListLabel, as_word
+from tasks.calibration.similarity import find_metric
 from tasks.kit.stage import _plain
 
 Make = Callable[..., pl.DataFrame]
@@ -97,7 +97,7 @@ def test_annotations_are_what_can_be_read() -> None:
         ("ada", "1", 1),
         ("Ann", "3", 3),
     ]
-    assert label_kind("neg_rmse") == "number"
+    assert find_metric("neg_rmse").labels == "number"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,7 @@ def test_votes_are_labels_with_clusters(make_annotations: Make) -> None:
         ("ada / plain", "ada", "plain"),
     ]
     assert labelled.humans.height == 8
-    assert labelled.clusters is not None
-    assert labelled.clusters["cluster"].to_list() == ["q0", "q0", "q1", "q1"]
+    assert labelled.items["cluster"].to_list() == ["q0", "q0", "q1", "q1"]
     trial = try_judges(labelled, Terms(least=1))
     assert trial.judges.filter("asked")["prompt"].to_list() == ["other", "plain"]
     back = annotations_of(labelled, "accuracy")

@@ -26,10 +26,10 @@ def test_verdicts_are_those_of_the_majority_of_repeats(make_ratings: Make) -> No
     ]
     other_arm = {"sample": "s1", "value": 0, "kind": "label", "arm": "experimental"}
     (found,) = labels_of_ratings(make_ratings([*rows, other_arm]))
-    assert said(found.labelled.humans) == {"s1": "pass", "s2": "pass", "s3": "fail", "s4": "pass"}
-    assert {*found.labelled.humans["annotator"]} == {PEOPLE}
+    assert said(found.humans) == {"s1": "pass", "s2": "pass", "s3": "fail", "s4": "pass"}
+    assert {*found.humans["annotator"]} == {PEOPLE}
     # Tied and unread ones are labels of no kind, and say why.
-    assert said(found.labelled.judges) == {
+    assert said(found.judges) == {
         "s1": "pass",
         "s2": "fail",
         "s3": {"unreadable": "repeats tie"},
@@ -45,7 +45,7 @@ def test_a_label_none_of_whose_ratings_was_read_says_why(make_ratings: Make) -> 
         {"sample": "s2", "value": 3.0, "human_value": 3.0},
     ]
     (found,) = labels_of_ratings(make_ratings(rows))
-    assert said(found.labelled.judges) == {"s1": {"unreadable": "off the scale"}, "s2": 3.0}
+    assert said(found.judges) == {"s1": {"unreadable": "off the scale"}, "s2": 3.0}
 
 
 def test_people_who_gave_grades_beside_verdicts_keep_them(make_ratings: Make) -> None:
@@ -54,8 +54,8 @@ def test_people_who_gave_grades_beside_verdicts_keep_them(make_ratings: Make) ->
         for at, grade in enumerate([1.0, 4.0])
     ]
     (found,) = labels_of_ratings(make_ratings(rows))
-    assert said(found.labelled.humans) == {"s0": 1.0, "s1": 4.0}
-    assert said(found.labelled.judges) == {"s0": "pass", "s1": "pass"}
+    assert said(found.humans) == {"s0": 1.0, "s1": 4.0}
+    assert said(found.judges) == {"s0": "pass", "s1": "pass"}
 
 
 def test_grades_are_means_and_anchors_are_left_out(make_ratings: Make) -> None:
@@ -65,12 +65,12 @@ def test_grades_are_means_and_anchors_are_left_out(make_ratings: Make) -> None:
         {"sample": "s1", "value": 9.0, "side": "anchor"},
     ]
     (found,) = labels_of_ratings(make_ratings(rows))
-    assert said(found.labelled.judges) == {"s1": 5.5}
-    assert said(found.labelled.humans) == {"s1": 5.0}
-    assert found.labelled.whole == (None,)
+    assert said(found.judges) == {"s1": 5.5}
+    assert said(found.humans) == {"s1": 5.0}
+    assert found.whole == (None,)
     for part in ({"value": 4.5}, {"human_value": 4.5}):
         (found,) = labels_of_ratings(make_ratings([rows[0] | part]))
-        assert found.labelled.whole == ()
+        assert found.whole == ()
 
 
 def test_the_chance_of_a_label_is_that_of_the_data(make_ratings: Make) -> None:
@@ -97,8 +97,8 @@ def test_chosen_labels_are_a_set(make_ratings: Make) -> None:
         ]
     ]
     (found,) = labels_of_ratings(make_ratings(rows))
-    assert said(found.labelled.judges) == {"s1": ['a "quoted"', "rude"], "s2": []}
-    assert said(found.labelled.humans) == {"s1": ["rude"], "s2": ['a "quoted"']}
+    assert said(found.judges) == {"s1": ['a "quoted"', "rude"], "s2": []}
+    assert said(found.humans) == {"s1": ["rude"], "s2": ['a "quoted"']}
     assert found.items["criterion"].null_count() == found.items.height == 2
 
 
@@ -108,7 +108,7 @@ def test_each_criterion_of_a_rubric_has_its_own_labels(make_ratings: Make) -> No
         for name, value in {"clear": 2.0, "true": 4.0}.items()
     ]
     (found,) = labels_of_ratings(make_ratings(rows))
-    assert found.labelled.judges.sort("criterion")["criterion", "label"].rows() == [
+    assert found.judges.sort("criterion")["criterion", "label"].rows() == [
         ("clear", "2.0"),
         ("true", "4.0"),
     ]
@@ -116,7 +116,7 @@ def test_each_criterion_of_a_rubric_has_its_own_labels(make_ratings: Make) -> No
 
 def test_several_prompts_are_several_datasets(make_ratings: Make) -> None:
     rows = [{"sample": "s1", "value": 4.0, "prompt": name} for name in ("one", "two")]
-    assert [each.labelled.dataset for each in labels_of_ratings(make_ratings(rows))] == [
+    assert [each.dataset for each in labels_of_ratings(make_ratings(rows))] == [
         "demo: one",
         "demo: two",
     ]
@@ -131,7 +131,7 @@ def labels(item: str) -> pl.DataFrame:
 def test_people_may_name_an_answer_by_its_question(make_ratings: Make, name: str) -> None:
     ratings = make_ratings([{"sample": "demo/q1/a2", "value": 4.0}])
     (found,) = labels_of_ratings(ratings, labels(name))
-    assert said(found.labelled.humans) == {"demo/q1/a2": ["rude"]}
+    assert said(found.humans) == {"demo/q1/a2": ["rude"]}
 
 
 def test_labels_of_other_items_are_an_error(make_ratings: Make) -> None:
@@ -149,7 +149,7 @@ def test_grades_that_are_all_0_or_1_take_the_majority(make_ratings: Make) -> Non
     ]
     (found,) = labels_of_ratings(make_ratings(rows))
     tie = {"unreadable": "repeats tie"}
-    assert said(found.labelled.judges) == {"s1": 1, "s2": 0, "s3": tie}
+    assert said(found.judges) == {"s1": 1, "s2": 0, "s3": tie}
     # Beside grades of people they are grades.
     (found,) = labels_of_ratings(make_ratings([row | {"human_value": 0.4} for row in rows]))
-    assert said(found.labelled.judges) == pytest.approx({"s1": 2 / 3, "s2": 1 / 3, "s3": 0.5})
+    assert said(found.judges) == pytest.approx({"s1": 2 / 3, "s2": 1 / 3, "s3": 0.5})
