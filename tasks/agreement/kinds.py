@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -223,13 +223,12 @@ def values_of(labels: pl.Series, reading: LabelReading, known: Sequence[str] = (
     distinct = labels.drop_nulls().unique().sort()
     given = [json.loads(label) for label in distinct]
     words: list[str | None]
-    values: list[float | None]
+    verdicts = {PASS: 1.0, FAIL: 0.0} if reading.kind == "pass_fail" else {}
     if reading.kind == "grade":
-        values = _grades(given, reading)
-        grades = pl.Series(values, dtype=pl.Float64)
-        words = [as_word(grade) for grade in (_whole(grades) if reading.whole else grades)]
+        numbers = [_on_scale(number, reading) for number in read_labels("number", given)]
+        values = pl.Series(numbers, dtype=pl.Float64)
+        words = [as_word(each) for each in (nearest_whole(values) if reading.whole else values)]
     elif (least := reading.threshold) is not None:
-        numbers = read_labels("number", given)
         # A number off the scale is invalid, also 1 and 0, which else are words for pass and fail.
         words = [
             WORDS.get(str(label).strip().lower())
@@ -237,16 +236,14 @@ def values_of(labels: pl.Series, reading: LabelReading, known: Sequence[str] = (
             else None
             if (grade := _on_scale(number, reading)) is None
             else (FAIL, PASS)[int(grade >= least)]
-            for label, number in zip(given, numbers, strict=True)
+            for label, number in zip(given, read_labels("number", given), strict=True)
         ]
-        values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
     else:
         words = [as_word(each) for each in read_labels("text", given)]
         if reading.kind == "pass_fail":
             words = [_verdict(word, reading, known) for word in words]
-        values = [{PASS: 1.0, FAIL: 0.0}.get(word or "") for word in words]
-        if reading.kind == "name":
-            values = [None] * len(words)
+    if reading.kind != "grade":
+        values = pl.Series([verdicts.get(word or "") for word in words], dtype=pl.Float64)
     return pl.DataFrame(
         {"label": distinct, "word": words, "value": values},
         schema={"label": pl.String, "word": pl.String, "value": pl.Float64},
@@ -280,14 +277,6 @@ def unreadable_labels(labels: pl.Series, people: pl.Series) -> pl.Series:
     return found.filter(pl.col("word").is_null())["label"]
 
 
-def _whole(grades: pl.Series) -> pl.Series:
-    return pl.select(nearest_whole(pl.lit(grades))).to_series()
-
-
-def _grades(given: Sequence[Any], reading: LabelReading) -> list[float | None]:
-    return [_on_scale(number, reading) for number in read_labels("number", given)]
-
-
 def _on_scale(number: object, reading: LabelReading) -> float | None:
     if not isinstance(number, float):
         return None
@@ -299,7 +288,8 @@ def _verdict(word: str | None, reading: LabelReading, known: Sequence[str]) -> s
     if word is None:
         return None
     plain, positive = word.strip().lower(), reading.positive
-    if reading.low is not None and _off_scale(plain, reading):
+    (number,) = read_labels("number", [plain])
+    if reading.low is not None and number is not None and _on_scale(number, reading) is None:
         return None
     if positive is None:
         return WORDS.get(plain)
@@ -309,8 +299,3 @@ def _verdict(word: str | None, reading: LabelReading, known: Sequence[str]) -> s
         return FAIL
     # Where people's pass is a word of their own, a judge may say it with a usual one.
     return WORDS.get(plain) if positive.lower() not in WORDS else None
-
-
-def _off_scale(word: str, reading: LabelReading) -> bool:
-    (number,) = read_labels("number", [word])
-    return number is not None and _on_scale(number, reading) is None

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from tasks.inference.cluster_sums import combined
 
 LabelKind = Literal["text", "number", "set", "any"]
 Read = Callable[[Sequence[Any]], list[Hashable | None]]
+Grades = TypeVar("Grades", pl.Expr, pl.Series)
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WHOLE = re.compile(r"(-?\d+)\.0*", re.ASCII)
@@ -303,7 +304,7 @@ def are_whole(grades: pl.Expr) -> pl.Expr:
     return (grades == grades.floor()).all()
 
 
-def nearest_whole(grades: pl.Expr) -> pl.Expr:
+def nearest_whole(grades: Grades) -> Grades:
     """Return the nearest whole grades, of two equally near the higher."""
     return (grades + 0.5).floor()
 

@@ -9,6 +9,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.keys import BETWEEN
 from tasks.calibration.label_values import (
+    NO_TEXTS,
     TIED,
     Labelled,
     are_whole,
@@ -48,7 +49,9 @@ def labels_of_ratings(
         originals.partition_by("dataset", "prompt", as_dict=True).items()
     ):
         about = _with_form(rows)
+        chance, unlabelled = pl.lit(None, pl.Float64), None
         if people is None:
+            chance, unlabelled = pl.col("label_chance"), _unlabelled(about)
             given = _with_grades(about.filter(pl.col("human_value").is_not_null()))
             given = given.unique(["item", "about"]).sort("item", "about")
             humans = _labels(given, pl.lit(PEOPLE), "human_value")
@@ -56,17 +59,15 @@ def labels_of_ratings(
             humans = _of_items(people, about["item"].unique(), str(dataset))
         judges = _labels(_with_bits(about, humans), pl.col("name"), "value")
         who = about.select("name", *UNIT, "simulated").unique("name").sort("name")
-        chance = "label_chance" if people is None else pl.lit(None, pl.Float64)
         items = (
             about.select("item", "criterion", "cluster", "lowest", "highest", label_chance=chance)
             .unique(["item", "criterion"])
             .sort("item", "criterion")
-            .with_columns(texts=pl.lit("{}"))
+            .with_columns(texts=pl.lit(NO_TEXTS))
         )
         name = f"{dataset}: {prompt}" if several else str(dataset)
-        labelled = Labelled(name, humans, judges, who, items, _whole(about, humans))
-        if people is None:
-            labelled = labelled._replace(unlabelled=_unlabelled(about))
+        whole = _whole(about, humans)
+        labelled = Labelled(name, humans, judges, who, items, whole, unlabelled=unlabelled)
         found.append(require_two_names(labelled))
     return found
 

@@ -80,12 +80,9 @@ def _metadata(source: Source, item: str, slices: Sequence[str]) -> pl.DataFrame 
     there = [name for name in slices if name.split(".")[0] in source.columns]
     if not there:  # "category" may be mapped to a field
         return None
-    found = source.fields({"item": item, **{f"slice_{at}": name for at, name in enumerate(there)}})
-    columns = [
-        found.select("item", field=pl.lit(name), value=pl.col(f"slice_{at}"))
-        for at, name in enumerate(there)
-    ]
-    given = pl.concat(columns).filter(pl.col("value") != "")
+    names = {f"slice_{at}": name for at, name in enumerate(there)}
+    fields = source.fields({"item": item, **names}).unpivot(index="item", variable_name="field")
+    given = fields.with_columns(pl.col("field").replace(names)).filter(pl.col("value") != "")
     return given.drop_nulls().unique(maintain_order=True)
 
 

@@ -40,24 +40,19 @@ def with_unreadable(ratings: pl.DataFrame) -> pl.DataFrame:
 def _lost(rows: pl.DataFrame, judged: pl.Expr) -> Iterator[pl.DataFrame]:
     """Yield the invalid labels of judges, of each dataset and criterion that has any."""
     valid = rows.filter(pl.col("invalid").is_null())
-    given = valid.filter(judged).select(*ABOUT, "label").unique()
+    read = valid.select(*ABOUT, "human", "label", "value", judged.alias("judged"))
     grade = pl.coalesce("label", whole_number("value"))
-    people = valid.filter("human").select(*ABOUT, label=grade).unique()
-    about = given.select(ABOUT).unique()
-    for place in about.iter_rows(named=True):
-        own = pl.all_horizontal(
-            pl.col(n).eq_missing(pl.lit(v, pl.String)) for n, v in place.items()
-        )
-        labels = given.filter(own)["label"].drop_nulls().sort()
-        json = labels.map_elements(as_json, pl.String)
-        theirs = people.filter(own)["label"].drop_nulls().map_elements(as_json, pl.String)
+    for part in read.partition_by(ABOUT):
+        labels = part.filter("judged")["label"].drop_nulls().unique().sort()
+        if labels.is_empty():
+            continue
+        people = part.filter("human").select(grade).to_series().drop_nulls().unique()
+        json, theirs = (each.map_elements(as_json, pl.String) for each in (labels, people))
         lost = labels.filter(json.is_in(unreadable_labels(json, theirs).implode()))
         if lost.len():
-            yield pl.DataFrame({"label": lost}).select(
-                *(pl.lit(value, pl.String).alias(name) for name, value in place.items()),
-                "label",
-                lost=pl.lit(value=True),
-            )
+            place = part.select(pl.col(ABOUT).cast(pl.String)).head(1)
+            found = place.join(lost.to_frame("label"), how="cross")
+            yield found.with_columns(lost=pl.lit(value=True))
 
 
 def unread_items(ratings: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:

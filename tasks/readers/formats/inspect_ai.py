@@ -74,17 +74,14 @@ def inspect_ai(source: Source) -> Parts:
     samples, copies = distinct_objects(source, samples, ("id", "epoch"), "uuid")
     samples.sort(key=lambda sample: n if isinstance(n := sample.get("epoch"), int) else 0)
     items = _items(samples)
-    rows = [
-        row
-        for sample, item in zip(samples, items, strict=True)
-        for row in _ratings(sample, item, judges)
-    ]
+    known = list(zip(items, samples, strict=True))
+    rows = [row for item, sample in known for row in _ratings(sample, item, judges)]
     failed = sum(not object_in(sample.get("scores")) for sample in samples)
     ratings = pl.DataFrame(rows, schema=RATED)
     rated = {row["item"] for row in rows if row["human"]}
     seen = (
         (item, {"input": sample.get("input"), "output": _output(sample)})
-        for sample, item in zip(samples, items, strict=True)
+        for item, sample in known
         if item in rated
     )
     named = {name: run.get(name) for name in ("task", "model")}
@@ -93,10 +90,9 @@ def inspect_ai(source: Source) -> Parts:
         ratings=ratings,
         texts=texts_of(seen),
         metadata=metadata_of(
-            (item, named | object_in(sample.get("metadata")))
-            for sample, item in zip(samples, items, strict=True)
+            (item, named | object_in(sample.get("metadata"))) for item, sample in known
         ),
-        outputs=outputs_of(zip(items, map(_output, samples), strict=True)),
+        outputs=outputs_of((item, _output(sample)) for item, sample in known),
         left_out={FAILED: failed, **copies},
         notes=notes,
         rows=len(samples) + copies[COPIES],
