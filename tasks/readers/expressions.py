@@ -90,19 +90,16 @@ def pair_item(question: str) -> pl.Expr:
     return pl.concat_str(question, "anchor_author", "target_author", separator="/")
 
 
-def winner_side(winner: str, one: str, values: tuple[str, str], ties: Sequence[str]) -> pl.Expr:
-    """Return ``anchor``, ``tie`` or ``target`` for a winner named by its place; else null.
-
-    ``values`` are the two places, of which the first belongs to the model of column ``one``.
-    """
-    first_is_anchor = pl.col(one) == pl.col("anchor_author")
+def winner_side(winner: str, models: tuple[str, str], ties: Sequence[str]) -> pl.Expr:
+    """Return ``anchor``, ``tie`` or ``target`` for a winner named like a column of models."""
+    first_is_anchor = pl.col(models[0]) == pl.col("anchor_author")
     won = pl.col(winner)
     return (
         pl.when(won.is_in(list(ties)))
         .then(pl.lit("tie"))
-        .when(won.is_in(list(values)))
+        .when(won.is_in(list(models)))
         .then(
-            pl.when((won == values[0]) == first_is_anchor)
+            pl.when((won == models[0]) == first_is_anchor)
             .then(pl.lit("anchor"))
             .otherwise(pl.lit("target"))
         )
@@ -114,20 +111,20 @@ def side_by(lead: pl.Expr) -> pl.Expr:
     return lead.sign().cast(pl.Int64).replace_strict(BY_PLACE, return_dtype=pl.String)
 
 
-def score_of_side(side: str) -> pl.Expr:
+def score_of_label() -> pl.Expr:
     """Return the score of a verdict: 0 anchor, 0.5 tie, 1 target."""
     scores = {"anchor": 0.0, "tie": 0.5, "target": 1.0}
-    return pl.col(side).replace_strict(scores, default=None, return_dtype=pl.Float64)
+    return pl.col("label").replace_strict(scores, default=None, return_dtype=pl.Float64)
 
 
-def choice_of_side(side: str, shown_first: str) -> pl.Expr:
-    """Return the choice of a vote for a side; ``invalid`` where there is none."""
+def choice_of_side() -> pl.Expr:
+    """Return the choice of a vote for a ``side``; ``invalid`` where there is none."""
     return (
-        pl.when(pl.col(side) == "tie")
+        pl.when(pl.col("side") == "tie")
         .then(pl.lit("tie"))
-        .when(pl.col(side).is_null())
+        .when(pl.col("side").is_null())
         .then(pl.lit("invalid"))
-        .when(pl.col(side) == pl.col(shown_first))
+        .when(pl.col("side") == pl.col("shown_first"))
         .then(pl.lit("first"))
         .otherwise(pl.lit("second"))
     )

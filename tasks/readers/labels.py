@@ -163,13 +163,11 @@ def _refuse_repeated(name: str, what: str, found: dict[str, Any]) -> None:
 
 def _refuse_objects(name: str, found: dict[str, dict[str, Any]]) -> None:
     """Refuse a file in which all labels are objects, which is another format."""
-    first = next((label for given in found.values() for label in given.values()), None)
-    if first is not None and all(
-        isinstance(label, dict) for given in found.values() for label in given.values()
-    ):
+    labels = [label for given in found.values() for label in given.values()]
+    if labels and all(isinstance(label, dict) for label in labels):
         raise ValueError(
-            f"{name}: labels must not be objects, but each label is one, such as {first!r:.60}. "
-            f"{LIKE}"
+            f"{name}: labels must not be objects, but each label is one, such as "
+            f"{labels[0]!r:.60}. {LIKE}"
         )
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Literal, NamedTuple
 
 MOST_WORDS, MOST_PIECES = 2000, 60
@@ -87,15 +87,6 @@ def _alike(one: list[str], other: list[str]) -> int:
 
 def _merged(parts: Iterator[Passage]) -> Iterator[Passage]:
     """Leave out empty parts and join neighbours of one kind."""
-    last: Passage | None = None
-    for part in parts:
-        if not part.text:
-            continue
-        if last and last.change == part.change:
-            last = Passage(last.change, last.text + part.text)
-            continue
-        if last:
-            yield last
-        last = part
-    if last:
-        yield last
+    filled = (part for part in parts if part.text)
+    for change, alike in groupby(filled, key=lambda part: part.change):
+        yield Passage(change, "".join(part.text for part in alike))

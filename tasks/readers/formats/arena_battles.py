@@ -3,7 +3,7 @@
 import polars as pl
 
 from schemas.judging import FORMATS
-from tasks.readers.expressions import NO_ORDER, score_of_side, sorted_pair, winner_side
+from tasks.readers.expressions import NO_ORDER, score_of_label, sorted_pair, winner_side
 from tasks.readers.fields import Source
 from tasks.readers.formats import Parts, log_format, strange_values
 
@@ -44,7 +44,7 @@ def arena_battles(source: Source) -> Parts:
     )
     # A battle of unknown models says nothing.
     known = pl.all_horizontal(pl.col("model_a", "model_b").is_not_null())
-    winner = winner_side("winner", "model_a", ("model_a", "model_b"), TIES)
+    winner = winner_side("winner", ("model_a", "model_b"), TIES)
     paired = paired.with_columns(label=pl.when(known).then(winner), known=known)
     ratings = paired.select(
         pl.col("id", "item", "label", "anchor_author", "target_author"),
@@ -53,7 +53,7 @@ def arena_battles(source: Source) -> Parts:
         human=pl.lit(value=True),
         kind=pl.lit("verdict"),
         cluster="item",
-        value=score_of_side("label"),
+        value=score_of_label(),
         invalid=pl.when(~pl.col("known"))
         .then(pl.lit("no name of a model"))
         .when(pl.col("label").is_null())

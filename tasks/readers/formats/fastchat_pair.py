@@ -48,7 +48,7 @@ def fastchat_pair(source: Source) -> Parts:
     )
     orders = [
         found.with_columns(
-            side=winner_side(f"g{game}_winner", "model_1", ("model_1", "model_2"), ("tie",)),
+            side=winner_side(f"g{game}_winner", ("model_1", "model_2"), ("tie",)),
             shown_first=pl.when((pl.col("model_1") == pl.col("anchor_author")) == (game == 1))
             .then(pl.lit("anchor"))
             .otherwise(pl.lit("target")),
@@ -61,7 +61,7 @@ def fastchat_pair(source: Source) -> Parts:
         sample=pair_item("question_id"),
         cluster="question_id",
         part=pl.concat_str(pl.lit("turn"), "turn"),
-        choice=choice_of_side("side", "shown_first"),
+        choice=choice_of_side(),
     )
     winners = (once["g1_winner"], once["g2_winner"])
     strange = strange_values(winners, ("model_1", "model_2", "tie", "error"))

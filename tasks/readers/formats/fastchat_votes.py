@@ -6,7 +6,7 @@ from tasks.readers.expressions import (
     NO_ORDER,
     judge_name,
     pair_item,
-    score_of_side,
+    score_of_label,
     sorted_pair,
     winner_side,
 )
@@ -38,7 +38,7 @@ def fastchat_votes(source: Source) -> Parts:
         judge=judge_name("model", "judge"),
     )
     paired = found.with_columns(sorted_pair("model_a", "model_b"))
-    label = winner_side("winner", "model_a", ("model_a", "model_b"), TIES)
+    label = winner_side("winner", ("model_a", "model_b"), TIES)
     ratings = paired.with_columns(label=label).select(
         pl.col("judge", "prompt", "human", "category", "label"),
         pl.col("anchor_author", "target_author"),
@@ -46,7 +46,7 @@ def fastchat_votes(source: Source) -> Parts:
         item=pair_item("question_id"),
         cluster="question_id",
         part=pl.concat_str(pl.lit("turn"), "turn"),
-        value=score_of_side("label"),
+        value=score_of_label(),
         inconsistent=pl.col("winner") == TIES[1],
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("no winner")),
     )

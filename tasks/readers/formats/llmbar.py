@@ -35,7 +35,7 @@ def llmbar(source: Source) -> Parts:
         human=pl.lit(value=False),
         sample="item",
         cluster="item",
-        choice=choice_of_side("side", "shown_first"),
+        choice=choice_of_side(),
     )
     strange = strange_values((found["winner_order1"], found["winner_order2"]), SIDES)
     return Parts(votes=votes, notes=strange, rows=found.height)

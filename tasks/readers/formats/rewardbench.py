@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tasks.readers.bounded import clip
-from tasks.readers.expressions import NO_ORDER, as_number, score_of_side, side_by
+from tasks.readers.expressions import NO_ORDER, as_number, score_of_label, side_by
 from tasks.readers.fields import RESAVE, Source
 from tasks.readers.formats import Parts, log_format, without_copies
 
@@ -52,7 +52,7 @@ def rewardbench(source: Source) -> Parts:
         cluster="item",
         category="subset",
         correct=pl.lit("target"),
-        value=score_of_side("label"),
+        value=score_of_label(),
         invalid=pl.when(pl.col("label").is_null()).then(pl.lit("a score is missing")),
     )
     return Parts(ratings=ratings, left_out=copies, notes=(NO_ORDER,), rows=rows.height)
