@@ -125,13 +125,12 @@ def build(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         connection.execute(
             "update meta set schema_version = ?, marts = ?", [VERSION, marts_digest()]
         )
-    except duckdb.Error as error:
+    except BaseException as error:
         connection.execute("rollback")
+        if not isinstance(error, duckdb.Error):
+            raise
         raise WarehouseError(
             f"{path} could not be migrated to schema {VERSION} and is unchanged. {error}"
         ) from error
-    except BaseException:
-        connection.execute("rollback")
-        raise
     connection.execute("commit")
     _examined.add(_identity(path))

@@ -1,6 +1,5 @@
 """Labels that a calibration compares: of a table, of two files, of a log, or of a study."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +31,7 @@ from tasks.logs.reading import read_log
 from tasks.progress import current_status
 from tasks.prompts import AT, is_known, label_of, without_digest
 from tasks.readers.bounded import clip
+from tasks.readers.formats import texts_of
 from tasks.readers.label_table import EMPTY, SLICE, LabelColumns, read_items, read_label_table
 from tasks.readers.labels import JUDGES, read_labels
 from tasks.validation.unknown_names import ALL_STUDIES, unknown
@@ -161,16 +161,14 @@ def _items_of_study(calibration: Calibration, warehouse: Warehouse) -> pl.DataFr
             f"{by[0]:.60} only. {todo} first (no vote is asked twice)."
         )
     rows = warehouse.query(KNOWN, {"study": calibration.study})
-    known = []
-    for row in rows.to_dicts():
-        judged = "target" if row["anchor"] else "answer"
-        texts = {"question": row["question"], "anchor": row["anchor"], judged: row["target"]}
-        there = {name: text for name, text in texts.items() if text}
-        known.append((row["item"], row[CATEGORY] or EMPTY, json.dumps(there, ensure_ascii=False)))
-    schema = dict.fromkeys(("item", CATEGORY, "texts"), pl.String)
-    table = pl.DataFrame(known, schema=schema, orient="row").unique("item", maintain_order=True)
-    named = [pl.col(CATEGORY).alias(f"{SLICE}{name}") for name in dict.fromkeys(slices)]
-    return table.select("item", "texts", *named)
+    texts = texts_of(
+        (item, {"question": question, "anchor": anchor, "target" if anchor else "answer": target})
+        for item, question, anchor, target, _ in rows.iter_rows()
+    )
+    category = pl.col(CATEGORY).replace("", None).fill_null(EMPTY)
+    named = [category.alias(f"{SLICE}{name}") for name in dict.fromkeys(slices)]
+    known = rows.unique("item", keep="first").select("item", *named)
+    return texts.join(known, on="item", maintain_order="left")
 
 
 def _compare_items(labelled: Sequence[Labelled], described: pl.DataFrame, file: str) -> None:

@@ -86,7 +86,8 @@ def require_grades(labelled: Sequence[Labelled], declared: Declared, source: str
     if not declared.has_grades:
         return
     scale, threshold = declared.scale, declared.threshold
-    parts = [part["label"] for each in labelled for part in _by_criterion(each.humans)]
+    people = (with_criterion(each.humans).partition_by("criterion") for each in labelled)
+    parts = [part["label"] for each in people for part in each]
     graded = [labels for labels in parts if are_mostly_numbers(labels)]
     if threshold is None:
         if not graded:
@@ -115,10 +116,6 @@ def require_grades(labelled: Sequence[Labelled], declared: Declared, source: str
             f"so all of them {'pass' if threshold <= low else 'fail'}. Choose a threshold above "
             f"{low:g} and at most {high:g}."
         )
-
-
-def _by_criterion(labels: pl.DataFrame) -> list[pl.DataFrame]:
-    return labels.partition_by("criterion") if "criterion" in labels.columns else [labels]
 
 
 def require_same_form(labelled: Labelled, declared: Declared, study: str) -> None:

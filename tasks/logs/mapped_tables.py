@@ -148,23 +148,19 @@ def _votes(found: pl.DataFrame) -> pl.DataFrame:
 def _ratings(found: pl.DataFrame, side: str) -> pl.DataFrame:
     value, label = f"{side}value", f"{side}label"
     number = as_number(value) if value in found.columns else pl.lit(None, dtype=pl.Float64)
-    text = as_text(label) if label in found.columns else pl.lit(None, dtype=pl.String)
+    graded = label not in found.columns
+    text = pl.lit(None, dtype=pl.String) if graded else as_text(label)
     text = pl.when(text.str.strip_chars() != "").then(text)
     cluster = "cluster" if "cluster" in found.columns else "item"
     rows = found.with_columns(_label=text, _value=number, cluster=cluster)
-    graded = value in found.columns and label not in found.columns
     given = pl.col(value if graded else label).str.strip_chars('" ')
     said = why_no_number(value if graded else label, NO_NUMBER if graded else NO_RATING)
     why = pl.when(given.fill_null("") == "").then(pl.lit(NO_RATING)).otherwise(said)
-    lost = (
-        pl.col("_label").is_null() | are_decimal_commas(pl.col("_label"))
-        if label in found.columns
-        else pl.col("_value").is_null()
-    )
+    lost = pl.col("_label").is_null() | are_decimal_commas(pl.col("_label"))
     return rows.select(
         pl.exclude(*RATING, "_label", "_value"),
-        kind=pl.lit("label" if label in found.columns else "number"),
+        kind=pl.lit("number" if graded else "label"),
         label="_label",
         value="_value",
-        invalid=pl.when(lost).then(why),
+        invalid=pl.when(pl.col("_value").is_null() if graded else lost).then(why),
     )
