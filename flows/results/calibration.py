@@ -124,7 +124,7 @@ def _calibrate(calibration: Calibration, sources: Sources, steps: CalibrationSte
     kind = find_metric(terms.metric).labels
     options = calibration.options()
     source = label_source(calibration)
-    require_positive(sources.labelled, options.declared.positive, source)
+    require_positive(sources.labelled, options.declared, source)
     require_grades(sources.labelled, options.declared, source)
     labelled = sources.for_test
     step("testing judges")

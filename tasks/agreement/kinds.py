@@ -289,7 +289,8 @@ def _verdict(word: str | None, reading: LabelReading, known: Sequence[str]) -> s
         return None
     plain, positive = word.strip().lower(), reading.positive
     (number,) = read_labels("number", [plain])
-    if reading.low is not None and number is not None and _on_scale(number, reading) is None:
+    # On a declared scale there are grades only, and what is no number of it is invalid.
+    if reading.low is not None and _on_scale(number, reading) is None:
         return None
     if positive is None:
         return WORDS.get(plain)

@@ -1,6 +1,5 @@
 """Checks of how labels are declared, and labels as they are read so."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,16 +25,17 @@ MOST_SHOWN = 10
 """Most labels that an error lists."""
 
 
-def require_positive(labelled: Sequence[Labelled], positive: str | None, source: str) -> None:
+def require_positive(labelled: Sequence[Labelled], declared: Declared, source: str) -> None:
     """Refuse a label for a pass that nobody gave; say which different labels fail.
 
     A ValueError gives the labels that there are.
     """
+    positive = declared.positive
     if positive is None or any(are_sets(each.humans["label"]) for each in labelled):
         return
     labels = pl.concat(side["label"] for each in labelled for side in (each.humans, each.judges))
     require_known(labels, positive, source)
-    report_fails(labelled, positive)
+    report_fails(pl.concat(each.humans["label"] for each in labelled), positive, declared)
 
 
 def require_known(labels: pl.Series, positive: str, source: str) -> None:
@@ -63,13 +63,13 @@ def report_unknown_items(labels: pl.DataFrame, known: Sequence[str], file: str, 
         )
 
 
-def report_fails(labelled: Sequence[Labelled], positive: str) -> None:
+def report_fails(labels: pl.Series, positive: str, declared: Declared) -> None:
     """Say which different labels of people count as fails, as they are not the one that passes."""
-    labels = pl.concat(each.humans["label"] for each in labelled)
-    known = values_of(labels, LabelReading("name")).select("label", "word").drop_nulls("word")
-    passes = values_of(pl.Series([json.dumps(positive)]), LabelReading("name"))["word"]
-    given = labels.rename("label").to_frame().join(known, on="label")["word"]
-    others = given.filter(~given.is_in(passes.implode())).value_counts(sort=True)
+    words = values_of(labels, LabelReading("name")).select("label", "word").drop_nulls("word")
+    known = [word.strip().lower() for word in words["word"]]
+    fails = values_of(labels, reading_of(labels, declared), known).filter(value=0)
+    given = labels.rename("label").to_frame().join(words, on="label")
+    others = given.join(fails, on="label", how="semi")["word"].value_counts(sort=True)
     if others.height > 1:
         shown = joined_few([f"{clip(each)[1:-1]} {n}" for each, n in others.rows()], MOST_SHOWN)
         current_status().tell(

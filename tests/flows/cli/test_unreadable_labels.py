@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,18 @@ def test_a_failure_is_no_label_in_the_alternative_annotator_test(tmp_path: Path)
     done = CliRunner().invoke(main, ["calibrate", str(log[0]), "--no-save", "--format", "json"])
     (judge,) = json.loads(done.stdout)
     assert (judge["instances"], judge["unreadable"]) == (40, 5)
+
+
+def test_a_word_beside_grades_of_a_declared_scale_is_invalid_in_every_table(tmp_path: Path) -> None:
+    """It was no grade in the table of ratings, but a fail in the comparison below it."""
+    grades = [1 + at % 5 for at in range(40)]
+    lines = [
+        f"{at},{'maybe' if at < 4 else grade},{'maybe' if at < 8 else grade}"
+        for at, grade in enumerate(grades)
+    ]
+    (tmp_path / "odd.csv").write_text("\n".join(["id,verdict,person", *lines]), encoding="utf-8")
+    said = run("measure", tmp_path / "odd.csv", *MAP, "--pass", 5, "--scale", 1, 5)
+    # 8 of 36 grades of the judge are 5, and 7 of 32 of people.
+    assert re.search(r"verdict 40 4 \.22 \[.{9} fail 28, pass 8 people \(person\) 40 8 \.22 ", said)
+    assert "also where a judge gives them: 4 7, 1 6, 2 6, 3 6. Empty" in said
+    assert "32 items compared; left out: 4 with an invalid label of the judge and 4 without" in said
