@@ -313,9 +313,9 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: CellStatistic, sums: Sums
     boot = np.full((2, *point.shape), np.nan)
     if drawn is not None and without is not None:
         if row.hits is None:
-            boot[:] = bca(point, drawn, without, 1 + np.nan_to_num(df), LEVEL)
+            boot[:] = bca(point, drawn, without, 1 + np.nan_to_num(df))
         else:
-            boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn, LEVEL)
+            boot[:] = percentiles(np.where(clusters > 1, point, np.nan), drawn)
         # If all draws are equal, the bootstrap says nothing about the variance.
         boot[:, boot[0] == boot[1]] = np.nan
     known = np.isfinite(point)

@@ -5,7 +5,7 @@ A draw is a row of weights; the sums of all cells in all draws are one matrix pr
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from tasks.inference.cluster_sums import PART, SUMS_AT_ONCE, Groups, Sums, group
 from tasks.inference.intervals import LEVEL
 from tasks.inference.linearised_errors import effective_clusters, over
 from tasks.inference.quantiles import normal_below, normal_quantile, t_quantile, widened
-from tasks.kit.defaults import BOOTSTRAPS
+from tasks.kit.defaults import BOOTSTRAPS, in_force
 
 DRAWS, SEED = BOOTSTRAPS, 20240612
 MOST_CLUSTERS = 20_000
@@ -37,14 +37,9 @@ FORMULAS = "formulas only: no bootstrap was asked for"
 _chance = ContextVar("_chance", default=True)
 
 
-@contextmanager
-def formulas_only() -> Iterator[None]:
+def formulas_only() -> AbstractContextManager[None]:
     """Skip bootstrap and permutation; estimates without a formula get no interval."""
-    token = _chance.set(False)
-    try:
-        yield
-    finally:
-        _chance.reset(token)
+    return in_force(_chance, value=False)
 
 
 def by_chance() -> bool:
@@ -74,19 +69,8 @@ def _counts(clusters: int, draws: int, seed: tuple[int, int]) -> NDArray[np.uint
 def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Sums]:
     """Yield how often each cluster is drawn, in blocks of draws that fit in memory.
 
-    Parameters
-    ----------
-    clusters
-        Number of clusters, which is also the size of each draw, with replacement.
-    draws
-        Number of draws.
-    seed
-        Seed of the random numbers.
-
-    Yields
-    ------
-    ndarray
-        Shape (some draws, clusters).
+    A draw has as many clusters as there are, with replacement; a block has the shape (some draws,
+    clusters).
 
     Examples
     --------
@@ -98,17 +82,12 @@ def weights(clusters: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Sum
         yield _counts(clusters, min(step, draws - start), (seed, start)).astype(np.float64)
 
 
-def resampled(sums: Sums, draws: int = DRAWS, seed: int = SEED) -> Sums:
+def resampled(sums: Sums) -> Sums:
     """Return the totals of each bootstrap draw of clusters, shape (draws, columns).
 
-    Parameters
-    ----------
-    sums
-        Cluster sums, shape (clusters, columns), 0 where a cluster has no items.
-    draws, seed
-        See :func:`weights`.
+    ``sums`` has the shape (clusters, columns), 0 where a cluster has no items.
     """
-    return np.concatenate([some @ sums for some in weights(len(sums), draws, seed)])
+    return np.concatenate([some @ sums for some in weights(len(sums))])
 
 
 def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sums]:
@@ -234,7 +213,7 @@ def _ratio(sums: dict[str, Sums]) -> Sums:
     return over(sums["num"], sums["den"])
 
 
-def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -> tuple[Sums, Sums]:
+def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums) -> tuple[Sums, Sums]:
     """Return the BCa interval of each cell, widened for few clusters; NaN where undefined.
 
     The percentiles are ``Phi(z0 + z / (1 - a z))``, ``z = z0 -+ t sqrt(G / (G - 1))``: z0 is the
@@ -251,8 +230,6 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -
         Leave-one-cluster-out estimates, shape (clusters, cells).
     clusters
         Effective number of clusters in each cell (degrees of freedom plus one), shape (cells,).
-    level
-        Confidence level in (0, 1).
 
     References
     ----------
@@ -265,7 +242,7 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums, level: float) -
     share = np.clip(below / np.maximum(ordered.known, 1), 1 / len(drawn), 1 - 1 / len(drawn))
     bias, skew = normal_quantile(share), _acceleration(without)
     groups = np.maximum(clusters, 2)
-    far = t_quantile(groups - 1, (1 + level) / 2) * np.sqrt(groups / (groups - 1))
+    far = t_quantile(groups - 1, (1 + LEVEL) / 2) * np.sqrt(groups / (groups - 1))
     ends = []
     for side in (-1, 1):
         z = bias + side * far

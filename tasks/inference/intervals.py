@@ -6,8 +6,8 @@ Each cell is one row of moments, computed from the sums of its clusters: ``num``
 (``linearised_errors.py``), and ``den_squares`` = sum den_g^2.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,9 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.inference.cluster_sums import Sums, totals
-from tasks.inference.linearised_errors import correction, over
+from tasks.inference.cluster_sums import Sums
+from tasks.inference.linearised_errors import correction, layout, over
 from tasks.inference.quantiles import normal_quantile, t_quantile, t_tail
+from tasks.kit.defaults import in_force
 
 LEVEL = 0.95
 EMPTY = "nothing qualifies: the denominator is empty"
@@ -187,7 +188,7 @@ def t_interval(
     return estimate - wide, estimate + wide, np.minimum(1.0, t_tail(df, over(estimate, error)))
 
 
-def tango(up: Sums, down: Sums, n: Sums, level: float = LEVEL) -> tuple[Sums, Sums]:
+def tango(up: Sums, down: Sums, n: Sums) -> tuple[Sums, Sums]:
     """Return Tango's score interval of ``up - down``, the shares that rose and fell of n pairs.
 
     The variance is the maximum-likelihood one under the tested shift, so the interval keeps its
@@ -210,7 +211,7 @@ def tango(up: Sums, down: Sums, n: Sums, level: float = LEVEL) -> tuple[Sums, Su
     >>> float(low[0].round(4)), float(high[0].round(4))
     (-0.138, 0.138)
     """
-    z2 = normal_quantile((1 + level) / 2) ** 2
+    z2 = normal_quantile((1 + LEVEL) / 2) ** 2
 
     def is_inside(shift: Sums) -> NDArray[np.bool_]:
         # Maximum-likelihood share that falls, given the shift: the root of a quadratic equation.
@@ -273,35 +274,17 @@ def common_difference(difference: Sums, n: Sums, level: float = LEVEL) -> tuple[
 
 def table_moments(num: Sums, den: Sums) -> pl.DataFrame:
     """Return the moments of cells from cluster sums of shape (clusters, cells)."""
-    columns = {"num": num, "den": den, "counted": den}
-    return _moments(columns, None, lambda sums: sums.sum(axis=0), lambda cells: cells)
+    return moments({"num": num, "den": den, "counted": den})
 
 
-def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the moments of cells from cluster sums stored cell by cell.
+def moments(sums: Mapping[str, Sums], starts: NDArray[np.int64] | None = None) -> pl.DataFrame:
+    """Return the moments of cells from their cluster sums.
 
-    Parameters
-    ----------
-    sums
-        ``num``, ``den`` and ``counted`` (the samples that define a cluster's size); shape
-        (starts[-1],).
-    starts
-        Index of each cell's first cluster, then the end of the last cell; shape (cells + 1,).
+    ``sums`` has ``num``, ``den`` and ``counted`` (the samples that define a cluster's size), laid
+    out as the sizes and ``starts`` of :func:`tasks.inference.linearised_errors.correction`.
     """
-    size = np.diff(starts)
-    return _moments(
-        sums, starts, lambda values: totals(values, starts), lambda cells: np.repeat(cells, size)
-    )
-
-
-def _moments(
-    sums: Mapping[str, Sums],
-    starts: NDArray[np.int64] | None,
-    total: Callable[[Sums], Sums],
-    each: Callable[[Sums], Sums],
-) -> pl.DataFrame:
-    """Return moments; ``total`` sums clusters by cell, ``each`` repeats cell values per cluster."""
     num, den = sums["num"], sums["den"]
+    total, each = layout(starts)
     found: dict[str, Any] = {"num": total(num), "den": total(den)}
     sizes = correction(np.where(den > 0, sums["counted"], 0.0), starts)
     rate = np.nan_to_num(over(found["num"], found["den"]))
@@ -360,19 +343,14 @@ LABELS = {"wilson": "Wilson", "clopper_pearson": "Clopper-Pearson", "jeffreys": 
 _chosen = ContextVar("_chosen", default="wilson")
 
 
-@contextmanager
-def share_interval(name: str) -> Iterator[None]:
+def share_interval(name: str) -> AbstractContextManager[None]:
     """Use the named interval for proportions, at the same effective sample size.
 
     Raise ValueError if no interval has that name.
     """
     if name not in LABELS:
         raise ValueError(f"no interval {name!r} of a share. Known: {', '.join(LABELS)}.")
-    token = _chosen.set(name)
-    try:
-        yield
-    finally:
-        _chosen.reset(token)
+    return in_force(_chosen, name)
 
 
 def chosen() -> str:

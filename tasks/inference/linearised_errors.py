@@ -50,7 +50,7 @@ class Correction(NamedTuple):
         """Return ``sum a_g^2 one_g other_g`` of each cell."""
         product = one * other
         product *= self.weight
-        total, _ = _layout(self.starts)
+        total, _ = layout(self.starts)
         return total(product)
 
 
@@ -88,7 +88,7 @@ def correction(sizes: Sums, starts: NDArray[np.int64] | None = None) -> Correcti
     >>> float(correction(np.array([2.0, 1.0, 1.0])).df)
     1.8
     """
-    total, each = _layout(starts)
+    total, each = layout(starts)
     number, squares = total(sizes), total(sizes**2)
     clusters = total((sizes > 0).astype(np.float64))
     if np.all(clusters * squares <= number**2 * (1.0 + ROUNDING)):
@@ -145,7 +145,7 @@ def ratio_difference(
     >>> float(found.estimate), float(found.error)
     (0.5, 0.5)
     """
-    total, each = _layout(starts)
+    total, each = layout(starts)
     ratios, u = [], []
     for num, den in (one, other):
         whole = total(den)
@@ -164,13 +164,13 @@ def effective_clusters(sizes: Sums, starts: NDArray[np.int64] | None = None) -> 
 
 def have_enough(sizes: Sums, starts: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
     """Tell which cells have enough clusters for a conclusion."""
-    total, _ = _layout(starts)
+    total, _ = layout(starts)
     many = total((sizes > 0).astype(np.float64)) >= limits().fewest_questions
     # A NaN, for a single cluster, is not enough.
     return np.asarray(many & (correction(sizes, starts).df >= least_df()))
 
 
-def _layout(
+def layout(
     starts: NDArray[np.int64] | None,
 ) -> tuple[Callable[[Sums], Sums], Callable[[Sums], Sums]]:
     """Return functions that sum values by cell and repeat cell values per cluster."""

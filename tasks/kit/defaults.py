@@ -1,15 +1,17 @@
 """Default thresholds (methods, section 15), and those that a study may set."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field
 
 from schemas.keys import Gate
 from tasks.validation.documented_fields import documented
 from tasks.validation.strict_models import Written
+
+Held = TypeVar("Held")
 
 ALPHA = 0.05
 POWER = 0.8
@@ -131,13 +133,18 @@ def limits() -> Thresholds:
 
 
 @contextmanager
-def limited_by(thresholds: Thresholds) -> Iterator[None]:
-    """Put limits in force for the statistics and conclusions that are computed inside."""
-    token = _limits.set(thresholds)
+def in_force(variable: ContextVar[Held], value: Held) -> Iterator[None]:
+    """Give a variable a value for everything that is computed inside."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _limits.reset(token)
+        variable.reset(token)
+
+
+def limited_by(thresholds: Thresholds) -> AbstractContextManager[None]:
+    """Put limits in force for the statistics and conclusions that are computed inside."""
+    return in_force(_limits, thresholds)
 
 
 class CalibrationThresholds(Written):
@@ -172,9 +179,6 @@ def calibration_limits() -> CalibrationThresholds:
 @contextmanager
 def calibrated_by(thresholds: CalibrationThresholds) -> Iterator[None]:
     """Put the limits of a calibration in force for everything that is computed inside."""
-    token = _calibration.set(thresholds)
-    try:
-        with limited_by(Thresholds(fewest_questions=thresholds.fewest_questions)):
-            yield
-    finally:
-        _calibration.reset(token)
+    own = Thresholds(fewest_questions=thresholds.fewest_questions)
+    with in_force(_calibration, thresholds), limited_by(own):
+        yield

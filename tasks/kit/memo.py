@@ -1,7 +1,7 @@
 """Compute what several statistics need of the same frame once."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -9,6 +9,8 @@ from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
+
+from tasks.kit.defaults import in_force
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,17 +32,12 @@ class _Memo:
 _memo: ContextVar[_Memo | None] = ContextVar("memo", default=None)
 
 
-@contextmanager
-def memo(*frames: pl.DataFrame) -> Iterator[None]:
+def memo(*frames: pl.DataFrame) -> AbstractContextManager[None]:
     """Keep the results that memoised functions have for these very frames until the end.
 
     Results for other frames are not kept, as these would stay in memory too.
     """
-    token = _memo.set(_Memo({id(frame): frame for frame in frames}))
-    try:
-        yield
-    finally:
-        _memo.reset(token)
+    return in_force(_memo, _Memo({id(frame): frame for frame in frames}))
 
 
 def memoised(

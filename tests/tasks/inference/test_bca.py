@@ -12,7 +12,7 @@ def of(values: np.ndarray, draws: int, seed: int) -> tuple[np.ndarray, np.ndarra
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), draws) / size
     without = (values.sum() - values) / (size - 1)
     drawn = (weights @ values)[:, None]
-    return bca(np.array([values.mean()]), drawn, without[:, None], np.array([float(size)]), 0.95)
+    return bca(np.array([values.mean()]), drawn, without[:, None], np.array([float(size)]))
 
 
 def test_against_scipy() -> None:
@@ -34,7 +34,7 @@ def test_what_cannot_be_told_is_no_number() -> None:
     point, few = np.array([0.5, np.nan, 0.5, 0.5]), np.full((9, 4), np.nan)
     drawn = np.linspace(0, 1, 100)[:, None] * np.ones(4)
     drawn[:60, 2] = np.nan
-    low, high = bca(point, drawn, few, np.array([20.0, 20.0, 20.0, 1.0]), 0.95)
+    low, high = bca(point, drawn, few, np.array([20.0, 20.0, 20.0, 1.0]))
     assert np.isnan(low).tolist() == np.isnan(high).tolist() == [False, True, True, True]
     assert low[0] < 0.05
     assert high[0] > 0.95

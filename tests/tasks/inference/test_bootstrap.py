@@ -32,7 +32,7 @@ def test_a_seed_gives_the_same_draws_and_nobody_can_change_them() -> None:
 
 def test_the_spread_of_a_mean_is_its_standard_error() -> None:
     values = np.random.default_rng(1).normal(size=(200, 1))
-    means = resampled(values, 4000, 3) / 200
+    means = resampled(values) / 200
     assert abs(means.std() / (values.std() / 200**0.5) - 1) < 0.05
 
 
