@@ -14,18 +14,12 @@ from schemas.results import Estimates
 from tasks.agreement.coefficients import Coefficient
 from tasks.counting.arms import ARMS
 from tasks.counting.cells import planned
-from tasks.counting.reasons import (
-    CHANGEABLE,
-    CHANGEABLE_IN_ALL_ARMS,
-    NO_SHIFT,
-    NO_SHIFT_OF_SHAM,
-    NO_SHIFT_OVER_SHAM,
-)
+from tasks.counting.reasons import NO_SHIFT
 from tasks.counting.verdicts import verdict_of_mean
 from tasks.inference.cluster_sums import Floats
 from tasks.panels.error_correlation import correlation, products, size_rows
 from tasks.panels.panels import ALL, JudgePanel, of_models, panels
-from tasks.statistics import statistic
+from tasks.statistics import RowMeaning, statistic
 from tasks.statistics.asr import asr
 from tasks.statistics.dasr import dasr
 from tasks.statistics.detection_power import detection_power
@@ -36,46 +30,27 @@ from tasks.statistics.sham_shift import sham_shift
 
 BESIDE = ("control", "sham")
 EVALUATED = (mps, mps_sham, sham_shift, asr, dasr, detection_power)
-FLIPS = tuple(f"jury_{name}" for name in net_flips.gives)
+"""Also without each member, unlike ``net_flips``."""
+OF_A_JUDGE: dict[str, RowMeaning] = {
+    f"jury_{name}": {**row, "family": "jury", "marks_excluded": False}
+    for entry in (*EVALUATED, net_flips)
+    for name, row in entry.rows.items()
+}
 UNVARIED = "shifts of the members do not vary"
 NO_ERRORS = "a good judge reacts to the flaw, so shifts are not errors"
 
 
 @statistic(
     source="arXiv:2404.18796; methods.md, section 11",
-    gives=FLIPS,
+    gives=tuple(OF_A_JUDGE),
     family="jury",
+    floor="as the primary endpoint",
     rows={
-        "jury_mps": {"unit": "score", "null": 0.0},
-        "jury_mps_sham": {"unit": "score", "null": 0.0, "floor": "sham"},
-        "jury_asr": {"floor": "sham if asked"},
-        "jury_dasr": {"null": 0.0, "floor": "sham"},
-        "jury_sham_floor": {"floor": "sham"},
-        "jury_detection_gain": {"null": 0.0, "floor": "sham"},
-        "jury_detection_power": {"null": 0.0, "floor": "sham"},
-        "jury_detection_share": {"null": 0.0, "floor": "as the primary endpoint"},
-        "jury_sham_shift": {"unit": "score", "null": 0.0},
-        "jury_correlation": {
-            "unit": "coefficient",
-            "null": 0.0,
-            "floor": "as the primary endpoint",
-        },
-        "jury_size": {"unit": "count", "floor": "as the primary endpoint"},
-        "jury_flip_direction": {"null": 0.0},
-        "jury_excess_flips": {"null": 0.0, "floor": "sham"},
+        **OF_A_JUDGE,
+        "jury_correlation": {"unit": "coefficient", "null": 0.0},
+        "jury_size": {"unit": "count"},
     },
-    missing={
-        **dict.fromkeys(
-            ("jury_mps", "jury_correlation", "jury_size", "jury_detection_share"), NO_SHIFT
-        ),
-        **dict.fromkeys(
-            ("jury_dasr", "jury_sham_floor", "jury_detection_gain", "jury_detection_power"),
-            CHANGEABLE_IN_ALL_ARMS,
-        ),
-        "jury_mps_sham": NO_SHIFT_OVER_SHAM,
-        "jury_asr": CHANGEABLE,
-        "jury_sham_shift": NO_SHIFT_OF_SHAM,
-    },
+    missing=dict.fromkeys(("jury_correlation", "jury_size"), NO_SHIFT),
 )
 def jury(shifts: DataFrame[Shifts], tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     """Evaluate the jury of all judges like a single judge, also without each of its members.
