@@ -1,5 +1,7 @@
 """Votes of a sample's arms joined in one row, and the mean difference of their scores."""
 
+from functools import partial
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -8,7 +10,7 @@ from schemas.results import Estimates
 from tasks.counting.cells import ratios, stopped_early
 from tasks.counting.order_halves import by_order
 from tasks.counting.positions import ORDERS, VOTES, order_score
-from tasks.inference.cluster_sums import Groups, grouped
+from tasks.inference.cluster_sums import grouped
 from tasks.kit.memo import memoised
 
 ARMS = ("control", "experimental", "sham")
@@ -91,8 +93,4 @@ def mean_shift(
         den=pl.lit(1.0),
         half=(shown_first == "anchor").cast(pl.Boolean),
     )
-
-    def measure(some: pl.DataFrame, own: Groups | None) -> DataFrame[Estimates]:
-        return ratios(name, some, own)
-
-    return by_order(items, measure, grouped(shifts))
+    return by_order(items, partial(ratios, name), grouped(shifts))

@@ -4,6 +4,7 @@ An estimate that compares arms with unequal votes per pair is suppressed (method
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -81,11 +82,8 @@ def weighted_shares(
     ``items`` has the columns of :func:`shares` without ``hit``, and ``0 <= num <= den``, where
     ``num`` may be an average.
     """
-
-    def solve(found: pl.DataFrame) -> pl.DataFrame:
-        return intervals.proportions(found, whole=False)
-
-    return _estimates(name, _zero_unless_counted(items, "num", "den"), solve, groups)
+    solve = partial(intervals.proportions, whole=False)
+    return _estimates(name, _zero_unless_counted(items), solve, groups)
 
 
 def means(
@@ -117,13 +115,12 @@ def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> Data
     ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
     ``num``, from ``-den`` to ``den``. The interval is cut to [-1, 1].
     """
-    things = _zero_unless_counted(items, "num", "den")
-    return _estimates(name, things, intervals.ratios, groups)
+    return _estimates(name, _zero_unless_counted(items), intervals.ratios, groups)
 
 
-def _zero_unless_counted(items: pl.DataFrame, *names: str) -> pl.DataFrame:
+def _zero_unless_counted(items: pl.DataFrame) -> pl.DataFrame:
     counted = pl.col("counted").cast(pl.Int64) > 0
-    return items.with_columns(pl.when(counted).then(pl.col(*names)).otherwise(0.0))
+    return items.with_columns(pl.when(counted).then(pl.col("num", "den")).otherwise(0.0))
 
 
 def _estimates(
@@ -193,14 +190,20 @@ def even(
         return rows
     uneven = pl.any_horizontal(pl.col(f"of_{arm}") != pl.col("of_all") for arm in arms)
     marked = join_cells(rows, cells.select(*PART, uneven=uneven))
+    why = pl.when("uneven").then(pl.lit(UNEQUAL))
+    return suppressed(marked.with_columns(df=pl.when(~pl.col("uneven")).then("df")), why)
+
+
+def suppressed(rows: pl.DataFrame, why: pl.Expr) -> DataFrame[Estimates]:
+    """Remove the numbers of rows that have a reason ``why``; what they counted is dropped."""
+    kept = why.is_null()
     return Estimates.draft(
-        marked.with_columns(
-            pl.when(~pl.col("uneven")).then(pl.col(NUMBERS)),
-            pl.when(~pl.col("uneven")).then(pl.col("n", "clusters")).otherwise(0),
-            df=pl.when(~pl.col("uneven")).then("df"),
-            dropped=pl.col("dropped") + pl.when("uneven").then("n").otherwise(0),
-            method=pl.when("uneven").then(pl.lit("none")).otherwise("method"),
-            reason=pl.when("uneven").then(pl.lit(UNEQUAL)).otherwise("reason"),
+        rows.with_columns(
+            pl.when(kept).then(pl.col(NUMBERS)),
+            pl.when(kept).then(pl.col("n", "clusters")).otherwise(0),
+            dropped=pl.col("dropped") + pl.when(kept).then(0).otherwise("n"),
+            method=pl.when(kept).then("method").otherwise(pl.lit("none")),
+            reason=pl.coalesce(why, "reason"),
         )
     )
 

@@ -15,7 +15,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.keys import JUDGE
 from schemas.results import Estimates
-from tasks.counting.cells import NUMBERS
+from tasks.counting.cells import suppressed
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, Groups, Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
@@ -252,17 +252,7 @@ def without_biased_orders(rows: DataFrame[Estimates], pairs: pl.DataFrame) -> Da
     judges = orders_not_random(pairs).with_columns(pl.col(JUDGE).cast(pl.String))
     if judges.is_empty() or rows.is_empty():
         return rows
-    marked = join_cells(rows, judges, on=JUDGE)
-    kept = pl.col("biased_order").is_null()
-    return Estimates.draft(
-        marked.with_columns(
-            pl.when(kept).then(pl.col(NUMBERS)),
-            pl.when(kept).then(pl.col("n", "clusters")).otherwise(0),
-            dropped=pl.col("dropped") + pl.when(kept).then(0).otherwise("n"),
-            method=pl.when(kept).then("method").otherwise(pl.lit("none")),
-            reason=pl.coalesce("biased_order", "reason"),
-        )
-    )
+    return suppressed(join_cells(rows, judges, on=JUDGE), pl.col("biased_order"))
 
 
 def one_order_effect(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:

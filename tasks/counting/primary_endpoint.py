@@ -47,20 +47,17 @@ def over_sham(sham: Any, control: Any) -> Any:
     return sham | ~control
 
 
-def primary(
-    estimates: pl.DataFrame, cell: tuple[str, ...], names: tuple[str, str] = ("mps", "mps_sham")
-) -> pl.DataFrame:
-    """Keep each cell's estimate of the primary endpoint.
+def primary(estimates: pl.DataFrame, cell: tuple[str, ...]) -> pl.DataFrame:
+    """Keep each cell's estimate of the primary endpoint: ``mps_sham``, or ``mps``.
 
-    ``names`` are the statistics of the shift over the control and over the sham. Adds ``instead``:
-    why the control is used although there are shams.
+    Adds ``instead``: why the control is used although there are shams.
     """
-    plain, shammed = names
+    names = ("mps_sham", "mps")
     statistic = pl.col("statistic").cast(pl.String)
-    control, sham = (
+    sham, control = (
         pl.col("clusters").filter(statistic == name).max().over(cell) for name in names
     )
-    enough = [(is_enough() & (statistic == name)).any().over(cell) for name in reversed(names)]
+    enough = [(is_enough() & (statistic == name)).any().over(cell) for name in names]
     rest = pl.format(
         "over the control: {} of {} questions have a shift over the sham", sham, control
     )
@@ -69,8 +66,8 @@ def primary(
         .with_columns(
             instead=pl.when(sham.is_not_null(), ~over_sham(*enough)).then(rest),
             chosen=pl.when(sham.is_not_null(), over_sham(*enough))
-            .then(pl.lit(shammed))
-            .otherwise(pl.lit(plain)),
+            .then(pl.lit("mps_sham"))
+            .otherwise(pl.lit("mps")),
         )
         .filter(statistic == pl.col("chosen"))
         .drop("chosen")

@@ -21,7 +21,7 @@ from tasks.inference.bootstrap import (
     widened_percentiles,
 )
 from tasks.inference.cluster_sums import Floats
-from tasks.inference.intervals import LEVEL
+from tasks.inference.intervals import LEVEL, arrays
 from tasks.inference.linearised_errors import effective_clusters
 from tasks.inference.permutation import SEED, DifferenceSums, JudgePairs, Tested
 from tasks.panels.panels import JudgePanel, panels, panels_of_prompts, several_prompts
@@ -310,14 +310,10 @@ def finished(
 def _by_formula(found: pl.DataFrame) -> PairTests:
     test = pl.when(pl.col("method") == "Newcombe").then(pl.lit("all sign flips"))
     names = found.select(test.otherwise(pl.lit("t test"))).to_series()
-    return PairTests(numbers_of(found["p_value"]), names, none_drawn(found.height))
+    (p_value,) = arrays(found, "p_value")
+    return PairTests(p_value, names, none_drawn(found.height))
 
 
 def none_drawn(pairs: int) -> pl.Series:
     """Return the seeds of a test that draws nothing."""
     return pl.repeat(None, pairs, dtype=pl.Int64, eager=True)
-
-
-def numbers_of(values: pl.Series) -> Floats:
-    """Return values as floats, NaN for null."""
-    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()

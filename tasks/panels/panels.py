@@ -1,7 +1,7 @@
 """Panels: values of several judges on the same items, as arrays of items by judges."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -46,10 +46,10 @@ class JudgePanel:
     simulated: list[bool | None]
     votes: NDArray[np.int64]
     """Most common number of ballots per pair, by judge."""
-    values: dict[str, Floats]
-    """Value name -> table; NaN where a judge has no value."""
     starts: NDArray[np.intp]
     """First row of each cluster."""
+    values: dict[str, Floats]
+    """Value name -> table; NaN where a judge has no value."""
 
     def votes_of(self, arm: str) -> NDArray[np.int64]:
         """Return each judge's most common number of votes per pair in ``arm``."""
@@ -91,16 +91,14 @@ class JudgePanel:
     def among(self, samples: NDArray[np.bool_], judges: NDArray[np.intp]) -> "JudgePanel":
         """Return the panel restricted to some samples and judges."""
         cluster = np.repeat(np.arange(self.clusters), np.diff(self.starts, append=len(samples)))
-        return JudgePanel(
-            self.cell,
-            self.over_sham,
-            self.shammed,
-            [self.judges[j] for j in judges],
-            [self.prompts[j] for j in judges],
-            [self.simulated[j] for j in judges],
-            self.votes[judges],
-            {name: table[np.ix_(samples, judges)] for name, table in self.values.items()},
-            np.flatnonzero(np.diff(cluster[samples], prepend=-1)),
+        return replace(
+            self,
+            judges=[self.judges[j] for j in judges],
+            prompts=[self.prompts[j] for j in judges],
+            simulated=[self.simulated[j] for j in judges],
+            votes=self.votes[judges],
+            starts=np.flatnonzero(np.diff(cluster[samples], prepend=-1)),
+            values={name: table[np.ix_(samples, judges)] for name, table in self.values.items()},
         )
 
 
@@ -118,22 +116,15 @@ def with_primary(shifts: pl.DataFrame) -> pl.DataFrame:
 def _over_sham(plans: Iterable["_Plan"], rows: int) -> pl.Series:
     over = np.zeros(rows, np.bool_)
     for plan in plans:
-        if plan.over_sham:
+        if plan.panel.over_sham:
             over[plan.at] = True
     return pl.Series(over, dtype=pl.Boolean)
 
 
 class _Plan(NamedTuple):
-    """The layout of a panel, without its values."""
+    """A panel without its values, and where they go."""
 
-    cell: dict[str, Any]
-    over_sham: bool
-    shammed: bool
-    judges: list[str]
-    prompts: list[str]
-    simulated: list[bool | None]
-    votes: NDArray[np.int64]
-    starts: NDArray[np.intp]
+    panel: JudgePanel
     samples: int
     at: Numbers
     """Row numbers of the panel in the frame."""
@@ -142,9 +133,9 @@ class _Plan(NamedTuple):
 
     def filled(self, values: Floats) -> Floats:
         """Arrange the values of the frame's rows in a table of shape (samples, judges)."""
-        table = np.full(self.samples * len(self.judges), np.nan)
+        table = np.full(self.samples * len(self.panel.judges), np.nan)
         table[self.place] = values[self.at]
-        return table.reshape(self.samples, len(self.judges))
+        return table.reshape(self.samples, len(self.panel.judges))
 
 
 def panels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[JudgePanel]:
@@ -229,7 +220,7 @@ def _filled(
     numbers = {column.name: column.to_numpy() for column in columns}
     for plan in plans:
         table = {name: plan.filled(column) for name, column in numbers.items()}
-        yield JudgePanel(*plan[:7], table, plan.starts)
+        yield replace(plan.panel, values=table)
 
 
 def _plans(
@@ -269,7 +260,7 @@ def _plan(rows: pl.DataFrame, names: Sequence[str], at: Numbers, codes: _Codes) 
     row, starts = _places(sample, cluster)
     cell = rows[0].select(pl.col(*names, "kind").cast(pl.String)).to_dicts()[0]
     shammed = bool(rows["has_sham"].any())
-    return _Plan(
+    panel = JudgePanel(
         cell,
         bool(rows["over_sham"][0])
         if "over_sham" in rows.columns
@@ -280,10 +271,9 @@ def _plan(rows: pl.DataFrame, names: Sequence[str], at: Numbers, codes: _Codes) 
         rows["simulated"][seen].to_list(),
         most_common(column, rows["votes"], len(seen)),
         starts,
-        int(row.max()) + 1,
-        at,
-        row * len(seen) + column,
+        {},
     )
+    return _Plan(panel, int(row.max()) + 1, at, row * len(seen) + column)
 
 
 def _over_shams(rows: pl.DataFrame, sample: Numbers, cluster: Numbers) -> bool:

@@ -8,6 +8,7 @@ counterpart: a scale of grades is not exhausted by easy pairs.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -85,15 +86,14 @@ def unit() -> pl.Expr:
     return pl.when(known).then("unit").otherwise(pl.lit("score"))
 
 
+def _by_unit(sd: Any, share: Any, score: Any) -> pl.Expr:
+    return pl.when(unit() == "sd").then(sd).when(unit() == "share").then(share).otherwise(score)
+
+
 def minimum_shift() -> pl.Expr:
     """Return the smallest relevant shift, in the unit of the cell's endpoint (``unit``)."""
-    return (
-        pl.when(unit() == "sd")
-        .then(limits().minimum_rating_shift)
-        .when(unit() == "share")
-        .then(limits().minimum_pass_rate_shift)
-        .otherwise(limits().minimum_shift)
-    )
+    own = limits()
+    return _by_unit(own.minimum_rating_shift, own.minimum_pass_rate_shift, own.minimum_shift)
 
 
 def minimum_spread() -> pl.Expr:
@@ -107,13 +107,11 @@ def minimum_spread() -> pl.Expr:
 def own_names() -> pl.Expr:
     """Return the endpoint's own statistic, from its pairwise name and its unit."""
     statistic = pl.col("statistic").cast(pl.String)
-    own = statistic
-    for pairwise, by_unit in UNITS.items():
-        for of, name in by_unit.items():
-            own = (
-                pl.when((statistic == pairwise) & (unit() == of)).then(pl.lit(name)).otherwise(own)
-            )
-    return own
+    sd, share = (
+        statistic.replace({pairwise: own[unit] for pairwise, own in UNITS.items()})
+        for unit in ("sd", "share")
+    )
+    return _by_unit(sd, share, statistic)
 
 
 def own_detection() -> pl.Expr:
@@ -124,13 +122,7 @@ def own_detection() -> pl.Expr:
 
 def shift_name() -> pl.Expr:
     """Return what notes call a shift over the control."""
-    return (
-        pl.when(unit() == "sd")
-        .then(pl.lit("rating shift in sd"))
-        .when(unit() == "share")
-        .then(pl.lit("shift of the share"))
-        .otherwise(pl.lit("MPS"))
-    )
+    return _by_unit(*map(pl.lit, ("rating shift in sd", "shift of the share", "MPS")))
 
 
 def worst_words(side: str) -> pl.Expr:

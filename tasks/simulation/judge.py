@@ -184,8 +184,10 @@ def probabilities(
 def gap(texts: PairText, traits: Traits) -> float:
     """Return how much better the second answer looks, apart from slot and prompt."""
     length = math.log(max(1, len(texts.second)) / max(1, len(texts.first)))
-    first, second = (_features_of(texts.question, text) for text in (texts.first, texts.second))
-    return _latent_quality(second, traits) - _latent_quality(first, traits) + traits.lam * length
+    first, second = (
+        latent_quality(texts.question, text, traits) for text in (texts.first, texts.second)
+    )
+    return second - first + traits.lam * length
 
 
 def read_prompt(user: str) -> PairText:
@@ -235,11 +237,6 @@ def _read_marked(user: str, marked: re.Match[str]) -> PairText:
     return PairText(question.strip(), first, second)
 
 
-def latent_quality(question: str, text: str, traits: Traits) -> float:
-    """Return the quality of one answer, with the effects of its features, in logits."""
-    return _latent_quality(_features_of(question, text), traits)
-
-
 def worded(messages: list[dict[str, str]], traits: Traits) -> float:
     """Return what the words of the system message add, in logits."""
     system = "".join(each["content"] for each in messages if each["role"] == "system")
@@ -251,8 +248,9 @@ def prompt_digest(messages: list[dict[str, str]]) -> str:
     return _digest(*(text for message in messages for text in message.values()))
 
 
-def _latent_quality(seen: _Features, traits: Traits) -> float:
+def latent_quality(question: str, text: str, traits: Traits) -> float:
     """Return an answer's quality, of variance omega^2 / 2, and the effects of its features."""
+    seen = _features_of(question, text)
     seed, scale = traits.seed, traits.omega / math.sqrt(2)
     quality = scale * _normal(seed, "quality", seen.identity) if scale else 0.0
     return (

@@ -4,12 +4,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.cells import shares, with_votes_of
 from tasks.counting.reasons import CHANGEABLE
 from tasks.counting.verdicts import may_win, wins
 from tasks.inference.cluster_sums import grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -19,7 +18,7 @@ from tasks.statistics import statistic
     marks_excluded=True,
     missing=CHANGEABLE,
 )
-def asr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def asr(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how often a perturbation wins where the control did not (attack success rate).
 
     Promote: ``|{i in V1: experimental = target}| / |V1|``, V1 the samples whose control verdict is

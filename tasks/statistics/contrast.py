@@ -26,7 +26,6 @@ from tasks.panels.judge_pairs import (
     duels,
     finished,
     none_drawn,
-    numbers_of,
     part_of,
     swapped,
 )
@@ -125,7 +124,7 @@ def compare_shifts(panel: JudgePanel) -> tuple[JudgePairs, Floats]:
         p_value = swap_sums(duel.pairs, duel.sums("shift", first, second)).p_value
     else:
         table = intervals.table_moments(first - second, panel.sums(both))
-        p_value = numbers_of(intervals.ratios(table)["p_value"])
+        (p_value,) = intervals.arrays(intervals.ratios(table), "p_value")
     return duel.pairs, np.where(have_enough(panel.sums(both)), p_value, np.nan)
 
 

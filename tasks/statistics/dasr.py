@@ -4,12 +4,11 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.cells import even, ratios, weighted_shares
 from tasks.counting.reasons import CHANGEABLE_IN_ALL_ARMS
 from tasks.counting.verdicts import symmetric, with_sham
 from tasks.inference.cluster_sums import grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -22,7 +21,7 @@ from tasks.statistics import statistic
     rows={"sham_floor": {"family": "floor", "null": None}},
     missing=CHANGEABLE_IN_ALL_ARMS,
 )
-def dasr(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def dasr(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the ASR beyond noise and the effect of a meaning-free edit (ASR above the floor).
 
     With V_a and s_a the membership and success in arm a, symmetric in control and sham:

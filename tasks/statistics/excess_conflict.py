@@ -16,7 +16,7 @@ SINGLE_VOTES = "no pair has two valid votes in each order"
     gives=("within_order_agreement", "across_order_agreement", "excess_conflict"),
     family="position",
     rows={"excess_conflict": {"null": 0.0}},
-    missing="no pair has two valid votes in each order",
+    missing=SINGLE_VOTES,
 )
 def excess_conflict(tallies: DataFrame[Tallies]) -> Rows:
     """Measure how much more votes differ between the two orders than within one.

@@ -4,10 +4,9 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.counting.positions import arm_groups, matches
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -15,7 +14,7 @@ from tasks.statistics import statistic
     family="position",
     missing="no pair has a valid vote and another of its repeat in the other order",
 )
-def lenient_consistency(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def lenient_consistency(tallies: DataFrame[Tallies]) -> Rows:
     """Measure position consistency by votes, as Shi et al. do, ignoring invalid partners.
 
     Of the valid votes in matches, the share whose partner in the other order names the same answer

@@ -3,10 +3,9 @@
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.reasons import NO_SHIFT
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -16,7 +15,7 @@ from tasks.statistics import statistic
     null=0.0,
     missing=NO_SHIFT,
 )
-def mps(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def mps(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how far a perturbation moves the mean score towards the target.
 
     ``MPS = mean_i (s_exp(i) - s_ctrl(i))``, in [-1, 1].

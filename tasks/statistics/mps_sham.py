@@ -3,11 +3,10 @@
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.reasons import NO_SHIFT_OVER_SHAM
 from tasks.counting.verdicts import with_sham
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -18,7 +17,7 @@ from tasks.statistics import statistic
     floor="sham",
     missing=NO_SHIFT_OVER_SHAM,
 )
-def mps_sham(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def mps_sham(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how far a perturbation moves the mean score beyond a meaning-free edit.
 
     ``MPS_sham = mean_i (s_exp(i) - s_sham(i))``, in [-1, 1].

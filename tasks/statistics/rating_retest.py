@@ -26,7 +26,7 @@ STEP = 1e-6
         "within_item_variance": {"unit": "squared points"},
         "rating_icc": {"unit": "coefficient"},
     },
-    missing={"retest_flips": "no answer has two valid ratings"},
+    missing={"retest_flips": ONCE},
 )
 def rating_retest(ratings: DataFrame[Ratings]) -> Rows:
     """Measure how far a judge repeats its ratings of the same unperturbed answers.

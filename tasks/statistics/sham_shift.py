@@ -3,11 +3,10 @@
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.arms import mean_shift
 from tasks.counting.reasons import NO_SHIFT_OF_SHAM
 from tasks.counting.verdicts import with_sham
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -17,7 +16,7 @@ from tasks.statistics import statistic
     null=0.0,
     missing=NO_SHIFT_OF_SHAM,
 )
-def sham_shift(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def sham_shift(shifts: DataFrame[Shifts]) -> Rows:
     """Measure how far the meaning-free edit (sham) alone moves the mean score.
 
     ``sham_shift = mean_i (s_sham(i) - s_ctrl(i))``, in [-1, 1].

@@ -4,17 +4,16 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
-from schemas.results import Estimates
 from tasks.counting.cells import portions
 from tasks.counting.positions import arm_groups, votes_by_order
 from tasks.counting.reasons import NO_VALID_VOTE
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
     source="methods.md, section 5 (exclusion rule)", family="position", missing=NO_VALID_VOTE
 )
-def tie_rate(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
+def tie_rate(tallies: DataFrame[Tallies]) -> Rows:
     """Measure the share of ties among valid votes.
 
     ``ties / (votes for the first + ties + votes for the second)``.

@@ -4,11 +4,10 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Shifts
-from schemas.results import Estimates
 from tasks.counting.cells import shares
 from tasks.counting.reasons import SCORE
 from tasks.inference.cluster_sums import grouped
-from tasks.statistics import statistic
+from tasks.statistics import Rows, statistic
 
 
 @statistic(
@@ -16,7 +15,7 @@ from tasks.statistics import statistic
     family="validity",
     missing=f"no sample has a score of two ballots or more in control{SCORE}",
 )
-def unanimous_rate(shifts: DataFrame[Shifts]) -> DataFrame[Estimates]:
+def unanimous_rate(shifts: DataFrame[Shifts]) -> Rows:
     """Measure the share of control pairs on which all valid votes are for the same answer.
 
     Parameters

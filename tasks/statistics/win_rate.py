@@ -1,5 +1,7 @@
 """Win rates of models according to the judge."""
 
+from functools import partial
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -78,15 +80,8 @@ def _measured(contests: DataFrame[Contests]) -> list[pl.DataFrame]:
 
 def win_rates(rows: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return the mean score of each model and pair of models."""
-
-    def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
-        return weighted_shares("win_rate", items, groups)
-
-    return by_order(scored(rows, "score"), measure, groups)
+    return by_order(scored(rows, "score"), partial(weighted_shares, "win_rate"), groups)
 
 
 def _differences(pairs: pl.DataFrame) -> DataFrame[Estimates]:
-    def measure(items: pl.DataFrame, groups: Groups | None) -> DataFrame[Estimates]:
-        return ratios("win_rate_difference", items, groups)
-
-    return by_order(scored(pairs, "score"), measure)
+    return by_order(scored(pairs, "score"), partial(ratios, "win_rate_difference"))
