@@ -17,7 +17,7 @@ from schemas.results import Estimates
 from tasks.inference import linearised_errors
 from tasks.inference.bootstrap import DRAWS, FORMULAS, SEED, bca, by_chance, percentiles, resampled
 from tasks.inference.cluster_sums import Sums, combined, first_of, numbered
-from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, proportions, table_moments
+from tasks.inference.intervals import EMPTY, LEVEL, SINGLE, arrays, proportions, table_moments
 from tasks.inference.linearised_errors import correction
 from tasks.kit.memo import memoised
 
@@ -255,19 +255,10 @@ def estimates(
 
     Proportions get Wilson intervals instead, and bootstrap percentiles as a cross-check.
 
-    Parameters
-    ----------
-    block
-        The annotations.
-    cells
-        One row per cell, as :meth:`Block.cells` makes them.
-    features
-        Function from a slice of cells to what is summed over items, shape (items, cells, features).
-    solve
-        Function from sums, shape (..., cells, features), to each statistic, shape (..., cells);
-        NaN where undefined.
-    rows
-        The statistics that ``solve`` returns.
+    ``cells`` has one row per cell, as :meth:`Block.cells` makes them; ``features`` makes of a slice
+    of them what is summed over items, shape (items, cells, features); ``solve`` makes of sums,
+    shape (..., cells, features), each statistic of ``rows``, shape (..., cells), NaN where
+    undefined.
     """
     if cells.is_empty():
         return []
@@ -339,9 +330,10 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: CellStatistic, sums: Sums
         hits = sums[:, :, row.hits]
         table = table_moments(hits, sums[:, :, row.n])
         wilson = proportions(table, whole=not row.several)
+        low, high = arrays(wilson, "low", "high")
         columns |= {
-            "low": wilson["low"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
-            "high": wilson["high"].cast(pl.Float64).fill_null(np.nan).to_numpy(),
+            "low": low,
+            "high": high,
             "method": wilson["method"].to_numpy(),
             "boot_low": boot[0],
             "boot_high": boot[1],

@@ -194,6 +194,14 @@ def even(
     return suppressed(marked.with_columns(df=pl.when(~pl.col("uneven")).then("df")), why)
 
 
+def rescaled(rows: pl.DataFrame, by: float, start: float = 0.0) -> pl.DataFrame:
+    """Return estimates on a scale that is ``by`` times as wide and whose 0 is ``start``."""
+    return rows.with_columns(
+        pl.col("estimate", "low", "high", "boot_low", "boot_high") * by + start,
+        standard_error=pl.col("standard_error") * by,
+    )
+
+
 def suppressed(rows: pl.DataFrame, why: pl.Expr) -> DataFrame[Estimates]:
     """Remove the numbers of rows that have a reason ``why``; what they counted is dropped."""
     kept = why.is_null()

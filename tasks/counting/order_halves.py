@@ -56,12 +56,8 @@ def mean_of_halves(items: pl.DataFrame, measure: Measure) -> DataFrame[Estimates
     independent halves. r is the correlation of the two means due to clusters with items in both
     halves, else 0.
 
-    Parameters
-    ----------
-    items
-        As ``measure`` takes them, with ``counted`` and ``num``, and ``half``, true or false.
-    measure
-        Function from items, and their groups, to ratios or shares.
+    ``items`` have ``counted`` and ``num``, and ``half``, true or false; ``measure`` makes ratios or
+    shares of them and their groups.
 
     References
     ----------
@@ -206,12 +202,7 @@ def orders_not_random(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the judges whose order depends on the models or the label of a pair, and the reason.
 
     Pearson's chi-square test of the order against the pair's models (anchor's and target's), and
-    against the label.
-
-    Parameters
-    ----------
-    pairs
-        With ``shown_first``, and models and ``label`` where known.
+    against the label. The pairs have ``shown_first``, and models and ``label`` where known.
 
     Returns
     -------
@@ -266,10 +257,8 @@ def one_order_effect(name: str, items: pl.DataFrame) -> DataFrame[Estimates]:
     approximates; ties are ignored. Above 0 the first slot is favoured, as in ``position_kappa`` of
     pairs seen in both orders. Differences between pairs of the same models shrink kappa toward 0.
 
-    Parameters
-    ----------
-    items
-        Pairs with votes by order (``votes_by_order``), ``shown_first``, and models where known.
+    ``items`` are pairs with votes by order (``votes_by_order``), ``shown_first``, and models where
+    known.
 
     References
     ----------

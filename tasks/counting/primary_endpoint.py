@@ -39,10 +39,8 @@ def over_sham(sham: Any, control: Any) -> Any:
     It is, unless too few questions have a shift over the sham while enough have one over the
     control: then the control tells more (methods, sections 2, 3 and 16).
 
-    Parameters
-    ----------
-    sham, control
-        Whether enough questions have a shift over each; arrays or expressions.
+    ``sham`` and ``control`` tell whether enough questions have a shift over each: arrays or
+    expressions.
     """
     return sham | ~control
 

@@ -14,7 +14,6 @@ from tasks.counting.order_halves import only_order
 from tasks.counting.positions import BY_PLACE, ORDERS, PLACES, lead_and_votes
 from tasks.kit.memo import memoised
 
-BESIDE = ("control", "sham", "replicate")
 ENDS = {"least": "anchor", "most": "target"}
 """End of the bounds -> the answer that gets the invalid votes."""
 
@@ -79,31 +78,24 @@ def match_groups(verdicts: pl.DataFrame) -> DataFrame[Shifts]:
 
     A sample with a sham but no experimental pair is kept, so that its empty arm is counted.
     """
-    by_arm = {arm: verdicts.filter(pl.col("arm") == arm) for arm in BESIDE}
-    control = by_arm["control"].select(
-        *SAMPLE,
-        control=pl.col("verdict"),
-        control_score=pl.col("score"),
-        control_votes=pl.col("votes"),
-        control_first=pl.col("shown_first"),
-    )
-    sham = by_arm["sham"].select(
-        *SAMPLE,
-        "perturbation",
-        sham=pl.col("verdict"),
-        sham_score=pl.col("score"),
-        sham_votes=pl.col("votes"),
-        sham_first=pl.col("shown_first"),
-        has_sham=pl.lit(value=True),
-    )
-    replicate = by_arm["replicate"].select(
-        *SAMPLE,
-        replicate=pl.col("verdict"),
-        replicate_votes=pl.col("votes"),
-        has_replicate=pl.lit(value=True),
-    )
+
+    def beside(arm: str, *key: str) -> pl.DataFrame:
+        return verdicts.filter(pl.col("arm") == arm).select(
+            *SAMPLE,
+            *key,
+            pl.col("verdict").alias(arm),
+            pl.col("score", "votes").name.prefix(f"{arm}_"),
+            pl.col("shown_first").alias(f"{arm}_first"),
+            pl.lit(value=True).alias(f"has_{arm}"),
+        )
+
+    control = beside("control").drop("has_control")
+    sham = beside("sham", "perturbation")
+    replicate = beside("replicate").drop("replicate_score", "replicate_first")
     asked = verdicts.filter(pl.col("arm") == "experimental")
-    unasked = by_arm["sham"].join(asked, on=[*SAMPLE, "perturbation"], how="anti")
+    unasked = verdicts.filter(pl.col("arm") == "sham").join(
+        asked, on=[*SAMPLE, "perturbation"], how="anti"
+    )
     shifts = (
         pl.concat(
             [

@@ -93,15 +93,9 @@ def resampled(sums: Sums) -> Sums:
 def percentiles(point: Sums, drawn: Sums, level: Any = LEVEL) -> tuple[Sums, Sums]:
     """Return the percentile interval of each column; NaN where too few draws are defined.
 
-    Parameters
-    ----------
-    point
-        The estimates, shape (columns,); the interval is extended to contain them, which undefined
-        draws could otherwise prevent.
-    drawn
-        Shape (draws, columns); NaN where the statistic is undefined in a draw.
-    level
-        Confidence level in (0, 1), a number or one for each column.
+    The interval is extended to contain ``point``, shape (columns,), which undefined draws could
+    otherwise prevent. ``drawn`` has the shape (draws, columns), NaN where the statistic is
+    undefined; ``level`` is a number in (0, 1), or one for each column.
     """
     ordered = Ordered.of(drawn)
     enough = np.isfinite(point) & ordered.enough
@@ -163,16 +157,9 @@ def bounds_of(groups: Groups, sums: Mapping[str, Sums], counted: Sums, value: Va
 
     The interval is widened for few clusters, whose draws vary too little.
 
-    Parameters
-    ----------
-    groups
-        The groups that the sums are made by.
-    sums
-        Cluster sums, shape (groups.starts[-1],) each.
-    counted
-        Samples in each cluster that count for the cell.
-    value
-        Function from the sums of cells, shape (..., cells), to the estimates; NaN where undefined.
+    ``sums`` and ``counted``, the samples that count for the cell, are by cluster, shape
+    (groups.starts[-1],) each. ``value`` makes the estimates, NaN where undefined, of the sums of
+    cells, shape (..., cells).
     """
     found = [np.empty((2, 0))]
     for cells in groups.blocks():
@@ -220,16 +207,9 @@ def bca(point: Sums, drawn: Sums, without: Sums, clusters: Sums) -> tuple[Sums, 
     normal quantile of the share of draws below the estimate, a the acceleration (skewness of the
     leave-one-cluster-out estimates), and t has G - 1 degrees of freedom.
 
-    Parameters
-    ----------
-    point
-        The estimates, shape (cells,).
-    drawn
-        The estimates in each draw, shape (draws, cells); NaN where undefined.
-    without
-        Leave-one-cluster-out estimates, shape (clusters, cells).
-    clusters
-        Effective number of clusters in each cell (degrees of freedom plus one), shape (cells,).
+    ``point`` and ``clusters``, the effective number (degrees of freedom plus one), have the shape
+    (cells,); ``drawn`` has (draws, cells), NaN where undefined, and ``without``, the estimates
+    without each cluster, (clusters, cells).
 
     References
     ----------
@@ -265,13 +245,9 @@ def _acceleration(without: Sums) -> Sums:
 def redrawn(rows: pl.DataFrame, *, use_judge: bool) -> pl.DataFrame:
     """Return the percentile interval of each cell's theta, with the cell's keys.
 
-    Parameters
-    ----------
-    rows
-        Pairs with ``score`` and, where labelled, ``human`` and the weight ``w``; ``alike`` where
-        all weights are equal; and the cell's columns, ``cluster, kind, votes, simulated``.
-    use_judge
-        Whether to use the judge's scores; if not, lambda is 0.
+    ``rows`` are pairs with ``score`` and, where labelled, ``human`` and the weight ``w``; ``alike``
+    where all weights are equal; and the cell's columns, ``cluster, kind, votes, simulated``.
+    Without ``use_judge`` lambda is 0.
     """
     y, f, w = pl.col("human"), pl.col("score"), pl.col("w")
     columns = rows.select(

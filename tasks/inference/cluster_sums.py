@@ -136,13 +136,8 @@ def join_cells(rows: pl.DataFrame, cells: pl.DataFrame, on: Sequence[str] = PART
 def grouped(items: pl.DataFrame, keys: tuple[str, ...] = PART) -> Groups:
     """Assign the items to cells and clusters.
 
-    Parameters
-    ----------
-    items
-        With the ``keys`` (without ``subgroup`` for whole cells), ``dataset, cluster, kind,
-        simulated, votes``.
-    keys
-        Columns that define a cell.
+    The items have the ``keys``, which define a cell (without ``subgroup`` for whole cells),
+    ``dataset, cluster, kind, simulated, votes``.
 
     A ValueError names the columns that are missing.
     """

@@ -103,19 +103,9 @@ def linearised(name: str, cells: pl.DataFrame, solve: Solve) -> DataFrame[Estima
     f_k are the derivatives; ``SE^2 = sum_g a_g^2 u_g^2`` with the CR2 weights of the clusters, and
     the interval uses t with Satterthwaite degrees of freedom (``linearised_errors.py``).
 
-    Parameters
-    ----------
-    name
-        Name of the statistic.
-    cells
-        As :func:`summed` returns them.
-    solve
-        Function from the sums of the cells, and ``n``, to the estimates and their derivatives.
-
-    Returns
-    -------
-    Estimates
-        One row per cell, without p-value and interval where the clusters do not vary.
+    ``cells`` are as :func:`summed` returns them; ``solve`` makes the estimates and their
+    derivatives of the sums of the cells and ``n``. A row has no p-value and interval where the
+    clusters do not vary.
     """
     names = [*(c for c in cells.columns if f"{c} x {c}" in cells.columns), "n"]
     linear = solve(dict(zip(names, arrays(cells, *names), strict=True)))

@@ -38,12 +38,7 @@ FOUND = ("estimate", "low", "high", "standard_error", "df", "p_value", "method",
 def wilson(hits: Any, n: Any, level: float = LEVEL) -> tuple[Any, Any]:
     """Return the Wilson score interval of ``hits`` in ``n``, numbers or arrays.
 
-    Parameters
-    ----------
-    hits, n
-        With 0 <= hits <= n and n > 0; effective sizes need not be whole numbers.
-    level
-        Confidence level in (0, 1).
+    ``hits`` are from 0 to ``n``, which is above 0; effective sizes need not be whole numbers.
 
     References
     ----------
@@ -194,10 +189,8 @@ def tango(up: Sums, down: Sums, n: Sums) -> tuple[Sums, Sums]:
     The variance is the maximum-likelihood one under the tested shift, so the interval keeps its
     coverage where few pairs move.
 
-    Parameters
-    ----------
-    up, down, n
-        Shares with ``up + down <= 1``, and the effective number of pairs, above 0; shape (cells,).
+    ``up`` and ``down`` are shares whose sum is at most 1, ``n`` is the effective number of pairs,
+    above 0; shape (cells,) each.
 
     References
     ----------
@@ -254,10 +247,8 @@ def common_difference(difference: Sums, n: Sums, level: float = LEVEL) -> tuple[
     would be that of two independent samples: 24 questions of which none moved, each at one half,
     got -.27 to .27, where even a shift by 1 of all that may move, at most .14 of them, is less.)
 
-    Parameters
-    ----------
-    difference, n
-        The difference in [-1, 1] and the effective number of clusters, above 0; shape (cells,).
+    ``difference`` is in [-1, 1], ``n``, the effective number of clusters, above 0; shape (cells,)
+    each.
 
     Examples
     --------
@@ -361,12 +352,7 @@ def chosen() -> str:
 def clopper_pearson(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
     """Return the exact interval: beta quantiles at (k, n - k + 1) and (k + 1, n - k).
 
-    Parameters
-    ----------
-    hits, n
-        Numbers or arrays with 0 <= hits <= n and n > 0; effective sizes need not be whole numbers.
-    level
-        Confidence level in (0, 1).
+    ``hits`` and ``n`` are as those of :func:`wilson`.
 
     References
     ----------
@@ -385,11 +371,6 @@ def clopper_pearson(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
 
 def jeffreys(hits: Any, n: Any, level: float) -> tuple[Any, Any]:
     """Return quantiles of Beta(k + 1/2, n - k + 1/2), with low 0 at k = 0 and high 1 at k = n.
-
-    Parameters
-    ----------
-    hits, n, level
-        See :func:`clopper_pearson`.
 
     References
     ----------

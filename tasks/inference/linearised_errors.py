@@ -128,12 +128,8 @@ def ratio_difference(
     ``u_g = (num_g - R den_g) / sum den`` of the one minus the same of the other,
     ``SE = sqrt(sum a_g^2 u_g^2)``: what the two have in common cancels.
 
-    Parameters
-    ----------
-    one, other
-        Cluster sums of numerator and denominator.
-    sizes, starts
-        See :func:`correction`; the clusters' samples that count for either ratio.
+    ``one`` and ``other`` are cluster sums of numerator and denominator, ``sizes`` and ``starts``
+    those of :func:`correction`, of the clusters' samples that count for either ratio.
 
     Examples
     --------

@@ -95,18 +95,9 @@ def shrunk(cells: pl.DataFrame, group: Sequence[str]) -> pl.DataFrame:
     ``B = tau^2 / (tau^2 + se^2)``, ``shrunk = theta_bar + B (theta - theta_bar)``, and
     ``shrunk_error^2 = B se^2 + (1 - B)^2 / sum 1 / (tau^2 + se^2)``.
 
-    Parameters
-    ----------
-    cells
-        With ``estimate`` and ``standard_error``.
-    group
-        Columns that define a group.
-
-    Returns
-    -------
-    DataFrame
-        The cells with two more columns; null where the error is null or 0, where fewer than three
-        cells of the group have one, or where one cell outweighs the rest beyond rounding error.
+    ``cells`` have ``estimate`` and ``standard_error``. Both columns are null where the error is
+    null or 0, where fewer than three cells of the group have one, or where one cell outweighs the
+    rest beyond rounding error.
 
     References
     ----------

@@ -267,19 +267,9 @@ def open_ballots(
 ) -> pl.DataFrame:
     """Describe how many questions each person has completed per perturbation, and what is missing.
 
-    Parameters
-    ----------
-    pairs
-        What people may be shown in the study.
-    log
-        The votes of people.
-    fewest
-        Number of questions that a finding takes.
-
-    Returns
-    -------
-    pl.DataFrame
-        ``judge, dataset, perturbation, open``, the last a sentence.
+    ``pairs`` are what people may be shown in the study, ``log`` their votes, ``fewest`` the
+    questions that a finding takes. Columns: ``judge, dataset, perturbation, open``, the last a
+    sentence.
     """
     cell = ["dataset", "perturbation"]
     asked = pairs.filter(pl.col("arm").is_in(ASKED_ARMS)).select(*cell, "sample", "cluster", "arm")

@@ -27,12 +27,8 @@ UNBOUNDED = "errors of the members may cancel out: the interval has no upper end
 def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
     """Return, per item, a one, the values, their squares, and the products of pairs of members.
 
-    Parameters
-    ----------
-    values
-        Shape (items, members).
-    whole
-        Which items have every member's value; all columns of the others are 0.
+    ``values`` has the shape (items, members); ``whole`` tells which items have every member's
+    value, and all columns of the others are 0.
     """
     first, second = np.triu_indices(values.shape[1], 1)
     own = np.where(whole[:, None], values, 0.0)
@@ -44,14 +40,8 @@ def products(values: Floats, whole: NDArray[np.bool_]) -> Floats:
 def correlation(sums: Floats, members: int, unvaried: str) -> Coefficient:
     """Return the mean correlation of pairs of members with widened bootstrap percentiles.
 
-    Parameters
-    ----------
-    sums
-        Cluster sums of :func:`products`.
-    members
-        Number of members.
-    unvaried
-        The reason to give if fewer than two members vary.
+    ``sums`` are cluster sums of :func:`products`; ``unvaried`` is the reason if fewer than two
+    members vary.
     """
     clusters = int((sums[:, 0] > 0).sum())
     if not clusters:

@@ -78,14 +78,9 @@ class Duel(NamedTuple):
 
         Widened for few clusters; NaN if bootstrapping is switched off.
 
-        Parameters
-        ----------
-        columns
-            Name of a value of the panel -> its cluster sums of both judges.
-        used
-            Which items count for each pair.
-        value
-            Function of the sides of all columns, in their order.
+        ``columns`` are names of values of the panel with their cluster sums of both judges,
+        ``used`` tells which items count for each pair, and ``value`` is a function of the sides of
+        all columns, in their order.
         """
         count = len(self.pairs.first)
         if not is_resampled(self.panel.clusters):

@@ -408,10 +408,7 @@ def sharing(measured: KnownMask, starts: Places, parts: Places = WHOLE) -> Known
     broken by the fewest samples shared with each other judge, then by position. If fewer than two
     are left, none shares.
 
-    Parameters
-    ----------
-    measured, starts, parts
-        See :func:`seen`; a column is a judge.
+    For the parameters see :func:`seen`; a column is a judge.
 
     Examples
     --------

@@ -81,16 +81,9 @@ def with_score_interval(
     divided by the t quantile, because equivalence tests and planning use it alone. Rows without a t
     interval, and rows with ``up + down > 1`` (more rise than could fall), stay as they are.
 
-    Parameters
-    ----------
-    rows
-        Ratios ``sum moved / sum could`` of the ``items``.
-    items
-        With the cell's columns.
-    moved
-        From ``-could`` to ``could``; an item for which it is null is left out.
-    could
-        How far an item could move; 1 if not given.
+    ``rows`` are ratios ``sum moved / sum could`` of the ``items``, which have the cell's columns.
+    ``moved`` is from ``-could`` to ``could``, how far an item could move (1 if not given); an item
+    for which it is null is left out.
     """
     flips = (
         items.with_columns(num=moved, den=pl.lit(1.0) if could is None else could)

@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Tallies
 from schemas.keys import SAMPLE
-from tasks.counting.cells import portions, stopped_early, weighted_shares
+from tasks.counting.cells import portions, rescaled, stopped_early, weighted_shares
 from tasks.counting.positions import ORDERS, PLACES
 from tasks.inference.cluster_sums import Groups, grouped
 from tasks.statistics import Rows, statistic
@@ -96,11 +96,7 @@ def _beyond_chance(pairs: pl.DataFrame, groups: Groups) -> pl.DataFrame:
     counted = (pl.col("label") != "tie") & (pl.col("valid") > 0)
     right = pl.col("right") + pl.col("tied") / 2
     items = pairs.with_columns(counted=counted, num=right, den="valid", dropped=~counted)
-    rows = weighted_shares(BEYOND_CHANCE, items, groups)
-    return rows.with_columns(
-        pl.col("estimate", "low", "high", "boot_low", "boot_high") * 2 - 1,
-        standard_error=pl.col("standard_error") * 2,
-    )
+    return rescaled(weighted_shares(BEYOND_CHANCE, items, groups), 2, -1)
 
 
 def _null_without_votes(groups: Groups, valid: pl.Series) -> Callable[[str], pl.Expr]:

@@ -10,7 +10,7 @@ from pandera.typing.polars import DataFrame
 from schemas.judging import Tallies
 from schemas.keys import CELL
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
+from tasks.counting.cells import ratios, rescaled, weighted_shares
 from tasks.counting.positions import ORDERS, VERDICTS, arm_groups, first_matches, votes_by_order
 from tasks.counting.reasons import NO_SLOT_PREFERRED
 from tasks.inference.cluster_sums import Groups, join_cells
@@ -89,11 +89,12 @@ def first_pick_share(tallies: DataFrame[Tallies]) -> Rows:
     )
     share = _share(items, groups)
     twice = items.with_columns(num=pl.col("first") - pl.col("second"))
-    gap = ratios("position_gap", twice, groups)
+    # Half of first minus second is the share minus 1/2.
+    gap = rescaled(ratios("position_gap", twice, groups), 0.5)
     silent = groups.cells.select(
         *CELL, one_order=pl.Series(~both & (groups.by_cell(items["valid"]) > 0))
     )
-    return [_with_reason(pl.concat([share, _halved(gap)]), silent), _exact(tallies)]
+    return [_with_reason(pl.concat([share, gap]), silent), _exact(tallies)]
 
 
 def _share(items: pl.DataFrame, groups: Groups) -> pl.DataFrame:
@@ -122,12 +123,6 @@ def _with_reason(rows: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
         )
         .drop("one_order")
     )
-
-
-def _halved(gap: pl.DataFrame) -> pl.DataFrame:
-    """Turn first minus second into share minus 1/2."""
-    doubled = ("estimate", "low", "high", "boot_low", "boot_high", "standard_error")
-    return gap.with_columns(pl.col(doubled) / 2)
 
 
 def _exact(tallies: pl.DataFrame) -> DataFrame[Estimates]:

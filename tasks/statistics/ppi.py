@@ -9,7 +9,7 @@ from schemas.results import Estimates
 from tasks.counting.contests import differences, of_labelled_judges, sides
 from tasks.inference.bootstrap import BOOT, by_chance, redrawn
 from tasks.inference.cluster_sums import PART, join_cells, totals
-from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, t_interval
+from tasks.inference.intervals import ALIKE, LEVEL, ROUNDING, arrays, t_interval
 from tasks.inference.linearised_errors import correction
 from tasks.inference.quantiles import normal_quantile
 from tasks.kit.defaults import TARGET_HALF_WIDTH
@@ -209,15 +209,12 @@ def _spread(clusters: pl.DataFrame) -> pl.DataFrame:
 
 def _rows(name: str, found: pl.DataFrame, low: float) -> pl.DataFrame:
     fitted, df = found["fitted"].to_numpy(), np.nan_to_num(found["df"].to_numpy(), nan=1.0)
-    spare = found["clusters"].to_numpy() - 1 - fitted
-    more = np.where(fitted & (spare > 0), df / np.where(df > 1, df - 1, 1.0), 1.0)
-    variance = (
-        more * found["rest"].to_numpy()
-        + found["judged"].to_numpy()
-        + 2 * np.sqrt(more) * found["cross"].to_numpy()
+    clusters, rest, judged, cross, theta = arrays(
+        found, "clusters", "rest", "judged", "cross", "theta"
     )
-    error = np.sqrt(np.maximum(variance, 0.0))
-    theta = found["theta"].to_numpy()
+    spare = clusters - 1 - fitted
+    more = np.where(fitted & (spare > 0), df / np.where(df > 1, df - 1, 1.0), 1.0)
+    error = np.sqrt(np.maximum(more * rest + judged + 2 * np.sqrt(more) * cross, 0.0))
     ends = t_interval(theta, error, df)
     reason = (
         pl.when("chosen")

@@ -6,7 +6,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.calibration import Ratings
 from schemas.keys import BETWEEN
-from tasks.counting.cells import differences
+from tasks.counting.cells import differences, rescaled
 from tasks.counting.primary_endpoint import over_shams
 from tasks.inference.bootstrap import by_chance
 from tasks.inference.cluster_sums import PART, Sums, grouped, join_cells
@@ -208,5 +208,4 @@ def _of_passes(name: str, pairs: pl.DataFrame) -> pl.DataFrame:
     one, other = ((pl.col(f"d{end}") + 1) / 2 for end in ("", OTHER))
     rows = differences(name, pairs, one, other)
     alike = pairs.group_by(PART).agg(unmoved=pl.col("alike").any())
-    doubled = ("estimate", "low", "high", "standard_error", "boot_low", "boot_high")
-    return without_unmoved(rows.with_columns(pl.col(doubled) * 2), alike)
+    return without_unmoved(rescaled(rows, 2), alike)

@@ -6,10 +6,10 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.keys import JUDGE
 from tasks.counting.arms import mean_shift
-from tasks.counting.cells import differences, means
+from tasks.counting.cells import means
 from tasks.pointwise.rated import TARGET, differences_in_unit, on_scale, rated, things
 from tasks.statistics import Rows, statistic
-from tasks.statistics.rewording_sensitivity import ARMS
+from tasks.statistics.rewording_sensitivity import ARMS, excess
 
 ANSWER = (*JUDGE, "item")
 
@@ -78,7 +78,12 @@ def rating_rewording(ratings: DataFrame[Ratings]) -> Rows:
     for some in (reworded, each):
         shifts = mean_shift("rating_rewording_shift", some, "control_score", arm="arm_score")
         found += [differences_in_unit(shifts, some), _change("rating_rewording_change", some)]
-    return [*found, _change("rating_repeat_change", again), _excess(reworded, again)]
+    beyond = excess("rating_rewording_excess", reworded, again, ANSWER, "change")
+    return [
+        *found,
+        _change("rating_repeat_change", again),
+        differences_in_unit(beyond, again),
+    ]
 
 
 def _asked(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -108,10 +113,3 @@ def _beside_control(rows: pl.DataFrame, arm: str) -> pl.DataFrame:
 
 def _change(name: str, items: pl.DataFrame) -> pl.DataFrame:
     return differences_in_unit(means(name, items, pl.col("change")), items)
-
-
-def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> pl.DataFrame:
-    mean = reworded.group_by(ANSWER).agg(mean=pl.col("change").mean())
-    both = again.join(mean, on=ANSWER, how="left", maintain_order="left")
-    rows = differences("rating_rewording_excess", both, pl.col("mean"), pl.col("change"))
-    return differences_in_unit(rows, again)

@@ -1,5 +1,7 @@
 """Rewording sensitivity: verdicts that change when a prompt says the same in other words."""
 
+from collections.abc import Sequence
+
 import polars as pl
 from pandera.typing.polars import DataFrame
 
@@ -87,7 +89,7 @@ def rewording_sensitivity(tallies: DataFrame[Tallies], shifts: DataFrame[Shifts]
         *_changes(reworded, "rewording_sensitivity", "rewording_score_change"),
         *_changes(each, "rewording_sensitivity", "rewording_score_change"),
         *_changes(again, "repeat_sensitivity", "repeat_score_change"),
-        _excess(reworded, again),
+        excess("rewording_excess", reworded, again, SAMPLE, "changed"),
     ]
 
 
@@ -113,10 +115,11 @@ def _changes(items: pl.DataFrame, verdict: str, score: str) -> list[DataFrame[Es
     return [known_shares(verdict, items, changed), means(score, items, change)]
 
 
-def _excess(reworded: pl.DataFrame, again: pl.DataFrame) -> DataFrame[Estimates]:
-    share = reworded.group_by(SAMPLE, maintain_order=True).agg(
-        share=pl.col("changed").cast(pl.Float64).mean()
-    )
-    both = again.join(share, on=SAMPLE, how="left", maintain_order="left")
-    changed = pl.col("changed").cast(pl.Float64)
-    return differences("rewording_excess", both, pl.col("share"), changed)
+def excess(
+    name: str, reworded: pl.DataFrame, again: pl.DataFrame, key: Sequence[str], change: str
+) -> DataFrame[Estimates]:
+    """Return the mean ``change`` over the wordings minus that of asking again, by ``key``."""
+    own = pl.col(change).cast(pl.Float64)
+    mean = reworded.group_by(key, maintain_order=True).agg(reworded=own.mean())
+    both = again.join(mean, on=key, how="left", maintain_order="left")
+    return differences(name, both, pl.col("reworded"), own)
