@@ -125,17 +125,6 @@ class CountColumns(NamedTuple):
     """Whether an item may have several hits, which vary less than as many separate items."""
 
 
-class CellStatistic(NamedTuple):
-    """A statistic of some cells, shape (cells,), and of bootstrap draws, if any, (draws, cells)."""
-
-    name: str
-    row: CountColumns
-    point: Sums
-    drawn: Sums | None
-    without: Sums | None
-    """Leave-one-cluster-out values, (clusters, cells)."""
-
-
 Features = Callable[[slice], Sums]
 Solve = Callable[[Sums], dict[str, Sums]]
 
@@ -280,24 +269,28 @@ def estimates(
             without = solve(sums.sum(axis=0) - sums)
         found += [
             _rows(
-                block.dataset,
                 cells[part],
-                CellStatistic(
-                    name,
-                    row,
-                    point[name],
-                    drawn[name] if drawn else None,
-                    without[name] if without else None,
-                ),
                 sums,
-            )
+                row,
+                point[name],
+                drawn=drawn[name] if drawn else None,
+                without=without[name] if without else None,
+            ).with_columns(statistic=pl.lit(name), dataset=pl.lit(block.dataset))
             for name, row in rows.items()
         ]
     return found
 
 
-def _rows(dataset: str, cells: pl.DataFrame, measured: CellStatistic, sums: Sums) -> pl.DataFrame:
-    name, row, point, drawn, without = measured
+def _rows(
+    cells: pl.DataFrame,
+    sums: Sums,
+    row: CountColumns,
+    point: Sums,
+    *,
+    drawn: Sums | None,
+    without: Sums | None,
+) -> pl.DataFrame:
+    """Return the rows of one statistic; ``without`` are its values without each cluster."""
     n = sums[:, :, row.n].sum(axis=0)
     clusters = (sums[:, :, row.n] > 0).sum(axis=0)
     df = correction(sums[:, :, row.n]).df
@@ -350,8 +343,6 @@ def _rows(dataset: str, cells: pl.DataFrame, measured: CellStatistic, sums: Sums
         *("n", "clusters", "method", "judge", "prompt", "wave", "subgroup", "dropped", "simulated"),
         pl.col("hits", "seed").fill_nan(None).cast(pl.Int64),
         pl.col("votes").alias("votes_per_pair"),
-        statistic=pl.lit(name),
-        dataset=pl.lit(dataset),
         mode=pl.lit("any"),
         perturbation=pl.lit(None, dtype=pl.String),
         kind=pl.lit(None, dtype=pl.String),

@@ -150,10 +150,7 @@ def differences(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     If each pair was seen in one order, both models must have had the same slot. ``own_score`` and
     ``its_score`` are the two scores, ``score`` is their difference, ``human`` likewise.
 
-    Yields
-    ------
-    DataFrame
-        The pairs of one or more models, about ``PAIRS_AT_ONCE``, with all of each cell.
+    Yields the pairs of one or more models, about ``PAIRS_AT_ONCE``, with all of each cell.
     """
     means = _mean_scores(rows)
     group = means.select(pl.struct(CONTEST).rle_id()).to_series().to_numpy()

@@ -204,10 +204,7 @@ def orders_not_random(pairs: pl.DataFrame) -> pl.DataFrame:
     Pearson's chi-square test of the order against the pair's models (anchor's and target's), and
     against the label. The pairs have ``shown_first``, and models and ``label`` where known.
 
-    Returns
-    -------
-    DataFrame
-        ``dataset, judge, prompt, wave`` and ``biased_order``, the reason.
+    Returns ``dataset, judge, prompt, wave`` and ``biased_order``, the reason.
     """
     limit = f"{limits().order_alpha:g}".lstrip("0")
     tests = [(MODELS, BY_MODEL.format(limit)), (("label",), BY_LABEL.format(limit))]

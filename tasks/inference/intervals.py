@@ -71,21 +71,11 @@ def proportions(moments: pl.DataFrame, level: float = LEVEL, *, whole: bool = Tr
     them, with ``[R (1 - h), R + (1 - R) h]`` for h the upper end of a share of 0.
     :func:`share_interval` selects another interval, at the same effective size.
 
-    Parameters
-    ----------
-    moments
-        One row per cell, see the module docstring.
-    whole
-        Whether each item is a hit or a miss. Averaged hits vary less than zeros and ones, so their
-        ``deff`` may fall below 1: a minimum of 1 made a nominal 95 % interval cover 99 %. Without
-        that minimum the variance of few clusters is often too small, so the effective size is
-        multiplied by ``(z / t)^2``, t with the cell's degrees of freedom: with 20 clusters, z
-        covered 92 to 94 %.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``FOUND``, one row per cell.
+    ``whole`` tells whether each item is a hit or a miss. Averaged hits vary less than zeros and
+    ones, so their ``deff`` may fall below 1: a minimum of 1 made a nominal 95 % interval cover 99
+    %. Without that minimum the variance of few clusters is often too small, so the effective size
+    is multiplied by ``(z / t)^2``, t with the cell's degrees of freedom: with 20 clusters, z
+    covered 92 to 94 %. The columns are ``FOUND``.
 
     References
     ----------
@@ -119,18 +109,8 @@ def ratios(moments: pl.DataFrame, level: float = LEVEL, *, bounded: bool = True)
     If every ``u_g`` is 0, a bounded ratio has the interval of :func:`common_difference`, with the
     p-value of a sign-flip test of the clusters: only 2 of the 2^G flips are as far from 0.
 
-    Parameters
-    ----------
-    moments
-        One row per cell, see the module docstring.
-    bounded
-        Whether ratios lie in [-1, 1], as means of differences of two values in [0, 1] do; so do
-        their intervals.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``FOUND``, one row per cell.
+    ``bounded`` tells whether ratios lie in [-1, 1], as means of differences of two values in [0, 1]
+    do; so do their intervals. The columns are ``FOUND``.
     """
     num, den, clusters, squares, freedom, den_squares = arrays(
         moments, "num", "den", "clusters", "squares", "freedom", "den_squares"

@@ -52,18 +52,10 @@ def fit(
 
     Items with the same row of the design may be one item, as only sums enter the likelihood.
 
-    Parameters
-    ----------
-    design
-        Shape (items, terms). Sums over items have its precision, single or double.
-    wins
-        Sums of y times weight, shape (fits, items); 0 <= y <= 1, fractions allowed.
-    weights
-        Shape (fits, items).
-    start
-        Starting values, shape (fits, terms).
-    within
-        Convergence tolerance of the last step; the next one would be about its square.
+    ``design`` has the shape (items, terms), and sums over items have its precision, single or
+    double. ``wins``, sums of y times weight with 0 <= y <= 1, and ``weights`` have the shape (fits,
+    items), ``start`` has (fits, terms). Once the last step is ``within`` this tolerance, the next
+    one would be about its square.
     """
     terms = design.shape[1]
     outer = _outer_products(design)

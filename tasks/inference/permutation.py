@@ -239,13 +239,9 @@ def sign_flip_test(sums: NDArray[np.float64], value: Value) -> NDArray[np.float6
     draws, with ``p = (1 + #) / (1 + draws)``. For very many clusters the flipped sums are drawn
     from their normal approximation.
 
-    Parameters
-    ----------
-    sums
-        Cluster sums, 0 where a cluster does not count; shape (cells, rows, clusters).
-    value
-        Function from totals, shape (cells, rows, draws), to the statistic, shape (cells, draws);
-        large values are evidence against the null hypothesis.
+    ``sums`` of clusters, 0 where a cluster does not count, have the shape (cells, rows, clusters).
+    ``value`` makes of totals, shape (cells, rows, draws), the statistic, shape (cells, draws);
+    large values are evidence against the null hypothesis.
 
     Examples
     --------

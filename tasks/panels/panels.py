@@ -240,21 +240,24 @@ def _plans(
     order = np.argsort(group.astype(np.min_scalar_type(len(present))), kind="stable")
     ends = np.searchsorted(group[order], np.arange(len(present) + 1))
     unit, _ = combined([numbers["judge"], numbers["prompt"]])
-    codes = [unit, *(numbers[name][0] for name in ("sample", "cluster"))]
+    codes = {"unit": unit, **{name: numbers[name][0] for name in ("sample", "cluster")}}
     parts = (order[first:last] for first, last in pairwise(ends.tolist()))
-    return [_plan(rows[at], cell, at, _Codes(*(code[at] for code in codes))) for at in parts]
+    return [
+        _plan(rows[at], cell, at, **{name: code[at] for name, code in codes.items()})
+        for at in parts
+    ]
 
 
-class _Codes(NamedTuple):
-    """A number for each row's judge with its prompt, sample and cluster, ordered by name."""
-
-    unit: Numbers
-    sample: Numbers
-    cluster: Numbers
-
-
-def _plan(rows: pl.DataFrame, names: Sequence[str], at: Numbers, codes: _Codes) -> _Plan:
-    unit, sample, cluster = codes
+def _plan(
+    rows: pl.DataFrame,
+    names: Sequence[str],
+    at: Numbers,
+    *,
+    unit: Numbers,
+    sample: Numbers,
+    cluster: Numbers,
+) -> _Plan:
+    """Plan the panel of some rows; ``unit`` is a number for each row's judge with its prompt."""
     _, column = np.unique(unit, return_inverse=True)
     seen = first_of(column)
     row, starts = _places(sample, cluster)

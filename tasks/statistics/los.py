@@ -126,11 +126,7 @@ def _with_sign_flips(rows: pl.DataFrame, moved: pl.Series) -> pl.DataFrame:
             .alias(name)
             for name, values in new.items()
         ),
-        *(
-            pl.when(changed & pl.Series(one)).then(None).otherwise(pl.col(name)).alias(name)
-            for name in BOOT
-            if name in rows.columns
-        ),
+        pl.when(~pl.Series(one)).then(pl.col(BOOT)),
         method=pl.when(changed).then(pl.col("method") + FLIPS).otherwise("method"),
         reason=pl.when(pl.Series(one)).then(pl.lit(ONE)).otherwise("reason"),
     )

@@ -111,11 +111,8 @@ def ppi(contests: DataFrame[Contests]) -> Rows:
 def corrected_by_labels(rows: pl.DataFrame) -> DataFrame[Estimates]:
     """Return the PPI++ mean of each cell of any scores in [0, 1]; see :func:`ppi`.
 
-    Parameters
-    ----------
-    rows
-        One row per item: the cell's columns, ``cluster``, ``score``, ``human`` (null if not
-        labelled), ``label_chance``, ``votes``, ``kind``, ``simulated``.
+    ``rows`` has one row per item: the cell's columns, ``cluster``, ``score``, ``human`` (null if
+    not labelled), ``label_chance``, ``votes``, ``kind``, ``simulated``.
     """
     prepared = _prepared(rows)
     found = _with_boot(_rectified(prepared), prepared)

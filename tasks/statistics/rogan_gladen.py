@@ -92,11 +92,8 @@ def rogan_gladen(contests: DataFrame[Contests]) -> Rows:
 def corrected_by_error_rates(contests: pl.DataFrame) -> DataFrame[Estimates]:
     """Return the corrected share of scores above 1/2 in each cell; see :func:`rogan_gladen`.
 
-    Parameters
-    ----------
-    contests
-        One row per item: the cell's columns, ``cluster``, ``score``, ``human`` (null if not
-        labelled), ``votes``, ``kind``, ``simulated``.
+    ``contests`` has one row per item: the cell's columns, ``cluster``, ``score``, ``human`` (null
+    if not labelled), ``votes``, ``kind``, ``simulated``.
     """
     rows = contests.with_columns(dropped=pl.col("score").null_count().over(PART))
     labelled = rows.filter(
