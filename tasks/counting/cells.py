@@ -12,23 +12,13 @@ from pandera.typing.polars import DataFrame
 
 from schemas.results import Estimates
 from tasks.inference import intervals
-from tasks.inference.bootstrap import boot_ends, bounds
+from tasks.inference.bootstrap import BOOT, boot_ends, bounds
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells, most_common
 from tasks.inference.intervals import LEVEL, moments
 
 Solve = Callable[[pl.DataFrame], pl.DataFrame]
 UNEQUAL = "unequal votes per pair"
-NUMBERS = (
-    "estimate",
-    "low",
-    "high",
-    "level",
-    "boot_low",
-    "boot_high",
-    "standard_error",
-    "p_value",
-    "hits",
-)
+NUMBERS = ("estimate", "low", "high", "level", *BOOT, "standard_error", "p_value", "hits")
 
 
 def stopped_early() -> pl.Expr:

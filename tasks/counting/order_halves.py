@@ -19,7 +19,7 @@ from tasks.counting.cells import suppressed
 from tasks.inference.bootstrap import BOOT, boot_ends, bounds_of
 from tasks.inference.cluster_sums import PART, Groups, Sums, grouped, join_cells
 from tasks.inference.delta_method import Linear, linearised, summed
-from tasks.inference.intervals import EMPTY, LEVEL
+from tasks.inference.intervals import EMPTY, FOUND, LEVEL
 from tasks.inference.linearised_errors import correction, over
 from tasks.inference.quantiles import chi_square_tail, t_tail
 from tasks.kit.defaults import limits
@@ -109,19 +109,8 @@ def _boot(groups: Groups, sizes: list[tuple[Sums, Sums]]) -> dict[str, pl.Series
 
 
 def _combined(one: pl.DataFrame, other: pl.DataFrame, shared: pl.DataFrame) -> DataFrame[Estimates]:
-    numbers = (
-        "estimate",
-        "low",
-        "high",
-        "standard_error",
-        "df",
-        "clusters",
-        "n",
-        "method",
-        "reason",
-    )
     found = one.join(
-        other.select(*PART, *(pl.col(name).alias(f"other_{name}") for name in numbers)),
+        other.select(*PART, pl.col(*FOUND, "clusters", "n").name.prefix("other_")),
         on=PART,
         nulls_equal=True,
         maintain_order="left",

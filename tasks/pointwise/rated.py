@@ -51,13 +51,7 @@ def rated(ratings: pl.DataFrame) -> pl.DataFrame:
         )
         .filter("named")
         .select(
-            *JUDGE,
-            "item",
-            "sample",
-            "side",
-            "arm",
-            "perturbation",
-            "repeat",
+            *BALLOT,
             "cluster",
             "simulated",
             "graded",

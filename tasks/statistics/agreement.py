@@ -98,8 +98,7 @@ def _asked(block: Block) -> Iterator[Asked]:
 
 def _solve(block: Block, sums: Sums) -> dict[str, Sums]:
     n = sums[..., N]
-    kinds = len(block.labels)
-    one, other = sums[..., FIRST : FIRST + kinds], sums[..., FIRST + kinds :]
+    one, other = np.split(sums[..., FIRST:], 2, axis=-1)
     values = {
         "agreement": over(sums[..., AGREE], n),
         "agreement_decided": over(sums[..., AGREE_DECIDED], sums[..., N_DECIDED]),

@@ -9,6 +9,7 @@ from tasks.counting.arms import ARMS, arms_beside
 from tasks.counting.cells import differences, portions, shares
 from tasks.counting.reasons import CHANGEABLE
 from tasks.counting.verdicts import may_win, wins, with_ends
+from tasks.inference.bootstrap import BOOT
 from tasks.inference.cluster_sums import PART, Groups, grouped, join_cells
 from tasks.statistics import Rows, statistic
 
@@ -144,8 +145,7 @@ def _bounds(tallies: pl.DataFrame, shifts: pl.DataFrame, groups: Groups) -> pl.D
                 pl.when(pl.col("n") > 0).then(pl.lit(ALL_LOST)).otherwise("reason")
             ),
             method=pl.when(estimated).then(pl.lit(BOUNDS)).otherwise(pl.lit("none")),
-            **dict.fromkeys(("level", "boot_low", "boot_high"), pl.lit(None, pl.Float64)),
+            **dict.fromkeys(("level", *BOOT), pl.lit(None, pl.Float64)),
         )
         .with_columns(pl.when(estimated).then(pl.col("estimate", "low", "high")))
-        .select(rows.columns)
     )

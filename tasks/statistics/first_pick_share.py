@@ -116,12 +116,8 @@ def _both_orders(items: pl.DataFrame, groups: Groups) -> NDArray[np.bool_]:
 
 
 def _with_reason(rows: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
-    return (
-        join_cells(rows, silent, on=CELL)
-        .with_columns(
-            pl.when("one_order").then(pl.lit(ONE_ORDER)).otherwise(pl.col("reason")).alias("reason")
-        )
-        .drop("one_order")
+    return join_cells(rows, silent, on=CELL).with_columns(
+        reason=pl.when("one_order").then(pl.lit(ONE_ORDER)).otherwise("reason")
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+import numpy as np
 from pandera.typing.polars import DataFrame
 
 from schemas.results import Annotations, Estimates
@@ -67,14 +68,14 @@ def gwet_ac1(annotations: DataFrame[Annotations]) -> DataFrame[Estimates]:
 def _asked(block: Block) -> Iterator[Asked]:
     pairs = pairs_of(block)
     rows = {"gwet_ac1": CountColumns(N, undefined=ONE_LABEL)}
-    yield pairs.cells, partial(sums_of, block, pairs), partial(_solve, block), rows
+    yield pairs.cells, partial(sums_of, block, pairs), _solve, rows
 
 
-def _solve(block: Block, sums: Sums) -> dict[str, Sums]:
+def _solve(sums: Sums) -> dict[str, Sums]:
     n = sums[..., N]
-    kinds = len(block.labels)
-    share = over((sums[..., FIRST : FIRST + kinds] + sums[..., FIRST + kinds :]), 2 * n[..., None])
-    chance = (share * (1 - share)).sum(axis=-1) / max(kinds - 1, 1)
+    one, other = np.split(sums[..., FIRST:], 2, axis=-1)
+    share = over(one + other, 2 * n[..., None])
+    chance = (share * (1 - share)).sum(axis=-1) / max(share.shape[-1] - 1, 1)
     alone = (share > 1 - 1e-12).any(axis=-1)
     value = over(over(sums[..., AGREE], n) - chance, 1 - chance)
     value[alone] = float("nan")

@@ -77,9 +77,9 @@ def order_kappa(tallies: DataFrame[Tallies]) -> DataFrame[Estimates]:
     return collected(found)
 
 
-def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
+def _measured(asked: pl.DataFrame) -> list[pl.DataFrame]:
     """Return the row of one judge, whose two orders are treated as two annotators."""
-    voted = rows.drop_nulls(ORDERS)
+    voted = asked.drop_nulls(ORDERS)
     if voted.is_empty():
         return []
     dataset, judge, prompt, wave = voted.select(JUDGE).row(0)
@@ -100,19 +100,17 @@ def _measured(rows: pl.DataFrame) -> list[pl.DataFrame]:
             "wave": wave,
             "subgroup": "",
             "simulated": voted["simulated"].max(),
-            "dropped": rows.height - voted.height,
-            "votes": rows["planned"].mode().max(),
+            "dropped": asked.height - voted.height,
+            "votes": asked["planned"].mode().max(),
         },
         schema_overrides={"simulated": pl.Boolean},
     )
     pair = AnnotatorPairs(cell, np.array([0]), np.array([1]))
-    features, solve = partial(sums_of, block, pair), partial(_solve, len(VERDICTS))
-    return estimates(
-        block, cell, features, solve, {"order_kappa": CountColumns(N, undefined=ONE_LABEL)}
-    )
+    rows = {"order_kappa": CountColumns(N, undefined=ONE_LABEL)}
+    return estimates(block, cell, partial(sums_of, block, pair), _solve, rows)
 
 
-def _solve(kinds: int, sums: Sums) -> dict[str, Sums]:
+def _solve(sums: Sums) -> dict[str, Sums]:
     n = sums[..., N]
-    one, other = sums[..., FIRST : FIRST + kinds], sums[..., FIRST + kinds :]
+    one, other = np.split(sums[..., FIRST:], 2, axis=-1)
     return {"order_kappa": kappa(n, n - sums[..., AGREE], one, other)}

@@ -26,6 +26,7 @@ OUTCOMES = {
 SAVED = "saved_rate"
 NOT_REWORDED = pl.col("arm").cast(pl.String) != "reworded"
 """Rows of the judge with its prompt, of which another wording is no property."""
+ABOUT = (*JUDGE, "perturbation", "kind", "cluster", "simulated")
 UNREAD = ("abstain", "ambiguous")
 COUNTS = ("planned", "stopped", "voted", "invalid", "abstain", "ambiguous", "cached", "known")
 
@@ -88,14 +89,7 @@ def of_judges(tallies: DataFrame[Tallies], name: str) -> DataFrame[Estimates]:
 def _ballots(tallies: pl.DataFrame) -> pl.DataFrame:
     # A ballot's outcome does not depend on the mode.
     return tallies.filter(NOT_REWORDED).select(
-        *JUDGE,
-        "perturbation",
-        "kind",
-        "cluster",
-        "simulated",
-        *COUNTS,
-        mode=pl.lit("any"),
-        votes=pl.col("planned"),
+        *ABOUT, *COUNTS, mode=pl.lit("any"), votes=pl.col("planned")
     )
 
 
@@ -132,11 +126,7 @@ def _ballots_of(ratings: pl.DataFrame) -> pl.DataFrame:
         "known": pl.col("cached").is_not_null(),
     }
     return each.select(
-        *JUDGE,
-        "perturbation",
-        "kind",
-        "cluster",
-        "simulated",
+        *ABOUT,
         *(count.cast(pl.UInt8).alias(name) for name, count in counts.items()),
         mode=pl.lit("any"),
         votes=one,
