@@ -156,7 +156,6 @@ def measured(
 
 @memoised
 def _shared_blocks(annotations: pl.DataFrame) -> list[Block]:
-    """Return the blocks with several annotators."""
     return blocks(_by_several(annotations))
 
 

@@ -7,7 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.keys import SAMPLE
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, stopped_early
+from tasks.counting.cells import ratios, stopped_early, valued
 from tasks.counting.order_halves import by_order
 from tasks.counting.positions import ORDERS, VOTES, order_score
 from tasks.inference.cluster_sums import grouped
@@ -83,14 +83,8 @@ def mean_shift(
 
     For judges that saw every pair in one order it is the mean of both halves.
     """
-    known = pl.col(arm).is_not_null() & pl.col(base).is_not_null()
     # Shifts of a jury have no order: its members may have seen different ones.
     shown_first = pl.col("shown_first") if "shown_first" in shifts.columns else pl.lit(None)
-    items = shifts.with_columns(
-        counted=known,
-        dropped=~known,
-        num=pl.col(arm) - pl.col(base),
-        den=pl.lit(1.0),
-        half=(shown_first == "anchor").cast(pl.Boolean),
-    )
+    items = shifts.with_columns(half=(shown_first == "anchor").cast(pl.Boolean))
+    items = valued(items, pl.col(arm) - pl.col(base))
     return by_order(items, partial(ratios, name), grouped(shifts))

@@ -80,9 +80,13 @@ def means(
     name: str, items: pl.DataFrame, value: pl.Expr, groups: Groups | None = None
 ) -> DataFrame[Estimates]:
     """Return the mean of a value in [0, 1] in each cell, over the items where it is not null."""
+    return weighted_shares(name, valued(items, value), groups)
+
+
+def valued(items: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
+    """Count the items where ``value`` is not null, with it as ``num``, for a mean."""
     known = value.is_not_null()
-    counted = items.with_columns(num=value, den=pl.lit(1.0), counted=known, dropped=~known)
-    return weighted_shares(name, counted, groups)
+    return items.with_columns(num=value, den=pl.lit(1.0), counted=known, dropped=~known)
 
 
 def differences(
@@ -93,19 +97,20 @@ def differences(
     groups: Groups | None = None,
 ) -> DataFrame[Estimates]:
     """Return the mean difference of two values in [0, 1] in each cell, where both are known."""
-    apart = minuend - subtrahend
-    known = apart.is_not_null()
-    counted = items.with_columns(num=apart, den=pl.lit(1.0), counted=known, dropped=~known)
-    return ratios(name, counted, groups)
+    return ratios(name, valued(items, minuend - subtrahend), groups)
 
 
-def ratios(name: str, items: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
+def ratios(
+    name: str, items: pl.DataFrame, groups: Groups | None = None, *, bounded: bool = True
+) -> DataFrame[Estimates]:
     """Return ``sum num / sum den`` in each cell by cluster linearisation.
 
     ``items`` has the columns of :func:`shares` without ``hit`` (``counted`` may be a number), and
-    ``num``, from ``-den`` to ``den``. The interval is cut to [-1, 1].
+    ``num``, from ``-den`` to ``den``. The interval is cut to [-1, 1], unless ratios are not
+    ``bounded`` so.
     """
-    return _estimates(name, _zero_unless_counted(items), intervals.ratios, groups)
+    solve = partial(intervals.ratios, bounded=bounded)
+    return _estimates(name, _zero_unless_counted(items), solve, groups)
 
 
 def _zero_unless_counted(items: pl.DataFrame) -> pl.DataFrame:

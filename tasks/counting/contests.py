@@ -134,16 +134,6 @@ def all_excess(own: str, other: str) -> pl.Expr:
     return pl.coalesce(excess("markup", own, other), together)
 
 
-def scored(rows: pl.DataFrame, score: str) -> pl.DataFrame:
-    """Add the columns that the mean of ``score`` per cell needs."""
-    return rows.with_columns(
-        num=pl.col(score),
-        den=pl.lit(1.0),
-        counted=pl.col(score).is_not_null(),
-        dropped=pl.col(score).is_null(),
-    )
-
-
 def differences(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Pair the scores of two models against the same opponent on the same question.
 

@@ -131,7 +131,6 @@ def _first_step(sums: Floats, start: Floats, counts: Floats) -> Floats:
 
 
 def _expit_in_place(log_odds: NDArray[Any]) -> NDArray[Any]:
-    """Turn log-odds into probabilities, in place."""
     np.clip(log_odds, -35, 35, out=log_odds)
     np.negative(log_odds, out=log_odds)
     np.exp(log_odds, out=log_odds)

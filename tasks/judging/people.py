@@ -315,7 +315,6 @@ def _samples(pairs: pl.DataFrame, seed: int) -> list[str]:
 
 
 def _chosen(pairs: pl.DataFrame, number: int, programme: Programme) -> list[dict[str, Any]]:
-    """Return the pairs that a voter is to see."""
     shown = pairs.filter(pl.col("arm").is_in(programme.arms))
     if programme.perturbations:
         named = pl.col("perturbation").is_in(programme.perturbations)

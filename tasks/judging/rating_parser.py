@@ -293,7 +293,6 @@ class Grading(BaseModel):
         return candidates
 
     def _in_value(self, found: object) -> dict[str, list[Value | None]]:
-        """Return what a value in JSON says."""
         if self.kind != "rubric":
             return {WHOLE: [self._of_json(found)]}
         if not isinstance(found, Mapping):
@@ -410,7 +409,6 @@ class Grading(BaseModel):
         return [texts.get(label, label) for label in labels]
 
     def _plain(self, value: Value) -> object:
-        """Return a value as JSON has it."""
         if isinstance(value, tuple):
             return self._label_texts(value)
         if self._map or isinstance(value, bool):

@@ -43,5 +43,4 @@ def earlier_turn(pair: Mapping[str, Any], shown_first: str) -> dict[str, str]:
 
 
 def _as_text(question: str, answer: str | None) -> str:
-    """Return an earlier turn as plain text."""
     return f"User: {question}\n\nAssistant: {answer or ''}"

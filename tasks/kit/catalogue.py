@@ -27,10 +27,6 @@ OWN_PACKAGE = "own"
 EXITS = 'importing the file calls sys.exit. Put that code under `if __name__ == "__main__":`.'
 
 
-def _no_folder() -> None:
-    """Return no folder, for catalogues to which a user adds nothing."""
-
-
 MOST_PROBLEMS = 20
 """Most problems of a file that an error lists."""
 
@@ -190,7 +186,7 @@ def modules(
     folder: Path,
     kind: type[Entry],
     *,
-    own: OwnFolder = _no_folder,
+    own: OwnFolder = lambda: None,
     accept: Accept[Entry] | None = None,
     others: Mapping[str, Callable[[str, Path], Entry]] | None = None,
 ) -> Catalogue[Entry]:
@@ -262,7 +258,7 @@ def tables(
     what: str,
     folders: Path | Sequence[Path],
     parse: Callable[[str, dict[str, Any]], Entry],
-    own: OwnFolder = _no_folder,
+    own: OwnFolder = lambda: None,
     split: Mapping[str, Split] | None = None,
     *,
     why_missing: Callable[[str], str] = lambda _: "",

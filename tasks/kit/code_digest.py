@@ -87,7 +87,6 @@ def _name(file: Path) -> str:
 
 @cache
 def _imported(file: Path) -> set[Path]:
-    """Return the files of the modules that a file imports."""
     found: set[Path] = set()
     for package, names, plain in IMPORT.findall(file.read_text(encoding="utf-8", errors="replace")):
         # A name imported from a package may be one of its modules.

@@ -136,7 +136,6 @@ def duels(shifts: pl.DataFrame, values: Mapping[str, pl.Expr]) -> Iterator[Duel]
 
 
 BARE = "no interval"
-NUMBERS = ("estimate", "low", "high", *BOOT, "standard_error", "df", "p_value")
 
 
 class PairTests(NamedTuple):
@@ -258,6 +257,7 @@ def finished(
     estimated = pl.col("estimate").is_not_null()
     silent = ~estimated | (pl.col("clusters") < 2)
     unequal = pl.col("unequal") & alike
+    numbers = ("estimate", "low", "high", *BOOT, "standard_error", "df", "p_value")
     return (
         rows.with_columns(
             # The formula gives no test where all clusters are equal.
@@ -269,7 +269,7 @@ def finished(
             .otherwise(pl.format("{}; {}", pl.col("method").replace("none", BARE), "test"))
         )
         .with_columns(
-            pl.when(~unequal).then(pl.col(NUMBERS)),
+            pl.when(~unequal).then(pl.col(*numbers)),
             method=pl.when(~unequal).then("method").otherwise(pl.lit("none")),
             reason=pl.when(~unequal).then("reason").otherwise(pl.lit(UNEQUAL)),
         )

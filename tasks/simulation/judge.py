@@ -104,7 +104,6 @@ def simulated_reply(judge: Judge, messages: list[dict[str, str]], params: dict[s
 
 
 def _reply(judge: Judge, messages: list[dict[str, str]], text: str) -> Reply:
-    """Return a reply with its tokens, which are words."""
     return Reply(
         text=text,
         model=judge.model,

@@ -291,7 +291,6 @@ def _row(panel: JudgePanel, j: int, found: _Compared | None, why: str | None) ->
 
 
 def _described(panel: JudgePanel, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the panel's columns about each judge."""
     known = {
         unit: {"simulated": panel.simulated[j], "votes_per_pair": panel.votes[j]}
         for j, unit in enumerate(panel.units)

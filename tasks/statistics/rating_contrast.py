@@ -172,19 +172,14 @@ def _with_swaps(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     tests = pl.concat(_swaps(some) for some in counted.partition_by(PERTURBED))
     known = pl.col("_p_value").is_not_null() & (pl.col("clusters") > 1)
     method = pl.format("{}; {}", pl.col("method").replace("none", BARE), "_test")
-    return (
-        join_cells(rows, tests)
-        .with_columns(
-            p_value=pl.when(known).then("_p_value").otherwise("p_value"),
-            method=pl.when(known).then(method).otherwise("method"),
-            seed=pl.coalesce("seed", pl.when(known).then("_seed")),
-        )
-        .select(rows.columns)
+    return join_cells(rows, tests).with_columns(
+        p_value=pl.when(known).then("_p_value").otherwise("p_value"),
+        method=pl.when(known).then(method).otherwise("method"),
+        seed=pl.coalesce("seed", pl.when(known).then("_seed")),
     )
 
 
 def _swaps(items: pl.DataFrame) -> pl.DataFrame:
-    """Return the test of each pair under one perturbation."""
     groups = grouped(items)
     pairs = groups.cells.height
     apart = groups.table(groups.by_cluster(items["apart"]), slice(0, pairs))

@@ -144,14 +144,10 @@ def _passes(name: str, passed: pl.DataFrame, arm: str, base: str) -> pl.DataFram
 def without_unmoved(rows: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     """Remove intervals and tests of the ``cells`` that are ``unmoved``: nothing could move them."""
     some = ~pl.col("unmoved").fill_null(value=False)
-    return (
-        join_cells(rows, cells)
-        .with_columns(
-            pl.when(some).then(pl.col(*ENDS, "standard_error", "df", "boot_low", "boot_high")),
-            method=pl.when(some).then("method").otherwise(pl.lit("none")),
-            reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
-        )
-        .select(rows.columns)
+    return join_cells(rows, cells).with_columns(
+        pl.when(some).then(pl.col(*ENDS, "standard_error", "df", "boot_low", "boot_high")),
+        method=pl.when(some).then("method").otherwise(pl.lit("none")),
+        reason=pl.when(some).then("reason").otherwise(pl.lit(UNMOVED)),
     )
 
 
@@ -184,7 +180,7 @@ def _in_deviations(
         *(pl.when(alike).then(f"_{e}").otherwise(e).alias(e) for e in ("p_value", "level")),
         method=pl.when(alike).then("_method").otherwise("method"),
         reason=pl.when(~alike).then("reason"),
-    ).select(found.columns)
+    )
 
 
 BOTH = ("low", "high")

@@ -8,6 +8,7 @@ from pandera.typing.polars import DataFrame
 from schemas.calibration import Ratings
 from schemas.keys import CELL, JUDGE
 from schemas.results import Estimates
+from tasks.counting.cells import valued
 from tasks.counting.primary_endpoint import base_value
 from tasks.inference.bootstrap import BOOT
 from tasks.inference.cluster_sums import PART, grouped
@@ -123,15 +124,11 @@ def _criteria(effects: pl.DataFrame) -> pl.DataFrame:
         return Estimates.empty()
     alike = [*CELL, "sample"]
     effect = pl.col("shift") / pl.col("scale")
-    known = effect.is_not_null()
-    items = parts.with_columns(counted=known, dropped=~known, num=effect, den=pl.lit(1.0))
+    items = valued(parts, effect)
     shifts = _unclipped("criterion_shift", items)
-    centred = items.with_columns(
-        num=pl.when(pl.col("num").is_not_null().all().over(alike)).then(
-            pl.col("num") - pl.col("num").mean().over(alike)
-        )
-    ).with_columns(counted=pl.col("num").is_not_null(), dropped=pl.col("num").is_null())
-    apart = _unclipped("criterion_spread", centred)
+    rated_by_all = pl.col("num").is_not_null().all().over(alike)
+    centred = pl.when(rated_by_all).then(pl.col("num") - pl.col("num").mean().over(alike))
+    apart = _unclipped("criterion_spread", valued(items, centred))
     adjusted = [
         some.with_columns(p_value=holm(some["p_value"]))
         for some in apart.partition_by([k for k in PART if k != "subgroup"])

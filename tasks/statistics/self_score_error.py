@@ -4,10 +4,8 @@ import polars as pl
 from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
-from tasks.counting.cells import reduced
+from tasks.counting.cells import ratios
 from tasks.counting.contests import sides
-from tasks.inference import intervals
-from tasks.inference.intervals import LEVEL
 from tasks.statistics import OWN_AUTHOR, Rows, statistic
 
 ITEM = ("dataset", "prompt", "wave", "sample", "own")
@@ -72,15 +70,8 @@ def self_score_error(contests: DataFrame[Contests]) -> Rows:
     if own.is_empty():
         return []
     known = pl.col("score").is_not_null() & pl.col("others").is_not_null()
-    items = own.with_columns(counted=known, dropped=~known).with_columns(
-        num=pl.when("counted").then(pl.col("score") - pl.col("others")).otherwise(0.0),
-        den=pl.when("counted").then("others").otherwise(0.0),
+    items = own.with_columns(
+        counted=known, dropped=~known, num=pl.col("score") - pl.col("others"), den="others"
     )
-    cells = reduced(items, bounded=True)
-    found = pl.concat([cells, intervals.ratios(cells, bounded=False)], how="horizontal")
-    return found.with_columns(
-        pl.col("low").clip(lower_bound=-1.0),
-        statistic=pl.lit("self_score_error"),
-        level=pl.when(pl.any_horizontal(pl.col("low", "boot_low").is_not_null())).then(LEVEL),
-        n=pl.col("counted"),
-    )
+    rows = ratios("self_score_error", items, bounded=False)
+    return rows.with_columns(pl.col("low").clip(lower_bound=-1.0))

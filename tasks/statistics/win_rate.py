@@ -7,8 +7,8 @@ from pandera.typing.polars import DataFrame
 
 from schemas.judging import Contests
 from schemas.results import Estimates
-from tasks.counting.cells import ratios, weighted_shares
-from tasks.counting.contests import differences, of_people, scored, sides
+from tasks.counting.cells import ratios, valued, weighted_shares
+from tasks.counting.contests import differences, of_people, sides
 from tasks.counting.order_halves import by_order, without_biased_orders
 from tasks.counting.reasons import NO_CONTEST
 from tasks.inference.cluster_sums import Groups, grouped
@@ -73,15 +73,15 @@ def win_rate(contests: DataFrame[Contests]) -> Rows:
 def _measured(contests: DataFrame[Contests]) -> list[pl.DataFrame]:
     rows = sides(contests)
     groups = grouped(rows)
-    naive = weighted_shares("win_rate_naive", scored(rows, "naive"), groups)
+    naive = weighted_shares("win_rate_naive", valued(rows, pl.col("naive")), groups)
     swapped = pl.concat([win_rates(rows, groups), *map(_differences, differences(rows))])
     return [naive, without_biased_orders(Estimates.draft(swapped), contests)]
 
 
 def win_rates(rows: pl.DataFrame, groups: Groups | None = None) -> DataFrame[Estimates]:
     """Return the mean score of each model and pair of models."""
-    return by_order(scored(rows, "score"), partial(weighted_shares, "win_rate"), groups)
+    return by_order(valued(rows, pl.col("score")), partial(weighted_shares, "win_rate"), groups)
 
 
 def _differences(pairs: pl.DataFrame) -> DataFrame[Estimates]:
-    return by_order(scored(pairs, "score"), partial(ratios, "win_rate_difference"))
+    return by_order(valued(pairs, pl.col("score")), partial(ratios, "win_rate_difference"))
