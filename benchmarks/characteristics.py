@@ -89,7 +89,7 @@ def runs(recipe: str, judge: Judge, design: Design, studies: int, seed: int) -> 
 
 
 def principal(rows: pl.DataFrame) -> pl.DataFrame:
-    """Keep the control arm of what is told of each arm."""
+    """Keep, of rows about each arm, those about the control arm."""
     null = pl.col("perturbation").is_null()
     return rows.filter(null.any().over("statistic") <= null)
 

@@ -140,7 +140,7 @@ def attrition(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataF
 def labels(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask six votes an arm on two nights, every tenth of them invalid; a person says who is right.
 
-    What is told of one night is told of the second.
+    What holds for one night holds for the second.
     """
     log = nights(labelled(careless(judge), judge, design, studies=studies, seed=seed, votes=12))
     names = ("accuracy_change", "lenient_consistency", "repetition_stability", "drift")

@@ -164,7 +164,7 @@ def _batches(
 
 
 def _of_control(prefix: str) -> pl.Expr:
-    """Keep of what is told of each arm what is told of the control arm."""
+    """Keep, of rows about each arm, those about the control arm."""
     null = pl.col("perturbation").is_null()
     return (
         null.any().over("statistic") <= null

@@ -49,10 +49,10 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
     rank = pl.when(pl.col("changed") > 0).then(pl.col("reach").fill_null(0)).otherwise("reach")
     rows = rows.with_columns(rank=rank).sort("changed", "rank", descending=True, nulls_last=True)
     within = ~limited | ((pl.col("reach") <= 1).fill_null(value=False) & ~pl.col("few"))
-    told = (pl.col("changed") > 0) | pl.col("reach").is_not_null()
+    has_change = (pl.col("changed") > 0) | pl.col("reach").is_not_null()
 
     def first(name: str) -> Any:
-        return pl.when(told.first()).then(pl.col(name).first())
+        return pl.when(has_change.first()).then(pl.col(name).first())
 
     minimum = pl.when(limited).then("minimum")
     alike = (pl.col("changed") == pl.col("changed").first()).sum() - 1
@@ -73,7 +73,9 @@ def drift_gates(estimates: pl.DataFrame, drifts: DataFrame[Drifts]) -> pl.DataFr
         shared=pl.col("clusters").max(),
         base_questions=first("base_questions"),
         standard_error=first("standard_error"),
-        tolerance=pl.when(told.first()).then(minimum.first()).otherwise(pl.col("minimum").max()),
+        tolerance=pl.when(has_change.first())
+        .then(minimum.first())
+        .otherwise(pl.col("minimum").max()),
         failed=(state == "alert").any(),
         passed=state.is_in(["quiet", "not measured"]).all() & within.all(),
         most=pl.col("reach").max(),

@@ -342,7 +342,7 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
     among_people = pl.concat([among_people.filter(~nothing), empty])
     rows = pl.concat([among_people, alone], how="diagonal_relaxed")
     criteria = pl.len().over(CELL)
-    told = rows.with_columns(
+    criteria_rows = rows.with_columns(
         gate=pl.lit("agreement"),
         why=pl.coalesce("reason", "few"),
         criteria=criteria,
@@ -361,7 +361,7 @@ def _agreement(estimates: pl.DataFrame) -> pl.DataFrame:
     # A loss is worse the larger it is, an agreement the smaller.
     agreed = pl.col("measure").str.starts_with(BEYOND_CHANCE)
     size = pl.when(agreed).then("value").otherwise(-pl.col("value"))
-    worst = told.sort(outcome, "margin", size, nulls_last=True, maintain_order=True)
+    worst = criteria_rows.sort(outcome, "margin", size, nulls_last=True, maintain_order=True)
     return worst.unique(CELL, keep="first", maintain_order=True)
 
 

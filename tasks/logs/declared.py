@@ -24,7 +24,7 @@ OFF_SCALE = "a grade off the scale"
 NOT_READ = "neither pass nor fail"
 RATER = ("dataset", "criterion", "judge", "prompt")
 GRADED = pl.col("kind") == "number"
-TOLD = pl.col("invalid").is_null() | (pl.col("invalid") == UNREADABLE)
+HAS_LABEL = pl.col("invalid").is_null() | (pl.col("invalid") == UNREADABLE)
 """Marks ratings whose label was read, or is there and could not be without a declaration."""
 
 
@@ -109,7 +109,7 @@ def _read(rows: pl.DataFrame, declared: Declared) -> pl.DataFrame:
 def _labels(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the distinct labels of ratings, also grades, with who gave them and as ``json``."""
     text = pl.coalesce("label", whole_number("value"))
-    labels = rows.filter(TOLD).select("human", label=text).unique().drop_nulls("label")
+    labels = rows.filter(HAS_LABEL).select("human", label=text).unique().drop_nulls("label")
     return labels.with_columns(json=pl.col("label").map_elements(as_json, pl.String))
 
 
@@ -118,8 +118,10 @@ def _as_grades(rows: pl.DataFrame, *, words: bool) -> pl.DataFrame:
 
     With ``words`` those for pass and fail stay labels.
     """
-    told = rows.filter(TOLD).select("human", label=pl.coalesce("label", whole_number("value")))
-    people = told.filter("human") if told["human"].any() else told
+    given = rows.filter(HAS_LABEL).select(
+        "human", label=pl.coalesce("label", whole_number("value"))
+    )
+    people = given.filter("human") if given["human"].any() else given
     json = people["label"].drop_nulls().map_elements(as_json, pl.String)
     if not are_mostly_numbers(json):
         return rows
@@ -127,7 +129,7 @@ def _as_grades(rows: pl.DataFrame, *, words: bool) -> pl.DataFrame:
     number = pl.when(number.is_finite()).then(number)
     stays = pl.lit(words) & number.is_null() & passes().is_not_null()
     graded = (pl.col("kind") == "label") & ~stays.fill_null(value=False)
-    read = graded & TOLD
+    read = graded & HAS_LABEL
     return rows.with_columns(
         kind=pl.when(graded).then(pl.lit("number")).otherwise("kind"),
         value=pl.when(read).then(number).otherwise("value"),
@@ -155,7 +157,7 @@ def _with_threshold(rows: pl.DataFrame, threshold: float) -> pl.DataFrame:
         return rows
     nothing = pl.lit(None, pl.Float64)
     passed = pl.when(GRADED).then(pl.col("value") >= threshold).otherwise(passes())
-    verdicts = _as_verdicts(rows, passed, ~GRADED & TOLD)
+    verdicts = _as_verdicts(rows, passed, ~GRADED & HAS_LABEL)
     return verdicts.with_columns(lowest=nothing, highest=nothing)
 
 
@@ -170,18 +172,18 @@ def _with_passes(rows: pl.DataFrame, positive: str) -> pl.DataFrame:
     read = read_beside(labels["json"], people, LabelReading("pass_fail", positive.strip()))
     known = labels.join(read, left_on="json", right_on="label").select("label", _passes="value")
     given = rows.with_columns(label=pl.coalesce("label", whole_number("value")))
-    told = given.join(known.unique(), on="label", how="left", maintain_order="left")
-    return _as_verdicts(told, pl.col("_passes") == 1, TOLD).drop("_passes")
+    given = given.join(known.unique(), on="label", how="left", maintain_order="left")
+    return _as_verdicts(given, pl.col("_passes") == 1, HAS_LABEL).drop("_passes")
 
 
-def _as_verdicts(rows: pl.DataFrame, passed: pl.Expr, told: pl.Expr) -> pl.DataFrame:
-    """Make pass or fail of ratings; of those that are ``told``, what is neither is invalid."""
-    passed = pl.when(TOLD).then(passed)
+def _as_verdicts(rows: pl.DataFrame, passed: pl.Expr, given: pl.Expr) -> pl.DataFrame:
+    """Make pass or fail of ratings; of those that are ``given``, what is neither is invalid."""
+    passed = pl.when(HAS_LABEL).then(passed)
     return rows.with_columns(
         kind=pl.lit("label"),
         label=pl.coalesce(verdict_of(passed), "label"),
         value=passed.cast(pl.Float64),
-        invalid=pl.when(~told)
+        invalid=pl.when(~given)
         .then("invalid")
         .when(passed.is_null())
         .then(pl.coalesce("invalid", pl.lit(NOT_READ))),

@@ -336,8 +336,8 @@ def _votes(name: str, frames: Sequence[pl.DataFrame], left_out: Counter[str]) ->
         return VoteLog.empty()
     rows = _named(name, frames, "sample", left_out)
     pair = ("dataset", "judge", "prompt", "sample", "shown_first")
-    told = rows.with_columns(arm=pl.lit("control"), wave=pl.lit(""), repeat=_repeat(rows, pair))
-    return VoteLog.of(told)
+    complete = rows.with_columns(arm=pl.lit("control"), wave=pl.lit(""), repeat=_repeat(rows, pair))
+    return VoteLog.of(complete)
 
 
 def _ratings(
@@ -356,7 +356,7 @@ def _ratings(
     one = rows["criterion"].drop_nulls().n_unique() < 2
     valid = pl.col("invalid").is_null()
     unnamed = rows.select((valid & pl.col("label").is_null()).any()).item()
-    told = rows.with_columns(
+    complete = rows.with_columns(
         criterion=pl.lit(None, dtype=pl.String) if one else pl.col("criterion"),
         label=pl.when(valid)
         .then(pl.coalesce("label", whole_number("value")) if unnamed else "label")
@@ -367,9 +367,9 @@ def _ratings(
         wave=pl.lit(""),
         arm=pl.lit("control"),
     )
-    told = with_passes(told.with_columns(repeat=_repeat(told, key)))
+    complete = with_passes(complete.with_columns(repeat=_repeat(complete, key)))
     try:
-        return Ratings.of(told)
+        return Ratings.of(complete)
     except FrameError as error:
         raise ValueError(f"{name}: {error}") from error
 

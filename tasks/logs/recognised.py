@@ -84,10 +84,10 @@ def _possible(log: Log) -> Iterator[str]:
     if verdicts:
         yield f"{several(verdicts, 'verdict')} without an order: validity, ties, wins, agreement"
     if kinds:
-        told = listing(
+        named = listing(
             [several(n, NAMES.get(str(kind), str(kind))) for kind, n in sorted(kinds.items())]
         )
-        yield f"{told}: {NO_POINTWISE}"
+        yield f"{named}: {NO_POINTWISE}"
     if read.is_empty() and not (votes or log.ratings.is_empty()):
         yield ALL_INVALID
 
@@ -128,15 +128,15 @@ def _lost(log: Log) -> Iterator[str]:
     invalid = log.ratings.drop_nulls("invalid").group_by("invalid").len().sort("len", "invalid")
     texts = log.ratings.filter(pl.col("invalid") == UNREADABLE)["label"].value_counts(sort=True)
     such = [f'"{clip(clean(text), LONGEST)}"' for text in texts["label"].head(SHOWN)]
-    told = [
+    reasons = [
         f"{why} ({n})" + (f", such as {listing(such)}" if why == UNREADABLE else "")
         for why, n in invalid.rows()
     ]
     votes = log.votes.filter(pl.col("choice").is_in(WITHOUT_VERDICT)).height
-    told += [f"no verdict ({votes})"] if votes else []
-    if told:
-        more = ["other reasons"] if told[SHOWN:] else []
-        yield f"invalid, which is no verdict: {', '.join([*told[-SHOWN:], *more])}"
+    reasons += [f"no verdict ({votes})"] if votes else []
+    if reasons:
+        more = ["other reasons"] if reasons[SHOWN:] else []
+        yield f"invalid, which is no verdict: {', '.join([*reasons[-SHOWN:], *more])}"
     if lost := [f"{why} ({n})" for why, n in log.left_out.items() if n]:
         yield f"left out: {', '.join(lost)}"
     if log.skipped:

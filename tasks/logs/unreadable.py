@@ -19,19 +19,19 @@ def with_unreadable(ratings: pl.DataFrame) -> pl.DataFrame:
 
     The latter keep the label. A label to which the log gives a value is readable.
     """
-    told = (pl.col("kind") == "label") & pl.col("invalid").is_null()
-    blank = told & (pl.col("label").str.strip_chars() == "")
+    labelled = (pl.col("kind") == "label") & pl.col("invalid").is_null()
+    blank = labelled & (pl.col("label").str.strip_chars() == "")
     rows = ratings.with_columns(
         label=pl.when(~blank.fill_null(value=False)).then("label"),
         invalid=pl.when(blank).then(pl.lit(NO_LABEL)).otherwise("invalid"),
     )
-    lost = list(_lost(rows, told & pl.col("value").is_null() & ~pl.col("human")))
+    lost = list(_lost(rows, labelled & pl.col("value").is_null() & ~pl.col("human")))
     if not lost:
         return rows
     found = rows.join(
         pl.concat(lost), on=[*ABOUT, "label"], how="left", nulls_equal=True, maintain_order="left"
     )
-    own = pl.col("lost").is_not_null() & told & pl.col("value").is_null() & ~pl.col("human")
+    own = pl.col("lost").is_not_null() & labelled & pl.col("value").is_null() & ~pl.col("human")
     return found.with_columns(
         invalid=pl.when(own).then(pl.lit(UNREADABLE)).otherwise("invalid")
     ).drop("lost")

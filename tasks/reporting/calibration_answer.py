@@ -266,8 +266,8 @@ def _advice(
         why.append(f"{count(len(others), 'more reason')} below")
     if not why:
         found = (row["reason"] for row in (*agreed, *rows))
-        told = (each for each in found if each not in {None, "", DESCRIPTIVE})
-        why = [next(told, "nothing is compared")]
+        reasons = (each for each in found if each not in {None, "", DESCRIPTIVE})
+        why = [next(reasons, "nothing is compared")]
     said = "; ".join(why)
     if by_votes and passed is None:
         said += f". {OF_PAIRS}"

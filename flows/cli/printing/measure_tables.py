@@ -263,9 +263,9 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
 def _measured(found: Mapping[str, dict[str, Any] | None], between: str) -> dict[str, str]:
     """Write the numbers of a judge, with the items behind those that rest on different ones."""
     sizes = {head: row["n"] for head in WITH_LABELS if (row := found.get(head))}
-    told = sizes if len({*sizes.values()}) > 1 else {}
+    named = sizes if len({*sizes.values()}) > 1 else {}
     return {
-        head: bounded(row, between) + (f"{between}of {told[head]}" if head in told else "")
+        head: bounded(row, between) + (f"{between}of {named[head]}" if head in named else "")
         for head, row in found.items()
     }
 

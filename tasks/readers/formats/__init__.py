@@ -219,8 +219,8 @@ def strange_values(columns: Iterable[pl.Series], known: Iterable[str]) -> tuple[
     """
     given = pl.concat([each.cast(pl.String) for each in columns]).drop_nulls()
     found = counted("{}", given.filter(~given.is_in(list(known))))
-    told = ", ".join(f"{value} ({many})" for value, many in found.items())
-    return (f"among the invalid, values that name no winner: {told}",) if found else ()
+    listed = ", ".join(f"{value} ({many})" for value, many in found.items())
+    return (f"among the invalid, values that name no winner: {listed}",) if found else ()
 
 
 def with_texts(source: Source, ratings: pl.DataFrame) -> bool:
