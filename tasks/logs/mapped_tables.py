@@ -62,9 +62,9 @@ def read_mapped(source: Source, mapping: dict[str, str], slices: Sequence[str] =
         people = found.with_columns(
             judge=pl.lit(PEOPLE), human=pl.lit(value=True), prompt=pl.lit(None)
         )
-        rated = _ratings(people, "human_")
+        of_people = _ratings(people, "human_")
         # An empty cell is an item that nobody has rated.
-        frames.append(rated.filter(pl.col("invalid").ne_missing(NO_RATING)))
+        frames.append(of_people.filter(pl.col("invalid").ne_missing(NO_RATING)))
     ratings = pl.concat(frames, how="diagonal_relaxed")
     texts = {column: path for column, path in mapping.items() if column in TEXTS}
     shown = _texts(source, mapping["item"], texts) if with_texts(source, ratings) else None
