@@ -237,7 +237,7 @@ def _failure(folder: Path) -> str:
     query = "select state, ended_at is not null, error from runs"
     [(state, ended, error)] = Warehouse(folder / "voirdire.duckdb").query(query).rows()
     assert (state, ended) == ("failed", True)
-    return str(error).split(": ", 1)[1]
+    return str(error)
 
 
 def newer(path: Path) -> None:

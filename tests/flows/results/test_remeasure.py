@@ -131,11 +131,11 @@ def test_the_run_is_recorded_and_does_not_pass_for_an_audit(warehouse: Warehouse
 
 
 @pytest.mark.parametrize(
-    ("error", "state", "code"),
+    ("error", "state", "code", "said"),
     [
-        (ValueError("no such thing"), "failed", 2),
-        (RuntimeError("gone"), "failed", 2),
-        (KeyboardInterrupt(), "cancelled", 130),
+        (ValueError("no such thing"), "failed", 2, "no such thing"),
+        (KeyError("gone"), "failed", 2, "KeyError: 'gone'"),
+        (KeyboardInterrupt(), "cancelled", 130, "KeyboardInterrupt"),
     ],
 )
 def test_one_that_fails_says_so_in_runs(
@@ -146,6 +146,7 @@ def test_one_that_fails_says_so_in_runs(
     error: BaseException,
     state: str,
     code: int,
+    said: str,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -156,8 +157,7 @@ def test_one_that_fails_says_so_in_runs(
     monkeypatch.setattr("flows.results.study_results.drift_of", fail)
     assert remeasure(warehouse, STUDY.name).exit_code == code
     query = "select flow, state, ended_at is not null, error, planned from runs order by started_at"
-    told = f"{type(error).__name__}: {error}".rstrip(": ")
-    assert warehouse.query(query).row(1) == ("remeasure", state, True, told, 9)
+    assert warehouse.query(query).row(1) == ("remeasure", state, True, said, 9)
     # Nothing of it is saved.
     assert warehouse.query("select count(*) from estimates").item() == 0
 
