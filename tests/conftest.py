@@ -8,12 +8,14 @@ import os
 import pickle
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,6 +49,9 @@ settings.load_profile("fast")
 # Prefect keeps results where this says when it is imported; the user's own are left alone.
 HOME = tempfile.mkdtemp(prefix="voirdire-tests-")
 os.environ["PREFECT_HOME"] = HOME
+
+# Each of Prefect's clients loads the certificates of this machine, a tenth of the time of an audit.
+ssl.create_default_context = cache(ssl.create_default_context)
 
 SERVED = {"served", "shared"}
 """Fixtures of processes that have a warehouse open."""
