@@ -58,7 +58,7 @@ from tasks.reporting.wording import (
 from tasks.results import Conclusions
 
 TEMPLATE = "report.html.j2"
-MODES = {
+MODE_WORDS = {
     "balanced": "balanced: each order has the same weight, a verdict needs a valid vote in each",
     "paper": "paper: the sign of the sum of all valid votes, as in arXiv:2402.10669",
 }
@@ -339,7 +339,11 @@ def _verdicts(facts: ReportFacts, estimates: DataFrame[Estimates]) -> str:
     """State how votes become verdicts: of pairs in two orders, and of single answers."""
     shown = {*estimates["statistic"]}
     single = ["single answers have no order: votes on the same answer are averaged"]
-    pairs = [] if shown & RATED and "tie_rate" not in shown else [MODES.get(facts.mode, facts.mode)]
+    pairs = (
+        []
+        if shown & RATED and "tie_rate" not in shown
+        else [MODE_WORDS.get(facts.mode, facts.mode)]
+    )
     return "; ".join([*pairs, *(single if shown & RATED else [])])
 
 

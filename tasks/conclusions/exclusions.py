@@ -9,7 +9,7 @@ from tasks.inference.linearised_errors import is_enough
 from tasks.kit.defaults import limits
 from tasks.statistics import STATISTICS
 
-RULES = {
+EXCLUDES = {
     "position_gap": "most_position_gap",
     "tie_rate": "most_ties",
     "invalid_rate": "most_invalid",
@@ -30,17 +30,17 @@ def exclude(estimates: DataFrame[Estimates]) -> DataFrame[Exclusions]:
 
 def excluded_judges(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of :func:`exclude` from unvalidated estimates."""
-    most = {rule: getattr(limits(), limit) for rule, limit in RULES.items()}
+    most = {rule: getattr(limits(), limit) for rule, limit in EXCLUDES.items()}
     whole = pl.col("perturbation").is_null() & (pl.col("subgroup") == "")
     judged = (
-        estimates.filter(pl.col("statistic").cast(pl.String).is_in([*RULES]) & whole)
+        estimates.filter(pl.col("statistic").cast(pl.String).is_in([*EXCLUDES]) & whole)
         .with_columns(pl.col("statistic").cast(pl.String), bound=_bound())
         .group_by(JUDGE, maintain_order=True)
         .agg(
             pl.col("simulated").max(),
             *(
                 pl.col(column).filter(statistic=rule).max().alias(rule + ending)
-                for rule in RULES
+                for rule in EXCLUDES
                 for column, ending in (
                     ("estimate", ""),
                     ("low", "_low"),
@@ -50,7 +50,7 @@ def excluded_judges(estimates: pl.DataFrame) -> pl.DataFrame:
             ),
         )
     )
-    beyond = {rule: pl.col(f"{rule}_bound") > most[rule] for rule in RULES}
+    beyond = {rule: pl.col(f"{rule}_bound") > most[rule] for rule in EXCLUDES}
     reasons = pl.concat_str(
         [pl.when(above).then(pl.lit(rule.replace("_", " "))) for rule, above in beyond.items()],
         separator=", ",

@@ -8,7 +8,7 @@ import polars as pl
 from tasks.inference.linearised_errors import is_enough, why_not_enough
 from tasks.inference.quantiles import normal_quantile, t_quantile
 from tasks.kit.defaults import ALPHA, DETECTS_AT
-from tasks.kit.printable import decimal, grouped, p_value
+from tasks.kit.printable import decimal, p_value, thousands
 
 SUPPORTING = (
     "mps",
@@ -100,8 +100,8 @@ def written(number: str | float | pl.Expr) -> pl.Expr:
 
 
 def written_count(many: pl.Expr) -> pl.Expr:
-    """Format a whole number: :func:`tasks.kit.printable.grouped`."""
-    return many.cast(pl.Int64).map_elements(grouped, return_dtype=pl.String)
+    """Format a whole number: :func:`tasks.kit.printable.thousands`."""
+    return many.cast(pl.Int64).map_elements(thousands, return_dtype=pl.String)
 
 
 def written_p(p: str) -> pl.Expr:

@@ -238,7 +238,13 @@ def _baseline(repeats: pl.DataFrame, bases: pl.DataFrame, before: list[str]) -> 
 
 
 def _of_replies(
-    name: str, replies: pl.DataFrame, bases: pl.DataFrame, pool: pl.DataFrame, **options: int
+    name: str,
+    replies: pl.DataFrame,
+    bases: pl.DataFrame,
+    pool: pl.DataFrame,
+    *,
+    seed: int,
+    draws: int,
 ) -> pl.DataFrame:
     """Return a canary test of replies: of the digests of all, or of first tokens."""
     old = replies.rename({"wave": "old"}).join(pool, on=[*SERIES, "old"]).drop("old")
@@ -250,17 +256,17 @@ def _of_replies(
         .with_columns(wave=pl.lit(bases["wave"][0]))
     )
     if name == "token_drift":
-        found = first_token_canary(both, **options)
+        found = first_token_canary(both, seed, draws)
     else:
         votes = pl.col("votes").cast(pl.Int64)
         counts = both.group_by(*JUDGE, "item", "outcome", maintain_order=True).agg(
             base=votes.filter(~pl.col("new")).sum(), new=votes.filter("new").sum()
         )
-        found = canary(counts, **options)
+        found = canary(counts, seed, draws)
     return found.join(bases.select(*SERIES, subgroup="base"), on=SERIES).with_columns(
         statistic=pl.lit(name),
         mode=pl.lit("any"),
-        seed=pl.lit(options["seed"], pl.Int64),
+        seed=pl.lit(seed, pl.Int64),
         reason=pl.when(pl.col("p_value").is_null()).then(pl.lit(TWICE)),
     )
 

@@ -56,7 +56,7 @@ def decimal(value: float, digits: int = 2) -> str:
     return minus + (text[1:] if text.startswith("0.") else text)
 
 
-def grouped(many: int) -> str:
+def thousands(many: int) -> str:
     """Write a whole number in groups of three."""
     return f"{many:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 

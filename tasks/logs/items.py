@@ -15,7 +15,7 @@ from tasks.readers.label_table import CHANCE, MOST_VALUES, SLICE
 
 CATEGORY = "category"
 KEY = ["dataset", "item"]
-MOST_NAMED = 20
+SLICES_NAMED = 20
 """Most columns of slices that an error or `voirdire doctor` names."""
 NAME = pl.concat_str("dataset", "criterion", separator=": ", ignore_nulls=True)
 """Name of the labels of one dataset and criterion."""
@@ -85,7 +85,7 @@ def slices_of(log: Log, slices: Sequence[str]) -> pl.DataFrame:
 
 
 def _no_such_slice(name: str, there: Sequence[str], source: str) -> ValueError:
-    names = ", ".join(f"{each:.60}" for each in there[:MOST_NAMED])
+    names = ", ".join(f"{each:.60}" for each in there[:SLICES_NAMED])
     others = f" They can be split by {names}." if there else ""
     return ValueError(
         f"--slice {name!r:.60}: no item of {source} has such a field.{others} Other columns come "

@@ -6,7 +6,7 @@ import polars as pl
 
 from schemas.judging import WITHOUT_VERDICT
 from tasks.kit.printable import joined_few, several
-from tasks.logs.items import MOST_NAMED, names_of_slices
+from tasks.logs.items import SLICES_NAMED, names_of_slices
 from tasks.logs.reading import MANY, Log, is_long
 from tasks.logs.unreadable import UNREADABLE
 from tasks.reporting.wording import clean, clip, listing
@@ -112,7 +112,7 @@ def _missing(log: Log) -> Iterator[str]:
         if people == 1:
             yield FEW_PEOPLE
         if names := names_of_slices(log.votes, ratings, log.metadata):
-            yield f"`--slice` can split the agreement with people by {_names(names, MOST_NAMED)}"
+            yield f"`--slice` can split the agreement with people by {_names(names, SLICES_NAMED)}"
     if is_long(log):
         yield f"more than {MANY} votes and ratings: intervals from formulas, without bootstrap"
     repeated = ratings.filter(pl.col("repeat") > 0).select("dataset", "item").n_unique()

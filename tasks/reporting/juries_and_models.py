@@ -11,7 +11,7 @@ from schemas.frame import Row
 from schemas.judging import VERSUS
 from schemas.keys import CONDITIONS, JUDGE
 from schemas.results import Estimates, Exclusions, KeptFindings
-from tasks.conclusions.exclusions import RULES
+from tasks.conclusions.exclusions import EXCLUDES
 from tasks.kit.defaults import TARGET_HALF_WIDTH
 from tasks.pointwise.endpoints import labelled
 from tasks.reporting.rows import NOT_MEASURED, UNKNOWN, CellText, Judged, Without, judge_of, said
@@ -260,7 +260,7 @@ def rule(exclusions: DataFrame[Exclusions]) -> ExclusionTexts:
     if exclusions.is_empty():
         return ExclusionTexts()
     rows = with_who(exclusions).sort("who").to_dicts()
-    limits = [f"{each.replace('_', ' ')} {number(rows[0][f'{each}_limit'])}" for each in RULES]
+    limits = [f"{each.replace('_', ' ')} {number(rows[0][f'{each}_limit'])}" for each in EXCLUDES]
     out = [f"{tagged(row)}: {_why(row)}" for row in rows if row["excluded"]]
     undecided = [tagged(row) for row in rows if row["excluded"] is None]
     return ExclusionTexts(listing(limits), "; ".join(out), listing(undecided))

@@ -11,7 +11,7 @@ from schemas.keys import CONDITIONS
 from tasks.conclusions.position_bias import POSITION
 from tasks.kit import printable
 from tasks.kit.defaults import Thresholds
-from tasks.kit.printable import JOINERS, LOST, decimal, grouped, is_unseen
+from tasks.kit.printable import JOINERS, LOST, decimal, is_unseen
 
 FIGURE = re.compile(r"\d+(?:\.\d+)?")
 MINUS = "\N{MINUS SIGN}"
@@ -147,7 +147,7 @@ def count(many: int | None, one: str, several: str = "") -> str:
 
 def thousands(many: int | None) -> str:
     """Write a whole number in groups of three."""
-    return NOT_KNOWN if many is None else grouped(many)
+    return NOT_KNOWN if many is None else printable.thousands(many)
 
 
 def listing(parts: Sequence[str], last: str = "and") -> str:

@@ -177,6 +177,8 @@ def test_everything_is_in_the_warehouse_the_report_and_the_ui(
     larger = " ".join(voirdire("plan", "looked_at", "--limit", "60").stdout.split())
     assert "The dataset has " in larger
     assert "questions of the dataset are asked" not in larger
+    # Ballots of further questions are not what the study lacks.
+    assert "no reply yet" not in larger
     # Only of the judges and judge prompts that are planned for.
     one = voirdire("plan", "looked_at", "--judge", judges[0]).stdout
     assert re.findall(r"^- (\S+):", one, re.MULTILINE) == judges[:1]

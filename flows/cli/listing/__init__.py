@@ -41,7 +41,7 @@ ENDS = {"_low": "lower end", "_high": "upper end", "_p": "p-value", "_reason": "
 PLACES = 3
 """At most so many tables and marts are named for the meaning of a column."""
 
-SETTINGS: dict[str, type[BaseModel]] = {
+EXPLAINED_SETTINGS: dict[str, type[BaseModel]] = {
     "key of a study file, table [study]": Study,
     "key of a study file, table [study.thresholds]": Thresholds,
     "limit of a calibration, in the parameter thresholds of its flow": CalibrationThresholds,
@@ -102,7 +102,7 @@ def known_names() -> set[str]:
     explained |= {*RECOMMENDATIONS}
     picked = {column for mart in marts() for column in picked_columns(mart)}
     tables = {name for mart in marts() for name in (mart, f"mart.{mart}")} | _grains().keys()
-    settings = {key for model in SETTINGS.values() for key in model.model_fields}
+    settings = {key for model in EXPLAINED_SETTINGS.values() for key in model.model_fields}
     return {*explained, *picked, *listings, *PROVIDERS, *entries, *tables, *settings}
 
 
@@ -197,7 +197,7 @@ def _tables(name: str) -> Iterator[str]:
 def _setting(name: str) -> Iterator[str]:
     """Explain a key of a study file, or of the limits of a calibration."""
     page = " Default and limits: docs/reference/study-file.md."
-    for what, model in SETTINGS.items():
+    for what, model in EXPLAINED_SETTINGS.items():
         if field := model.model_fields.get(name):
             about = " ".join((field.description or "").split())
             end = f" Default: {field.default}." if model is CalibrationThresholds else page
