@@ -231,3 +231,23 @@ def _solve(sums: Sums) -> dict[str, Sums]:
     _, many, total, squares, observed = (sums[..., at] for at in range(5))
     chance = 2 * (many * squares - total**2)
     return {NAME: 1 - over((many - 1) * observed, chance)}
+
+
+def kappa_for_labels(agreement: DataFrame[Estimates]) -> str:
+    """Return the kappa that suits the labels of one dataset: weighted for numbers only."""
+    known = _known(agreement)
+    if "label_kappa" in known:
+        return "label_kappa"
+    numbers = "cohen_kappa_quadratic" in known and "agreement_decided" not in known
+    return "cohen_kappa_quadratic" if numbers else "cohen_kappa"
+
+
+def alpha_for_labels(agreement: DataFrame[Estimates]) -> str:
+    """Return Krippendorff's alpha that suits the labels of one dataset."""
+    known = _known(agreement)
+    ordered = "krippendorff_alpha_interval" in known and "agreement_decided" not in known
+    return "krippendorff_alpha_interval" if ordered else "krippendorff_alpha_nominal"
+
+
+def _known(agreement: pl.DataFrame) -> set[str]:
+    return {*agreement.drop_nulls("estimate")["statistic"]}

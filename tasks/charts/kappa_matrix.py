@@ -7,6 +7,7 @@ from pandera.typing.polars import DataFrame
 
 from schemas.frame import Row
 from schemas.results import Estimates
+from tasks.calibration.agreement import kappa_for_labels
 from tasks.charts import chart
 from tasks.drawing.matrices import Column, MatrixCell, matrix
 from tasks.drawing.names import Name, names
@@ -17,7 +18,7 @@ from tasks.reporting.wording import GROUPS, count, number, short_names, with_who
 ACROSS = 5
 """Maximum number of people in a panel."""
 MOST_PEOPLE, MOST_JUDGES = 25, 30
-KAPPAS = {
+KAPPA_TITLES = {
     "label_kappa": "mean over labels of Cohen's kappa",
     "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
     "cohen_kappa": "Cohen's kappa",
@@ -47,7 +48,7 @@ def kappa_matrix(agreement: DataFrame[Estimates]) -> list[Spec]:
 
 
 def _panels(estimates: pl.DataFrame, subtitle: str) -> Iterator[Spec]:
-    name = _which(estimates)
+    name = kappa_for_labels(estimates)
     models = estimates.filter(pl.col("statistic") == "noise_ceiling")["judge"].unique().to_list()
     is_model = pl.col("judge").is_in(models)
     # People have no judge prompt, so only names of judges need one to be unique.
@@ -67,14 +68,6 @@ def _panels(estimates: pl.DataFrame, subtitle: str) -> Iterator[Spec]:
     found = _found(pairs), _found(named.filter(pl.col("statistic") == "agreement"))
     for start in range(0, len(people), ACROSS):
         yield _panel(name, subtitle, rows, people[start : start + ACROSS], found)
-
-
-def _which(estimates: pl.DataFrame) -> str:
-    known = estimates.drop_nulls("estimate")["statistic"].unique().to_list()
-    if "label_kappa" in known:
-        return "label_kappa"
-    numbers = "cohen_kappa_quadratic" in known and "agreement_decided" not in known
-    return "cohen_kappa_quadratic" if numbers else "cohen_kappa"
 
 
 def _found(rows: pl.DataFrame) -> Found:
@@ -97,7 +90,7 @@ def _panel(
     models = [row["who"] for row in rows if "statistic" in row]
     first = next((known[row["who"]] for row in rows if "statistic" not in row), None)
     return matrix(
-        KAPPAS[name],
+        KAPPA_TITLES[name],
         subtitle,
         cells,
         [Column(person, column_names[person], "") for person in people],

@@ -10,6 +10,7 @@ from schemas.calibration import Advantages, AltTests, HumanAgreement
 from schemas.frame import Row
 from schemas.results import Estimates
 from tasks.agreement.compare import ComparisonWithPeople
+from tasks.calibration.agreement import alpha_for_labels, kappa_for_labels
 from tasks.counting.annotations import HUMANS
 from tasks.drawing.metric_rows import metric_rows
 from tasks.kit.defaults import calibration_limits
@@ -37,6 +38,7 @@ from tasks.reporting.wording import (
 TEMPLATE = "calibration.html.j2"
 VERDICTS = {None: "not testable", True: "passes", False: "fails"}
 NONE = CellText("none")
+TOO_FEW_LABELS = "The labels do not suffice to measure how well people agree with each other."
 MOST_UNFOLDED = 6
 """With more judges and criteria, the details of each are folded."""
 
@@ -242,60 +244,43 @@ def _provenance(facts: CalibrationFacts, judges: Sequence[Row]) -> dict[str, str
     return labels | tests | compared | run
 
 
-ALPHAS = ("krippendorff_alpha_interval", "krippendorff_alpha_nominal")
-"""Columns by kind of label."""
-KAPPAS = ("label_kappa", "cohen_kappa_quadratic", "cohen_kappa")
-
-
 class Agreement:
-    """Estimates of a calibration: about judges, groups and people."""
+    """Estimates of a calibration on one dataset: about judges, groups and people."""
 
-    def __init__(self, agreement: DataFrame[Estimates], dataset: str | None = None) -> None:
-        """Split the estimates of one dataset, or of all; names of judges are unique among all."""
+    def __init__(self, agreement: DataFrame[Estimates], dataset: str) -> None:
+        """Split the estimates of a dataset; names of judges are unique among all datasets."""
         ceiling = agreement.filter(pl.col("statistic") == "noise_ceiling")
         self.models = ceiling["judge"].unique().to_list()
-        self.known = {*agreement.drop_nulls("estimate")["statistic"]}
         is_model = pl.col("judge").is_in(self.models)
         judges = with_who(agreement.filter(is_model)).sort("who")
-        own = pl.lit(value=True) if dataset is None else pl.col("dataset") == dataset
+        own = pl.col("dataset") == dataset
         self.judges = judges.filter(own)
         self.groups = agreement.filter(own, pl.col("judge") == HUMANS)
         """Estimates of all people together."""
         of_people = ~pl.col("subgroup").is_in(["", HUMANS])
         self.people = agreement.filter(own, ~is_model, of_people)
-
-    @property
-    def kappa(self) -> str:
-        """Return the kappa that suits these labels: weighted for numbers only."""
-        names = [k for k in KAPPAS if k in self.known]
-        weighted = "agreement_decided" in self.known and "cohen_kappa" in names
-        return "cohen_kappa" if weighted or not names else names[0]
-
-    @property
-    def alpha(self) -> str:
-        """Return the alpha that suits these labels."""
-        ordered = ALPHAS[0] in self.known and "agreement_decided" not in self.known
-        return ALPHAS[0] if ordered else ALPHAS[1]
+        self.kappa = kappa_for_labels(agreement.filter(own))
+        self.alpha = alpha_for_labels(agreement.filter(own))
 
 
 def judge_rows(agreement: DataFrame[Estimates]) -> list[Judged]:
-    """Return a row per judge: its agreement with people."""
-    found = Agreement(agreement)
+    """Return a row per judge and dataset: its agreement with people."""
+    sets = "mean_jaccard" in agreement["statistic"]
     rows = []
-    for (who,), own in found.judges.group_by("who", maintain_order=True):
-        of_all = {r["statistic"]: r for r in own.filter(subgroup=HUMANS).to_dicts()}
-        people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
-        texts = [
-            said(of_all.get("below_ceiling")),
-            said(of_all.get("noise_ceiling")),
-            said(of_all.get("ceiling_ratio")),
-            _range(people, found.kappa, of_all),
-        ]
-        if "mean_jaccard" in found.known:
-            texts.append(_range(people, "mean_jaccard", of_all))
-        texts.append(said(of_all.get(found.alpha)))
-        rows.append(Judged(str(who), bool(own["simulated"].any()), texts))
-    return rows
+    for found in (Agreement(agreement, dataset) for dataset in datasets_of(agreement)):
+        for (who,), own in found.judges.group_by("who", maintain_order=True):
+            of_all = {r["statistic"]: r for r in own.filter(subgroup=HUMANS).to_dicts()}
+            people = own.filter(~pl.col("subgroup").is_in([HUMANS, *found.models]))
+            texts = [
+                said(of_all.get("below_ceiling")),
+                said(of_all.get("noise_ceiling")),
+                said(of_all.get("ceiling_ratio")),
+                _range(people, found.kappa, of_all),
+                *([_range(people, "mean_jaccard", of_all)] if sets else []),
+                said(of_all.get(found.alpha)),
+            ]
+            rows.append(Judged(str(who), bool(own["simulated"].any()), texts))
+    return sorted(rows, key=lambda row: row.judge)
 
 
 def _range(people: pl.DataFrame, statistic: str, of_all: dict[str, Row]) -> CellText:
@@ -326,9 +311,10 @@ def named_by_criterion(
 def about_people(agreement: DataFrame[Estimates]) -> str:
     """Summarise, in a sentence per dataset, how well people agree with each other."""
     names = datasets_of(agreement)
+    sentences = [_about(Agreement(agreement, name)) for name in names]
     if len(names) < 2:
-        return _about(Agreement(agreement))
-    return " ".join(f"{name}: {_about(Agreement(agreement, name))}" for name in names)
+        return next(iter(sentences), TOO_FEW_LABELS)
+    return " ".join(f"{name}: {text}" for name, text in zip(names, sentences, strict=True))
 
 
 def _about(found: Agreement) -> str:
@@ -347,7 +333,7 @@ def _about(found: Agreement) -> str:
         text = said(alpha[0])
         parts.append(f"Krippendorff's alpha {text.text} {text.note}".strip())
     if not parts:
-        return "The labels do not suffice to measure how well people agree with each other."
+        return TOO_FEW_LABELS
     return f"Agreement among people: {'; '.join(parts)}."
 
 

@@ -221,7 +221,9 @@ def as_rows(found: Calibrated, *, curve: bool) -> pl.DataFrame:
     )
     each = annotators.select(*KEY, *ANNOTATOR)
     rows = judges.join(each, on=list(KEY), how="left", maintain_order="left_right")
-    for name in ("agreement", Agreement(found.agreement).kappa):
+    datasets = datasets_of(found.agreement)
+    kappas = dict.fromkeys(Agreement(found.agreement, name).kappa for name in datasets)
+    for name in ("agreement", *kappas):
         pairs = with_who(found.agreement.filter(statistic=name)).select(
             "dataset", judge="who", annotator="subgroup", **{name: "estimate"}
         )

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from flows.cli.printing.calibration_tables import as_object
+from tasks.charts import CHARTS
 from tasks.reporting.calibration_report import (
     Agreement,
     about_people,
@@ -95,14 +96,36 @@ def test_rows_say_why_there_is_no_kappa(make_estimates: Make) -> None:
 def test_weights_are_for_numbers_not_for_verdicts(make_estimates: Make) -> None:
     weighted = agreed("ada", "Ann", cohen_kappa_quadratic=0.9)
     interval = agreed("humans", "", krippendorff_alpha_interval=0.9)
-    numbers = Agreement(make_estimates([*ROWS, *weighted, *interval]))
+    numbers = Agreement(make_estimates([*ROWS, *weighted, *interval]), "demo")
     assert (numbers.kappa, numbers.alpha) == (
         "cohen_kappa_quadratic",
         "krippendorff_alpha_interval",
     )
     decided = agreed("ada", "Ann", agreement_decided=0.9)
-    verdicts = Agreement(make_estimates([*ROWS, *weighted, *interval, *decided]))
+    verdicts = Agreement(make_estimates([*ROWS, *weighted, *interval, *decided]), "demo")
     assert (verdicts.kappa, verdicts.alpha) == ("cohen_kappa", "krippendorff_alpha_nominal")
+
+
+def test_each_dataset_has_the_coefficients_of_its_labels(make_estimates: Make) -> None:
+    grades = [
+        *agreed("ada", "humans", noise_ceiling=0.6, krippendorff_alpha_interval=0.35),
+        *agreed("ada", "Ann", agreement=0.4, cohen_kappa=0.2, cohen_kappa_quadratic=0.9),
+        *agreed("Ann", "Bob", agreement=0.3, cohen_kappa=0.1, cohen_kappa_quadratic=0.8),
+        *agreed("humans", "", krippendorff_alpha_interval=0.7),
+    ]
+    verdicts = agreed("Ann", "Cat", agreement_decided=0.9, cohen_kappa=0.25)
+    both = make_estimates([*ROWS, *verdicts, *({**row, "dataset": "grades"} for row in grades)])
+    shown = {row.judge: (row.texts[3].text, row.texts[4].text) for row in judge_rows(both)}
+    assert shown == {
+        "ada / demo": (".50", ".40"),
+        "ada / grades": (".90", ".35"),
+        "bee / demo": ("none", "not measured"),
+    }
+    said = about_people(both)
+    assert "mean kappa .25; Krippendorff's alpha .50" in said
+    assert "mean kappa .80; Krippendorff's alpha .70" in said
+    titles = [panel["title"]["text"] for panel in CHARTS["kappa_matrix"](agreement=both)]
+    assert titles == ["Cohen's kappa", "Cohen's kappa, quadratic weights"]
 
 
 def test_people_who_share_nothing(make_estimates: Make) -> None:
