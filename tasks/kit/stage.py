@@ -51,8 +51,11 @@ class Content(CachePolicy):
         flow_parameters: dict[str, Any],  # noqa: ARG002 - the signature is Prefect's
         **_: Any,
     ) -> str:
-        """Return the cache key of a task run."""
-        return _key(task_ctx.task.fn, task_ctx.task.name, inputs)
+        """Return the cache key of a task run, whose earlier result is used now."""
+        key = _key(task_ctx.task.fn, task_ctx.task.name, inputs)
+        # Prefect names the file of a result by its key, and reads it without marking it as used.
+        _mark_used(results_folder() / key)
+        return key
 
 
 class Compressed(PickleSerializer):
@@ -112,6 +115,12 @@ def prune_results() -> int:
     return pruned
 
 
+def _mark_used(file: Path) -> None:
+    """Keep a result from being pruned, if there is one."""
+    with suppress(OSError):
+        os.utime(file)
+
+
 def stage(function: Callable[P, R], run_name: str | None = None) -> Task[P, R]:
     """Make a cached stage; ``run_name`` may use its parameters, as in ``perturb {name}``.
 
@@ -150,7 +159,7 @@ def cached_function(function: Callable[P, pl.DataFrame]) -> Callable[P, pl.DataF
         file = results_folder() / _key(function, function.__qualname__, [args, kwargs])
         with suppress(OSError, pl.exceptions.PolarsError):
             frame = pl.read_ipc(io.BytesIO(file.read_bytes()))
-            file.touch()
+            _mark_used(file)
             return frame
         frame = function(*args, **kwargs)
         # The frame can be recomputed, so a full disk is no error.

@@ -229,6 +229,19 @@ def test_results_older_than_an_option_of_days_are_pruned(
         prune_results()
 
 
+def test_a_result_that_a_stage_uses_is_not_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging, "results_folder", lambda: tmp_path)
+    used, unused = tmp_path / _key(a=1), tmp_path / "unused"
+    for file in (used, unused):
+        file.write_text("x")
+        os.utime(file, (0, 0))
+    _key(a=1)
+    assert prune_results() == 1
+    assert (used.exists(), unused.exists()) == (True, False)
+
+
 def test_a_stage_keeps_its_results_where_no_server_is_asked() -> None:
     kept = stage(_key).result_storage
     assert kept == staging.results_folder()
