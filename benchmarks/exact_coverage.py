@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
     chance: float
     grades: Sequence[Sequence[float]]
-    """Of each place, each repeat."""
+    """For each place and repeat."""
     sums: tuple[float, ...]
     """Their sums over the items determine the interval."""
 

@@ -10,10 +10,10 @@ from tasks.counting.contests import match_models
 from tasks.counting.verdicts import tally_votes
 
 MARKUP = {"header": 1, "list": 2, "bold": 1, "other": 1}
-"""Of an anchor; a target has as much on average, and of each kind in this proportion."""
+"""Mean markup of an anchor; a target has the same mean, and each kind in this proportion."""
 
 CHANCE = 0.5
-"""Of the contests of a question to be labelled by people."""
+"""Probability that people label a contest of a question."""
 
 
 def contests_of(
@@ -70,7 +70,7 @@ def contests_of(
 def contest(judge: Judge, design: Design, studies: int, seed: int) -> pl.DataFrame:
     """Ask two votes a contest: win rates, and what corrects them by labels."""
     names = ("win_rate", "ppi", "rogan_gladen")
-    # Of one cluster all or nothing would be labelled.
+    # With one cluster, all or nothing would be labelled.
     design = design._replace(clusters=max(design.clusters, 20))
     rows = measured(names, "judge", contests=contests_of(judge, design, studies, seed))
     return rows.filter(pl.col("subgroup").is_in(["bee", "bee vs cat"]))

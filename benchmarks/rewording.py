@@ -42,7 +42,7 @@ class Judge(NamedTuple):
 
     graded: bool
     noise: float
-    """Of each vote: temperature of a comparison, or standard deviation of a grade."""
+    """For each vote: temperature of a comparison, or standard deviation of a grade."""
     wording: float = 0.0
     """Standard deviation of what a wording adds to each answer, or pair in one order."""
     lenient: float = 0.0

@@ -117,9 +117,9 @@ def import_votes(booth: Booth, seat: Seat, path: Path) -> str:
         booth.writer.save(seat.voter, ballots, Votes.of(pl.DataFrame(new)))
         seat.mark_saved(ids)
     return (
-        f"Saved {several(len(new), 'vote')} of {seat.voter}. Of this file, saved before: "
-        f"{len(there)}; rows "
-        f"without a choice: {len(read) - len(filled)}. `voirdire remeasure {booth.study}` adds the "
+        f"Saved {several(len(new), 'vote')} of {seat.voter}. The file also has "
+        f"{several(len(there), 'vote')} saved before and "
+        f"{several(len(read) - len(filled), 'row')} without a choice. `voirdire remeasure {booth.study}` adds the "
         "votes to the results."
     )
 

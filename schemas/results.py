@@ -287,7 +287,7 @@ class Contrasts(
 
 
 GATES = [*get_args(Gate)]
-STANDINGS = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
+CONSEQUENCES = ["forbids", "care", "undecided", "stated", "passed", "not measured"]
 DETECTED, BEST_DETECTED = "share detected", "share detected of the kind detected best"
 MEAN_DETECTED = "mean share detected"
 IN_MEAN_SCORES = {
@@ -361,10 +361,10 @@ class Gates(
         "times the questions asked would",
         ge=1,
     )
-    standing: str = optional(
+    consequence: str = optional(
         "what the gate means for the recommendation: it forbids the use or limits it (care), "
         "leaves it undecided, or limits nothing but is stated",
-        isin=STANDINGS,
+        isin=CONSEQUENCES,
     )
     words: str = name("what it contributes to the recommendation; null if nothing", nullable=True)
     reason: str = name("what limits the verdict, or why there is no margin", nullable=True)

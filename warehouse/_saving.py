@@ -30,7 +30,7 @@ class Saving(NamedTuple):
     first_wins: bool = False
     """Keep the existing row, instead of rejecting another one with the same key."""
     part: str = "true"
-    """Of a result: replace only the study's rows of which this (SQL of our own) is true."""
+    """For a result: replace only the study's rows for which this (SQL of our own) is true."""
 
 
 def typed(saving: Saving) -> Saving:

@@ -15,7 +15,7 @@ from warehouse._ddl import (
 from warehouse._saving import WarehouseError
 from warehouse.peek import VARIABLE
 
-VERSION = 45
+VERSION = 46
 """Increased with each file in ``migrations/``, which is named after the resulting version."""
 
 OLDEST = 32

@@ -46,13 +46,13 @@
   };
 
   // A page that is hidden may never come back, and one that is left says so once; the booth keeps the
-  // longest time of each page. It is told after a choice too, which may not have arrived.
-  let told = 0;
+  // longest time of each page. It is reported after a choice too, which may not have arrived.
+  let reported = 0;
   const tell = (left = false) => {
     const time = count(left);
     const form = ballot();
-    if (!form || time === told) return;
-    told = time;
+    if (!form || time === reported) return;
+    reported = time;
     const body = new URLSearchParams({ nonce: form.elements.nonce.value, seen: String(time) });
     navigator.sendBeacon(form.dataset.left, body);
   };

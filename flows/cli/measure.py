@@ -225,7 +225,7 @@ def _show_all(
     shown = concluded._replace(estimates=listed)
     # Single answers have no mode.
     title = f"{file}, mode {mode}" if not log.votes.is_empty() else file
-    # Of single answers with one label each, the gate agreement is what the comparison begins with.
+    # For single answers with one label each, the comparison begins with the gate agreement.
     single = agreement is not None and agreement.tests.is_empty() and not _has_verdicts(log)
     if agreement and single:
         show_table(calibration, agreement, more=more)

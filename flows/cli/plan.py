@@ -186,7 +186,7 @@ def _open_questions(study: Study, warehouse: Path | None, costs: list[Cost]) -> 
     planned = pl.col("judge").is_in(study.judges) & pl.col("prompt").is_in(study.prompts)
     # Results of an earlier version do not say what they leave open.
     found = of_wave(store.query(GATES, [study.name]), study.wave)
-    found = found.filter(planned, pl.col("standing").is_not_null())
+    found = found.filter(planned, pl.col("consequence").is_not_null())
     if lines := open_questions(found):
         yield f"Further questions that would decide the open gates of study {study.name}, {CHANCE}:"
         yield from lines

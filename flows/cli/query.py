@@ -148,10 +148,10 @@ def _mart_of(query: str) -> str:
 def _print_table(console: Console, rows: pl.DataFrame, study: str | None, *, named: bool) -> None:
     """Print rows, and on stderr their number and what is not shown.
 
-    A few rows too wide for the width are printed as lists. Of more rows, a terminal shows the first
-    columns, and other output all of them, as lists with a line per value. Rows of a named query too
-    wide for the width are without what is the same in all of them, which is printed once, and
-    always of the first columns.
+    A few rows too wide for the width are printed as lists. If there are more, a terminal shows the
+    first columns, and other output all columns, as lists with a line per value. If the rows of a
+    named query are too wide, values that are the same in all rows are printed once, and only the
+    first columns are shown.
     """
     shown, same, cut = rows.head(SHOWN), "", False
     if named:

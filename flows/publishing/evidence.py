@@ -70,8 +70,8 @@ AT_HAND = f"""
 """
 """One row: the judge with too many invalid replies and the first that has changed since its
 baseline, if any; whether there is evidence."""
-# In a random order, the same each time: nobody picked the examples. Of a judge and a person those
-# come first that differ most.
+# In a random order, the same each time: nobody picked the examples. For a judge and
+# a person, those that differ most come first.
 PLACE = "md5(concat_ws('/', judge, perturbation, sample))"
 # Further repeats and criteria, or orders, of an answer come after all other answers.
 NTH = """
@@ -139,11 +139,11 @@ class Evidence(NamedTuple):
     without_results: list[str]
     """Other waves that the study was asked in; their votes are there, their results are not."""
     others: dict[str, Any]
-    """Of replies that changed the number of all that two waves have, ``compared``, and the
-    waves ``wave`` and ``base`` of the last confirmed change, if there is one. Else the number
-    of rows that match in the views ``flipped``, ``moved`` and ``invalid``, and as
-    ``unread`` that of all votes without a verdict, also where the reply is unknown; what
-    :data:`GRADES` says of grades that match; empty for other views."""
+    """For changed replies: ``compared``, how many replies two waves have, and ``wave`` and
+    ``base``, the waves of the last confirmed change, if there is one. For ``flipped``, ``moved``
+    and ``invalid``: how many rows each of these views has, how many votes are without a verdict
+    (``unread``, also where the reply is unknown), and for grades what :data:`GRADES` says. Empty
+    for other views."""
 
 
 def find_evidence(
@@ -157,8 +157,8 @@ def find_evidence(
 ) -> Evidence:
     """Return the evidence of a study that matches: where there is more, drawn at random.
 
-    Disagreements are not drawn: the worst come first, judge by judge. Of moved grades the furthest
-    come first, those that moved as far in the drawn order. ``what`` is one of
+    Disagreements are not drawn: the worst come first, judge by judge. Moved grades are sorted by
+    how far they moved, and drawn among those that moved as far. ``what`` is one of
     :data:`VIEWS`; ``sample`` a sample, the ``pair_id`` of one of its pairs or the id of its
     question, or of disagreements an item; ``wanted`` are the judge, the judge prompt (one of the
     user's own also without its digest, in all its wordings), the perturbation and the wave.

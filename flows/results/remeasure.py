@@ -105,7 +105,7 @@ def _replace(
     unseen = found.open_ballots.join(shifted, on="judge", how="anti").sort("judge", "perturbation")
     notes = [
         left_out_line(people, parameters),
-        # Of the perturbations that a person was not shown, the same is true.
+        # Perturbations that a person was not shown are undecided too.
         *(
             f"{judge}, {listing(rows['perturbation'].to_list())}: {text}"
             for (judge, text), rows in unseen.group_by("judge", "open", maintain_order=True)

@@ -17,7 +17,7 @@ from warehouse.store import Warehouse
 GAPS = "CompletedWithGaps"
 """Name of the Prefect state."""
 
-STANDING = """
+SAVED_VOTES = """
     select judge, prompt, choice, stopped, human from vote_log
     where study = $study and wave = $wave and prompt in $prompts and dataset in $datasets
 """
@@ -103,11 +103,11 @@ def complete_before(study: Study, log: pl.DataFrame, warehouse: Warehouse) -> da
         "prompts": study.prompts,
         "datasets": log["dataset"].cast(pl.String).unique().to_list(),
     }
-    standing = gaps_of(warehouse.query(STANDING, asked))
+    saved = gaps_of(warehouse.query(SAVED_VOTES, asked))
     for judge, prompt, voted in warehouse.query(RATED, asked).iter_rows():
         planned = gaps.get((judge, prompt), Gap(0, 0)).planned
-        standing[judge, prompt] = Gap(planned - voted, planned)
-    complete = {unit for unit, gap in standing.items() if not gap.is_above(study.gaps_allowed)}
+        saved[judge, prompt] = Gap(planned - voted, planned)
+    complete = {unit for unit, gap in saved.items() if not gap.is_above(study.gaps_allowed)}
     if complete.isdisjoint(partial):
         return None
     saved_at: datetime | None = warehouse.query(SAVED_AT, [study.name]).item()

@@ -179,7 +179,7 @@ def readable_labels(labelled: Labelled, declared: Declared) -> Labelled:
 
     Each item and criterion becomes an item. Labels that are invalid as people's kind of label
     become null, so that an error of the judge does not count as a label, and different words for
-    pass and fail become the same. Of the items their clusters remain.
+    pass and fail become the same. Items keep their clusters.
     """
     parts = []
     both_sides = [with_criterion(each) for each in (labelled.humans, labelled.judges)]

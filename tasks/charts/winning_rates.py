@@ -69,7 +69,7 @@ def _panel(judges: Sequence[Row]) -> Spec:
     least = calibration_limits().least_winning_rate
     widest = max(0.3, *(point["epsilon"] for row in judges for point in row["points"]))
     values = [value for place, row in enumerate(judges) for value in _points(place, row, judges)]
-    heads = _names(judges, up)
+    labels = _names(judges, up)
     own = {clean(row["who"]): colour for row, colour in zip(judges, COLOURS, strict=False)}
     color = by_name("who", dict(own))
     shape = by_name("who", {clean(row["who"]): s for row, s in zip(judges, SHAPES, strict=False)})
@@ -97,10 +97,10 @@ def _panel(judges: Sequence[Row]) -> Spec:
             mark("rule", [{"at": judges[0]["epsilon"]}], x="at", **dotted),
             mark("line", x=x, y=y, color=color, strokeWidth=1.6),
             mark("point", x=x, y=y, color=color, shape=shape, size=30, tooltip="tip"),
-            mark("rule", heads, y="end", y2="label", **leader),
-            mark("point", heads, **symbol, y="label", color=color, shape=shape),
-            mark("text", heads, **beside, dx=62, dy=-9, text="name"),
-            mark("text", heads, **small, dx=47, dy=7, text="below"),
+            mark("rule", labels, y="end", y2="label", **leader),
+            mark("point", labels, **symbol, y="label", color=color, shape=shape),
+            mark("text", labels, **beside, dx=62, dy=-9, text="name"),
+            mark("text", labels, **small, dx=47, dy=7, text="below"),
         ],
         data={"values": values},
         width=PLOT,
@@ -134,14 +134,14 @@ def _names(judges: Sequence[Row], up: float) -> list[Row]:
     order = sorted(range(len(judges)), key=lambda at: -ends[at])
     wanted = [up * (ends[at] + 0.03) / 1.06 for at in order]
     heights = spread(wanted, GAP, GAP / 2, up - GAP / 2)
-    heads = []
+    labels = []
     for at, height in zip(order, heights, strict=True):
         row = judges[at]
         ap, human = row["advantage_probability"], row["human_advantage_probability"]
         suffix = ", simulated" if row["simulated"] else ""
         below = f"AP {_rate(ap)}, human {_rate(human)}"
         label = height * 1.06 / up - 0.03
-        heads.append(
+        labels.append(
             {
                 "who": clean(row["who"]),
                 "name": row["name"],
@@ -151,7 +151,7 @@ def _names(judges: Sequence[Row], up: float) -> list[Row]:
                 "tip": tip(row, below),
             }
         )
-    return heads
+    return labels
 
 
 def _rate(value: float | None) -> str:

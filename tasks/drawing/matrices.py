@@ -12,7 +12,7 @@ STEP = 38
 
 
 class Column(NamedTuple):
-    """The head of a column."""
+    """The heading of a column."""
 
     key: str
     name: str
@@ -23,7 +23,7 @@ class MatrixCell(NamedTuple):
     """A number, and a smaller one below it."""
 
     name: Name
-    """Of its row; a row whose whole name is empty is about all judges."""
+    """Name of its row; a row whose whole name is empty is about all judges."""
     column: str
     text: str
     below: str
@@ -61,7 +61,7 @@ def matrix(
         for cell in cells
     ]
     rows = [name.values() for name in dict.fromkeys(cell.name for cell in cells)]
-    heads = [{"perturbation": clean(c.key), "head": c.name, "under": c.under} for c in columns]
+    headings = [{"perturbation": clean(c.key), "head": c.name, "under": c.under} for c in columns]
     y: Spec = {"field": "row", "type": "nominal", "sort": None, "axis": None}
     x: Spec = {"field": "perturbation", "type": "nominal", "sort": None, "axis": None}
     tight: Spec = {"scale": {"paddingInner": 0.08, "paddingOuter": 0.04}}
@@ -69,10 +69,10 @@ def matrix(
     head: Spec = {"x": x, "fontSize": SMALL}
     tint: Spec = {"field": "tint", "type": "quantitative", "scale": None}
     grey: Spec = {"value": SOFT}
-    top = any(row["under"] for row in heads)
+    top = any(row["under"] for row in headings)
     layers = [
         mark("rect", **at, color=by_tone(), fillOpacity=tint, tooltip="tip"),
-        mark("text", heads, **head, y=pixel(-24 if top else -10), text="head"),
+        mark("text", headings, **head, y=pixel(-24 if top else -10), text="head"),
         *(
             layer | {"data": {"values": rows}}
             for layer in name_texts(rows, y=y, x=pixel(-12), align="right")
@@ -83,7 +83,7 @@ def matrix(
         mark("rule", [{}], y=pixel(0), color={"value": LINE}, strokeWidth=1),
     ]
     if top:
-        layers.append(mark("text", heads, **head, y=pixel(-10), text="under", color=grey))
+        layers.append(mark("text", headings, **head, y=pixel(-10), text="under", color=grey))
     if line_above is not None:
         edge = y | {"bandPosition": 0}
         above = [{"row": line_above.row}]

@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from schemas.results import STANDINGS
+from schemas.results import CONSEQUENCES
 from tasks.kit.defaults import limits
 
-FORBIDS, CARE, UNDECIDED, STATED, PASSED, NOT_MEASURED = STANDINGS
+FORBIDS, CARE, UNDECIDED, STATED, PASSED, NOT_MEASURED = CONSEQUENCES
 CORE = ("bias", "discernment", "agreement")
 """Nothing is recommended without one of these gates."""
 ESSENTIAL = ("position", "validity")
@@ -20,7 +20,7 @@ def is_unexplained_drift() -> pl.Expr:
     return (pl.col("gate") == "drift") & pl.col("changed").is_null() & pl.col("why").is_null()
 
 
-def standing() -> pl.Expr:
+def consequence() -> pl.Expr:
     """Say what a gate means: it forbids or limits the use, leaves it undecided, or is stated."""
     fails = pl.col("verdict") == "fail"
     open_ = pl.col("verdict") == "inconclusive"
@@ -46,9 +46,9 @@ def weight() -> pl.Expr:
     """Order gates: disqualifying ones first, as the threshold lists them, what is stated last."""
     first = list(limits().disqualifying)
     return (
-        pl.when(pl.col("standing") == FORBIDS)
+        pl.when(pl.col("consequence") == FORBIDS)
         .then(pl.col("gate").replace_strict(first, range(len(first)), default=len(first)))
-        .when(pl.col("standing") == STATED)
+        .when(pl.col("consequence") == STATED)
         .then(len(first) + 2)
         .otherwise(len(first) + 1)
     )

@@ -100,7 +100,7 @@ def more_questions(gates: pl.DataFrame, most_times: int = MOST_TIMES) -> pl.Seri
     decided &= totals >= limits().fewest_questions
     first = decided.argmax(axis=1)[:, None]
     more = np.take_along_axis(totals - asked, first, axis=1)
-    # Of further questions about the same share will count. People may label those asked already.
+    # About the same share of further questions will count. People may label those asked already.
     every = np.where(flag["labelled"], asked, np.maximum(_column(gates, "questions"), asked))
     share = np.divide(asked, every, out=np.ones_like(asked), where=asked > 0)
     spare = normal_quantile(POWER) * np.sqrt(more * (1 - share))

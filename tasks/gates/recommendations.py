@@ -67,31 +67,31 @@ def recommend(
         return Recommendations.empty()
     rows = rated.with_columns(weight=weight(), subject=subject())
     rows = rows.sort(*WHO, "weight", "margin", "perturbation", nulls_last=True)
-    standing, more = pl.col("standing"), pl.col("more_questions")
+    consequence, more = pl.col("consequence"), pl.col("more_questions")
     is_drift, inconclusive = pl.col("gate") == "drift", pl.col("verdict") == "inconclusive"
-    limiting, measured = standing.is_in([FORBIDS, CARE]), standing != NOT_MEASURED
-    blocking, stays = standing == UNDECIDED, more.is_null()
+    limiting, measured = consequence.is_in([FORBIDS, CARE]), consequence != NOT_MEASURED
+    blocking, stays = consequence == UNDECIDED, more.is_null()
     few = pl.col("too_few").fill_null(value=False)
     # Without an interval, as of a judge that passes every answer, an estimate says nothing.
     informs = measured & (~inconclusive | pl.col("low").is_not_null())
     # If more questions decide all that makes the data not enough, that many are named, else as
     # many as decide every gate that they can decide.
     enough = blocking.any() & ~(blocking & stays).any()
-    lacking = ~stays & (blocking | (~enough & (standing == CARE)))
+    lacking = ~stays & (blocking | (~enough & (consequence == CARE)))
     absent = [
         pl.when(~(pl.col("gate") == gate).any()).then(pl.lit(name)) for gate, name in ABSENT.items()
     ]
     found = rows.group_by(WHO, maintain_order=True).agg(
         pl.col("simulated").max(),
-        forbidden=(standing == FORBIDS).any(),
+        forbidden=(consequence == FORBIDS).any(),
         limited=limiting.any(),
         open=blocking.any() | ~(pl.col("gate").is_in(CORE) & informs).any(),
         passed=(pl.col("verdict") == "pass").sum(),
         failed=(pl.col("verdict") == "fail").sum(),
         inconclusive=(inconclusive & measured).sum(),
         reasons=_joined("words", limiting, "; "),
-        unsettled=_joined("words", (blocking | (standing == STATED)) & ~is_drift, "; "),
-        drift=_joined("words", (standing == STATED) & is_drift, "; "),
+        unsettled=_joined("words", (blocking | (consequence == STATED)) & ~is_drift, "; "),
+        drift=_joined("words", (consequence == STATED) & is_drift, "; "),
         unanswered=(blocking & pl.col("no_reply").is_not_null()).any(),
         stays_open=_joined("subject", blocking & stays & ~few & pl.col("low").is_not_null()),
         too_few=_joined("subject", blocking & stays & few),

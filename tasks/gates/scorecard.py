@@ -30,7 +30,7 @@ from tasks.conclusions.rules import (
     written,
 )
 from tasks.counting.annotations import HUMANS
-from tasks.gates.consequences import NOT_MEASURED, is_unexplained_drift, standing
+from tasks.gates.consequences import NOT_MEASURED, is_unexplained_drift, consequence
 from tasks.gates.drift_gates import drift_gates
 from tasks.gates.more_questions import more_questions
 from tasks.gates.words import LOST, reason, share_name, words
@@ -95,7 +95,7 @@ def scorecard(
     )
     asked = judged.filter(subgroup="").group_by(JUDGE).agg(questions=pl.col("clusters").max())
     gates = pl.concat(rows, how="diagonal_relaxed").join(asked, on=JUDGE, how="left")
-    # Of drift only questions count that the baseline has too.
+    # For drift, only questions count that the baseline has too.
     gates = gates.with_columns(questions=pl.coalesce("shared", "questions"))
     if people is not None:
         gates = gates.join(people, on=["dataset", "judge"], how="anti")
@@ -116,9 +116,9 @@ def explained(gates: pl.DataFrame) -> pl.DataFrame:
     known = gates.with_columns(
         too_few=pl.col("few").is_not_null(),
         more_questions=pl.when(lacking & ~unanswered).then(more_questions(gates)),
-        standing=standing(),
+        consequence=consequence(),
     )
-    measured = pl.col("standing") != NOT_MEASURED
+    measured = pl.col("consequence") != NOT_MEASURED
     return known.with_columns(reason=reason(), words=pl.when(measured).then(words()))
 
 
@@ -394,7 +394,7 @@ def _agreement_lost(estimates: pl.DataFrame, tolerance: float) -> pl.DataFrame:
 def _with_chance(rows: pl.DataFrame, estimates: pl.DataFrame) -> pl.DataFrame:
     """Add who agrees hardly better than by chance (``chance``), and the criterion (``part``).
 
-    Of the judge counts the person with whom its kappa is surest to exceed 0.
+    The person counts with whom the judge's kappa is surest to exceed 0.
     """
     part = pl.col("subgroup").str.strip_suffix(HUMANS).str.strip_suffix(": ")
     rows = rows.with_columns(part=part.replace("", None))

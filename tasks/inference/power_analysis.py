@@ -19,7 +19,7 @@ class Spread(NamedTuple):
 # Fitted to the sigma at m = 2 and 6 in methods, section 4. At m = 4 they give .282 (typical, .28
 # there), .216 (sharp, .21) and .324 (noisy, .33).
 #
-# Of single answers the quality cancels between arms, so what remains is the noise of repeats: in
+# For single answers the quality cancels between arms, so what remains is the noise of repeats: in
 # units of the variance of grades 2 (1 - ICC) / m; of passes E[2 p (1 - p)] / m, which is the chance
 # that two verdicts on one answer differ. The values are those of the judge of
 # benchmarks/pointwise.py, rounded.

@@ -44,7 +44,7 @@ class Programme(NamedTuple):
 
     arms: tuple[str, ...] = ASKED_ARMS
     perturbations: tuple[str, ...] = ()
-    """Of these only; none: of all."""
+    """Perturbations to show; if empty, all."""
     limit: int | None = None
     """At most so many ballots each; never a part of a sample's arms, unless ``once``."""
     once: bool = False
@@ -287,7 +287,7 @@ def open_ballots(
         .group_by("judge", *cell, "cluster", "sample")
         .agg(missing=(~pl.col("voted")).sum(), begun=pl.col("voted").any())
         .sort("missing")
-        # Of a question with several samples the most complete one counts.
+        # The most complete sample of a question counts.
         .group_by("judge", *cell, "cluster", maintain_order=True)
         .first()
     )

@@ -175,9 +175,9 @@ def _with_known(
 def _human_values(known: DataFrame[Known]) -> pl.DataFrame:
     """Return what people say of each sample and criterion, by the form of ratings compared with it.
 
-    Of a whole answer, verdicts are compared with people's pass or fail, and with grades only if
+    For a whole answer, verdicts are compared with people's pass or fail, and with grades only if
     nobody said pass or fail; grades with grades, and with what people called a label only if nobody
-    gave a grade. ``passes`` tells of such labels that all are pass or fail, 1 or 0: these are no
+    gave a grade. ``passes`` is true where all such labels are pass or fail, 1 or 0: these are no
     grades on a longer scale.
     """
     texts = known.select("sample", "human_values").drop_nulls().rows()

@@ -60,7 +60,7 @@ def repeats_as_declared(ratings: pl.DataFrame, declared: Declared) -> pl.DataFra
 
     Repeats are combined after that: an item passes if most of its repeats do. Where a label is
     named as the pass, repeats keep labels of the log: that one, and one that is none.
-    Of other raters there is no row.
+    Other raters have no row.
     """
     single = ratings.filter(pl.col("kind") != "verdict")
     nothing = single.clear()

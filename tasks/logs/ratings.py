@@ -65,10 +65,10 @@ def verdict_of(passed: pl.Expr) -> pl.Expr:
 def annotations_of(ratings: pl.DataFrame, *, exact: bool = False) -> DataFrame[Annotations]:
     """Return one label per item, criterion and annotator from all valid repeats.
 
-    Grades are averaged; of whole grades the mean is the nearest whole one, and different words for
-    pass and fail become the same, unless ``exact``. Of verdicts the majority counts, a tie if there
-    is none; of other labels, also of numbers that are verdicts (see ``_valid``), the most common
-    one, and none if two are equally common.
+    Grades are averaged. Unless ``exact``, the mean of whole grades is rounded to a whole one, and
+    different words for pass and fail become the same. The majority of verdicts counts, a tie if
+    there is none. The most common of other labels counts, also of numbers that are verdicts (see
+    ``_valid``), and none if two are equally common.
     """
     valid = _valid(ratings)
     if not exact:

@@ -91,7 +91,7 @@ def _agreement_with_one_label(log: Log) -> pl.DataFrame:
     """Return how far judges agree beyond chance with people, where these gave an item one label.
 
     As an audit does with labels that came with its data: one label does not tell how well people
-    agree with each other. Of long logs it takes too long.
+    agree with each other. For long logs it takes too long.
     """
     if is_long(log):
         return frame_of([])

@@ -262,13 +262,13 @@ def open_questions(gates: pl.DataFrame) -> list[str]:
 
     The gates are those of one wave. What makes the data not enough comes first.
     """
-    standing, lacks = pl.col("standing"), pl.col("more_questions").is_not_null()
+    consequence, lacks = pl.col("consequence"), pl.col("more_questions").is_not_null()
     # A bias that is mixed is found, and so is that some flaws are detected.
     found = (pl.col("finding") != "inconclusive").fill_null(value=False)
     inconclusive = pl.col("verdict") == "inconclusive"
     open_ = inconclusive & (~found | lacks)
     rows = with_who(gates).sort(
-        "who", standing == CARE, standing == STATED, "margin", "perturbation", nulls_last=True
+        "who", consequence == CARE, consequence == STATED, "margin", "perturbation", nulls_last=True
     )
     words = pl.col("words")
     lines = rows.group_by("who", maintain_order=True).agg(

@@ -34,8 +34,8 @@ from tasks.reporting.wording import (
 
 MAY = "may replace people"
 OF_PAIRS = (
-    "Of a study's votes, a win counts here only if both orders give it; its gate agreement counts "
-    "each vote, and decides"
+    "Here a win counts only if both orders give it; the study's gate agreement counts each vote, "
+    "and decides"
 )
 
 

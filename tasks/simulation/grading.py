@@ -24,7 +24,7 @@ USUAL_LENGTH = 500
 """Characters of an answer whose length counts neither for nor against it."""
 MIDDLE = 0.5
 DECIMALS = 2
-"""Of grades that need not be whole."""
+"""Decimals of a grade that need not be whole."""
 SHARED_WORD = 6
 """Fewest letters of a word that an answer may share with the reference."""
 REASON = "the answer stands at {position:.2f} on a scale from 0 to 1."

@@ -51,7 +51,7 @@ class Traits(Written):
     effects: dict[Feature, float] = {}
     """Feature of an answer -> its mean effect on the odds of that answer."""
     slope: float = Field(default=0.1, ge=0)
-    """Of ratings of single answers: share of the scale's width per logit of quality."""
+    """For ratings of single answers: share of the scale's width per logit of quality."""
     leniency: float = 0
     """Share of the scale's width that is added to each rating."""
     grade_noise: float = Field(default=0.05, ge=0)

@@ -25,7 +25,7 @@ def flaws_detected(ratings: DataFrame[Ratings]) -> Rows:
 
     Over samples whose rating without the flaw is above the lowest,
     ``D = (#[y_exp < y_base] - #[y_exp > y_base]) / #[y_base > lowest]``: noise moves ratings up as
-    often as down and cancels. Of pass and fail it is the share of passes that the flaw removes,
+    often as down and cancels. For pass and fail it is the share of passes that the flaw removes,
     ``1 - sum p_exp / sum p_base``.
 
     Parameters

@@ -138,7 +138,7 @@ def test_ballots_go_out_and_come_back(audited: Audited, tmp_path: Path) -> None:
     file.write_text(text.replace(",\n", ",tie\n"), encoding="utf-8")
     told = run(warehouse.path, "--voter", "ann", "--import", str(file)).output
     assert told.startswith(
-        "Saved 12 votes of ann. Of this file, saved before: 0; rows without a choice: 0."
+        "Saved 12 votes of ann. The file also has 0 votes saved before and 0 rows without a choice."
     )
     assert "ann: 12 of 12" in run(warehouse.path, "--hand-in").output
 

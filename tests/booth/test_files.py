@@ -53,7 +53,7 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
     write_jsonl(place, rows)
     said = import_votes(booth, seat, place)
     assert said.startswith(
-        "Saved 4 votes of ann. Of this file, saved before: 0; rows without a choice: 2."
+        "Saved 4 votes of ann. The file also has 0 votes saved before and 2 rows without a choice."
     )
     assert warehouse.query(VOTES).rows() == [
         ("1", "first", 0.0, "untimed"),
@@ -63,7 +63,7 @@ def test_what_goes_out_comes_back_as_votes(audited: Audited, opened: Open, place
     ]
     # The same again is nothing new, and what has a vote is not exported again.
     assert import_votes(booth, seat, place).startswith(
-        "Saved 0 votes of ann. Of this file, saved before: 4;"
+        "Saved 0 votes of ann. The file also has 4 votes saved before and"
     )
 
 

@@ -12,7 +12,7 @@ from differing_labels as d
 left join compared as c using (study)
 left join lateral (
     select
-        any_value(question) as question, any_value(if(shown_first like '% alone', null, anchor)) as anchor,
+        any_value(question) as question, any_value(if(shown_first = 'target alone', null, anchor)) as anchor,
         any_value(target) as target, list(reply order by shown_first, repeat) as replies,
         list(shown_first order by shown_first, repeat) as orders,
     from mart.transcript as t

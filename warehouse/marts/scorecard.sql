@@ -3,5 +3,5 @@
 select
     study, dataset, judge, prompt, wave, mode, gate, perturbation, simulated,
     finding, measure, criterion, value, low, high, tolerance, verdict, margin, effect_logits, sham_shift, no_reply,
-    changed, earlier_change, too_few, more_questions, standing, words, reason,
+    changed, earlier_change, too_few, more_questions, consequence, words, reason,
 from gates

@@ -92,8 +92,8 @@ def show_evidence(
         *rest, last = found.without_results
         waves = f"{last} and {count(len(rest), 'other')}" if rest else last
         say(
-            f"These are results of wave {shown}. Of other waves ({waves}) the warehouse has the "
-            f"votes: `{audit_again(path, study, last)}` measures {last} again, "
+            f"These are results of wave {shown}. The warehouse also has the votes of other "
+            f"waves ({waves}): `{audit_again(path, study, last)}` measures {last} again, "
             f"asks no judge, and replaces the results of wave {shown}."
         )
     for other in others:

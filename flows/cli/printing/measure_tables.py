@@ -81,7 +81,7 @@ def show_counts(console: Console, counts: pl.DataFrame) -> None:
             bounded(row, of="mean"),
             row["labels"] or "",
         ]
-        for row in counts.head(MOST_COUNTS).to_dicts()
+        for row in counts.heading(MOST_COUNTS).to_dicts()
     ]
     print_rows(console, [*by, "rated by", "n", "invalid", "mean", "labels"], rows, "Ratings")
     if counts.height > MOST_COUNTS:
@@ -159,7 +159,7 @@ def _show_models(console: Console, found: pl.DataFrame) -> None:
             title: bounded(row),
             "n": row["n"],
         }
-        for row in rows.head(MOST_MODELS).to_dicts()
+        for row in rows.heading(MOST_MODELS).to_dicts()
     ]
     print_rows(console, *_filled_columns(table), f"{title[:1].upper()}{title[1:]}s of models")
     line = f" The first {MOST_MODELS} of {rows.height} rows." if many else ""
@@ -241,7 +241,7 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
     if OF_JUDGES["first slot"] in known:
         # With the columns of position, the table would be wider than 80 columns.
         known.discard(OF_JUDGES["beyond chance"])
-    shown = {head: place for head, place in OF_JUDGES.items() if place in known}
+    shown = {heading: place for heading, place in OF_JUDGES.items() if place in known}
     words = {}
     for row in effects:
         slot = favoured(row).removeprefix("toward the ")
@@ -252,7 +252,7 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
             "judge": _who(row, between),
             **{name: row[name] for name in cell[1:]},
             "n": row["n"],
-            **_measured({head: found.get((*at, *of(row))) for head, at in shown.items()}, between),
+            **_measured({heading: found.get((*at, *of(row))) for heading, at in shown.items()}, between),
             "position": words.get(of(row), ""),
         }
         for row in judges.to_dicts()
@@ -262,11 +262,11 @@ def _judges(estimates: pl.DataFrame, effects: Sequence[dict[str, Any]], between:
 
 def _measured(found: Mapping[str, dict[str, Any] | None], between: str) -> dict[str, str]:
     """Write the numbers of a judge, with the items behind those that rest on different ones."""
-    sizes = {head: row["n"] for head in WITH_LABELS if (row := found.get(head))}
+    sizes = {heading: row["n"] for heading in WITH_LABELS if (row := found.get(heading))}
     named = sizes if len({*sizes.values()}) > 1 else {}
     return {
-        head: bounded(row, between) + (f"{between}of {named[head]}" if head in named else "")
-        for head, row in found.items()
+        heading: bounded(row, between) + (f"{between}of {named[heading]}" if heading in named else "")
+        for heading, row in found.items()
     }
 
 
@@ -328,8 +328,8 @@ def _gates(gates: pl.DataFrame, reasons: Sequence[str], between: str) -> Cells:
 
 
 def _filled_columns(table: Sequence[dict[str, Any]], always: Sequence[str] = ()) -> Cells:
-    heads = table[0] if table else always
-    columns = [c for c in heads if c in always or any(row[c] != "" for row in table)]
+    headings = table[0] if table else always
+    columns = [c for c in headings if c in always or any(row[c] != "" for row in table)]
     return columns, [[row[c] for c in columns] for row in table]
 
 

@@ -210,11 +210,11 @@ class RowLines(NamedTuple):
     """Whom the row is about; a line of its own, but not again in the next row."""
     head: str
     parts: Sequence[str]
-    """What follows the head: on the same line if everything fits there."""
+    """What follows the heading: on the same line if everything fits there."""
 
 
 def as_lines(rows: Iterable[RowLines], width: int, title: str = "") -> RenderableType:
-    """Lay out rows as lines: whom they are about, heads indented, parts indented further."""
+    """Lay out rows as lines: whom they are about, headings indented, parts indented further."""
     lines: list[RenderableType] = [Text(title, style="italic")] if title else []
     last = ""
     for row in rows:

@@ -1,4 +1,4 @@
--- Which judge should I use? A recommendation for each, with up to three reasons, the gravest first, and the number of others (mart.recommendations has all).
+-- Which judge should I use? A recommendation for each, with up to three reasons, the most serious first, and the number of others (mart.recommendations has all).
 -- study: name of the study [all studies]
 with why as (
     select *, string_split(case

@@ -214,14 +214,14 @@
         lines.push([...(grouped ? [[["", body.dataset.perturbation || ""]]] : []), ...cellsOf(row)]);
       }
     }
-    const heads = [...(grouped ? ["Perturbation"] : []), ...[...table.tHead.rows[0].cells].map(textOf)];
-    const kinds = heads.map((_, at) => {
+    const headings = [...(grouped ? ["Perturbation"] : []), ...[...table.tHead.rows[0].cells].map(textOf)];
+    const kinds = headings.map((_, at) => {
       const parts = lines.flatMap((line) => line[at] || []);
       const found = [...new Set(parts.filter(([kind, text]) => kind || text).map(([kind]) => kind))];
       return found.length ? found : [""];
     });
     const texts = (line) => kinds.flatMap((own, at) => own.map((kind) => (line[at] || []).filter((part) => part[0] === kind).map((part) => part[1]).join("; ")));
-    const names = kinds.flatMap((own, at) => own.map((kind) => heads[at] + kind));
+    const names = kinds.flatMap((own, at) => own.map((kind) => headings[at] + kind));
     return [names, ...lines.map(texts)].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
   };
   const copy = async (text) => {

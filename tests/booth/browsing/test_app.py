@@ -190,7 +190,7 @@ def test_what_people_say_is_found_from_the_study_and_from_the_calibration(client
     # In the list it is short, and said once.
     rows = client.get("/study/quick?disagree=1").text
     assert f'title="{both}">people: anchor, both orders: tie</span>' in rows
-    assert "Beside people's label stands that of the judge over both orders." in rows
+    assert "The label of the judge over both orders is shown beside people's label." in rows
     listed = client.get("/study/quick-people").text
     assert "Question 3?" in listed
     assert "people: anchor, judge: tie" in listed

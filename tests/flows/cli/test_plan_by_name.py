@@ -72,7 +72,7 @@ def test_a_sham_that_moves_a_judge_has_a_next_step(
     words = "fake reference is inconclusive (the sham itself moves this judge by .12 [.07, .17])"
     row = {"dataset": "bloom", "judge": "offline/hasty", "prompt": "pair_v2", "wave": ""}
     row |= {"mode": "balanced", "perturbation": "fake_reference", "gate": "bias"}
-    row |= {"verdict": "inconclusive", "standing": "care", "words": words, "simulated": True}
+    row |= {"verdict": "inconclusive", "consequence": "care", "words": words, "simulated": True}
     gates = Saving(Gates, Gates.draft(pl.DataFrame([row])))
     Warehouse(tmp_path / "w.duckdb").save([gates], run="r1", study="mini")
     said = in_short(" ".join(run("mini").stdout.split()))

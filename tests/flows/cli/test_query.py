@@ -435,7 +435,7 @@ def test_a_study_that_only_failed_has_a_reason_and_a_next_step(tmp_path: Path) -
     ("word", "first"),
     [("do not use", "prefers one slot"), ("not enough data", "drift is inconclusive")],
 )
-def test_the_gravest_reasons_come_first(tmp_path: Path, word: str, first: str) -> None:
+def test_the_most_serious_reasons_come_first(tmp_path: Path, word: str, first: str) -> None:
     path = tmp_path / "w.duckdb"
     row = {"dataset": "demo", "judge": "ada", "prompt": "plain", "wave": "", "mode": "any"}
     row |= {"recommendation": word, "passed": 1, "failed": 1, "inconclusive": 1}

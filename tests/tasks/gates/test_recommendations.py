@@ -268,7 +268,7 @@ def test_a_mixed_bias_names_the_spread_that_it_rests_on(
     assert row["reasons"] == f"mixed under boast ({spread})"
 
 
-def test_the_gravest_reason_comes_first(recommended: Any) -> None:
+def test_the_most_serious_reason_comes_first(recommended: Any) -> None:
     [row] = recommended(
         gate("position", "fail", margin=-9.0),
         gate("bias", "fail", margin=-1.0),

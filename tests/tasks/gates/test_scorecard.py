@@ -432,7 +432,7 @@ def test_a_gate_says_what_it_tests_and_on_what_it_rests(
     row: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     gates = scorecard(Estimates.empty(), findings(row)).filter(pl.col("gate") != "discernment")
-    shown = ("finding", "measure", "effect_logits", "sham_shift", "standing")
+    shown = ("finding", "measure", "effect_logits", "sham_shift", "consequence")
     assert gates.select(shown).rows() == [expected]
 
 

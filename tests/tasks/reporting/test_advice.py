@@ -149,20 +149,20 @@ def test_of_judges_with_open_gates_those_with_fewer_come_first() -> None:
 def test_open_questions_are_those_of_the_recommendations() -> None:
     plain = {**ADA, "verdict": "inconclusive", "margin": -1.0, "perturbation": None}
     plain |= {"finding": None, "more_questions": None, "mode": "any", "simulated": False}
-    bias = {"judge": "cy", "perturbation": "b", "mode": "balanced", "standing": "care"}
+    bias = {"judge": "cy", "perturbation": "b", "mode": "balanced", "consequence": "care"}
     gates = (
-        {"judge": "cy", "standing": "forbids", "verdict": "fail", "words": "prefers one slot"},
-        {"judge": "cy", "standing": "stated", "words": "drift is inconclusive"},
+        {"judge": "cy", "consequence": "forbids", "verdict": "fail", "words": "prefers one slot"},
+        {"judge": "cy", "consequence": "stated", "words": "drift is inconclusive"},
         bias | {"finding": "inconclusive", "words": "boast is inconclusive (the sham; so on)"},
         # What is found stays, unless more questions decide whether it holds.
         bias | {"finding": "mixed", "words": "mixed under boast"},
         bias
         | {"finding": "detects some", "words": "detects some of a, about 9 more questions"}
         | {"more_questions": 9, "margin": -2.0},
-        {"judge": "cy", "standing": "undecided", "words": POSITION, "margin": None},
-        {"judge": "bo", "standing": "stated", "words": NEAR},
-        {"judge": "ada", "standing": "passed", "words": None, "verdict": "pass"},
-        {"judge": "ada", "standing": "not measured", "words": None},
+        {"judge": "cy", "consequence": "undecided", "words": POSITION, "margin": None},
+        {"judge": "bo", "consequence": "stated", "words": NEAR},
+        {"judge": "ada", "consequence": "passed", "words": None, "verdict": "pass"},
+        {"judge": "ada", "consequence": "not measured", "words": None},
         bias | {"judge": "dot", "finding": "detects some", "words": "detects some of a"},
     )
     rows = pl.DataFrame([plain | row for row in gates])
